@@ -1,7 +1,8 @@
 #!/bin/sh
 # Measures how much the scope slows the engine down: ten interleaved pairs of the same generation, with the scope on a terminal of 160x48
-# and headless with the same trace and the same --probe. Prints a table in Markdown, with the scope's processor time. The compared speed is
-# the engine's own: emitted tokens over the rounds' draft and verification time, from rounds.csv. TERMINAL=tmux draws on the same
+# and headless with the same trace and the same --probe. Prints a table in Markdown. The compared speed is the engine's own: emitted tokens
+# over the rounds' draft and verification time, from rounds.csv. It varies with the machine's. The time in which a thread of the engine was
+# ready to run and had no processor (run_delay in schedstat) does not, and contains what the screen takes. TERMINAL=tmux draws on the same
 # processors; the default only reads what is drawn, as ssh does.
 set -eu
 BUILD=${1:-build}
@@ -25,10 +26,35 @@ share() { # part of a round's time that the scope's probes take
     awk -F, 'NR == 1 { for (i = 1; i <= NF; i++) c[$i] = i; next }
              { us += $c["draft_us"] + $c["verify_us"]; p += $c["probe_us"] } END { printf "%.0f", 100 * p / us }' "$1/rounds.csv"
 }
-headless() { # probe, folder
-    $S run $ARGS --probe "$1" --trace "$2" >/dev/null 2>&1
+threads() { # pid; of each: thread, nanoseconds of processor time, nanoseconds ready without a processor
+    for t in /proc/"$1"/task/*; do echo "${t##*/} $(cut -d' ' -f1,2 "$t/schedstat")"; done
 }
-scope() { # probe, folder; leaves the screen thread's nanoseconds of processor time in $WORK/ns, loading left out
+# Waits for the end of a run and prints, as parts of its time without loading: processor time of the process's first thread (the screen's,
+# in the scope), and time in which threads of the engine (more than a fifth of a processor) were ready and had none.
+shares() { # pid, folder
+    until [ -e "$2/run.json" ]; do
+        alive "$1"
+        sleep 0.02
+    done
+    threads "$1" >"$WORK/before"
+    begun=$(date +%s%N)
+    # Looked at seldom, and not through tmux: whoever asks takes the processor from the engine as well. The last look
+    # before the end counts: what is worked out when the engine rests (what-if) costs it nothing.
+    until grep -q '"end"' "$2/controls.csv"; do
+        threads "$1" >"$WORK/looked" 2>/dev/null && ! grep -q '"end"' "$2/controls.csv" && cp "$WORK/looked" "$WORK/after" &&
+            ended=$(date +%s%N)
+        sleep 0.5
+    done
+    awk -v pid="$1" -v time=$((ended - begun)) 'NR == FNR { cpu[$1] = $2; delay[$1] = $3; next }
+        { c = ($2 - cpu[$1]) / time; if ($1 == pid) own = c; else if (c > 0.2) d += ($3 - delay[$1]) / time }
+        END { print own, d }' "$WORK/before" "$WORK/after"
+}
+headless() { # probe, folder; leaves shares() in $WORK/shares
+    $S run $ARGS --probe "$1" --trace "$2" >/dev/null 2>&1 &
+    shares $! "$2" >"$WORK/shares"
+    wait $!
+}
+scope() { # probe, folder; the same
     if [ "$TERMINAL" = tmux ]; then
         SOCKET=$WORK/tmux-$1-$i # a server each: the last one may still be going
         tmux -S "$SOCKET" new-session -d -s scope -x 160 -y 48 "exec $S $ARGS --pace 0 --probe $1 --trace $2"
@@ -41,21 +67,7 @@ scope() { # probe, folder; leaves the screen thread's nanoseconds of processor t
         pid=$(cat "$WORK/pid")
         rm "$WORK/pid"
     fi
-    until [ -e "$2/run.json" ]; do
-        alive "$pid"
-        sleep 0.02
-    done
-    before=$(cut -d' ' -f1 "/proc/$pid/task/$pid/schedstat")
-    # Looked at seldom, and not through tmux: whoever asks takes the processor from the engine as well. The last look
-    # before the end counts: what is worked out when the engine rests (what-if) costs it nothing.
-    begun=$(date +%s%N)
-    until grep -q '"end"' "$2/controls.csv"; do
-        alive "$pid"
-        now=$(cut -d' ' -f1 "/proc/$pid/task/$pid/schedstat")
-        echo "$((now - before)) $(($(date +%s%N) - begun))" >"$WORK/looked"
-        sleep 0.25
-        grep -q '"end"' "$2/controls.csv" || cp "$WORK/looked" "$WORK/ns"
-    done
+    shares "$pid" "$2" >"$WORK/shares"
     if [ "$TERMINAL" = tmux ]; then tmux -S "$SOCKET" send-keys -t scope q; else printf q >&3; fi
     until gone "$pid"; do sleep 0.05; done
 }
@@ -71,40 +83,42 @@ spread() { # half of what lies between the quartiles
 median() { sort -g "$1" | awk '{ v[NR] = $1 } END { print (NR % 2) ? v[(NR + 1) / 2] : (v[NR / 2] + v[NR / 2 + 1]) / 2 }'; }
 
 for probe in policy all; do
-    : >"$WORK/ratios-$probe"
-    : >"$WORK/cpu-$probe"
     i=0
+    : >"$WORK/$probe"
     while [ $i -lt "$PAIRS" ]; do
         rm -rf "$WORK/h" "$WORK/s"
         # each comes first every other time: a machine that warms up or tires favours neither
         if [ $((i % 2)) -eq 0 ]; then
             headless $probe "$WORK/h"
+            mv "$WORK/shares" "$WORK/alone"
             scope $probe "$WORK/s"
         else
             scope $probe "$WORK/s"
+            mv "$WORK/shares" "$WORK/watched"
             headless $probe "$WORK/h"
+            mv "$WORK/shares" "$WORK/alone"
+            mv "$WORK/watched" "$WORK/shares"
         fi
-        a=$(speed "$WORK/h")
-        b=$(speed "$WORK/s")
-        awk -v a="$a" -v b="$b" 'BEGIN { print 1 - b / a }' >>"$WORK/ratios-$probe"
-        awk '{ print $1 / $2 }' "$WORK/ns" >>"$WORK/cpu-$probe"
+        # slowdown, more time without a processor, the same headless, the screen thread's time, the probes' share
+        echo "$(speed "$WORK/h") $(speed "$WORK/s") $(cat "$WORK/alone" "$WORK/shares" | tr '\n' ' ') $(share "$WORK/s")" |
+            awk '{ print 1 - $2 / $1, $6 - $4, $4, $5, $7 }' >>"$WORK/$probe"
         i=$((i + 1))
     done
-    eval "slow_$probe=\$(median \"\$WORK/ratios-$probe\")"
-    eval "spread_$probe=\$(spread \"\$WORK/ratios-$probe\")"
-    eval "cpu_$probe=\$(median \"\$WORK/cpu-$probe\")"
-    eval "share_$probe=\$(share \"\$WORK/s\")"
 done
-echo "The table shows how much slower the engine is with the scope on a 160x48 terminal than headless with the same trace and"
-echo "\`--probe\`. Speed is emitted tokens over draft and verification time. Figures are medians of $PAIRS interleaved pairs of $N tokens each, ± half"
-echo "the distance between the quartiles. $([ "$TERMINAL" = tmux ] && echo "tmux draws on the same processors." || echo "Another machine draws.")"
-echo
-echo "| | slowdown | the screen thread's processor time per second | the scope's probes, of draft + verification time |"
-echo "| --- | --- | --- | --- |"
-# shellcheck disable=SC2154 # set by eval above
-row() {
-    awk -v n="$1" -v s="$2" -v w="$3" -v c="$4" -v p="$5" \
-        'BEGIN { printf "| `--probe %s` | %.1f ± %.1f%% | %.0f ms | %s%% |\n", n, s * 100, w * 100, c * 1000, p }'
+column() { # probe, column of its table, unit's factor, what to print
+    cut -d' ' -f"$2" "$WORK/$1" >"$WORK/column"
+    awk -v m="$(median "$WORK/column")" -v s="$(spread "$WORK/column")" -v f="$3" "BEGIN { printf \"$4\", m * f, s * f }"
 }
-row policy "$slow_policy" "$spread_policy" "$cpu_policy" "$share_policy"
-row all "$slow_all" "$spread_all" "$cpu_all" "$share_all"
+row() { # probe
+    echo "| \`--probe $1\` | $(column "$1" 1 100 '%.1f ± %.1f%%') | $(column "$1" 2 100 '%.1f ± %.1f%%') |" \
+        "$(column "$1" 3 100 '%.1f ± %.1f%%') | $(column "$1" 4 1000 '%.0f ms') | $(column "$1" 5 1 '%.0f%%') |"
+}
+echo "The table shows how much slower the engine is with the scope on a 160x48 terminal than headless with the same trace and"
+echo "\`--probe\`. Speed is emitted tokens over draft and verification time. *Without a processor* is the time in which the engine's threads"
+echo "were ready to run and others ran. Figures are medians of $PAIRS interleaved pairs of $N tokens each, ± half the distance between the"
+echo "quartiles. $([ "$TERMINAL" = tmux ] && echo "tmux draws on the same processors." || echo "Another machine draws.")"
+echo
+echo "| | slowdown | more time without a processor | the same headless | the screen thread's processor time per second | the scope's probes, of draft + verification time |"
+echo "| --- | --- | --- | --- | --- | --- |"
+row policy
+row all
