@@ -211,7 +211,7 @@ title_draw(const struct followed *f, const struct canvas *c, struct clicks *clic
     bar_add(&bar, ROLE_TEXT, 5, false, "%s%s%s · %u layer%s%s", name, draft[0] != '\0' ? " + " : "", aux,
             (unsigned)info->layers, plural(info->layers), runs_on);
     if (threads < info->threads && machine != info->isa) {
-        bar_add(&bar, ROLE_WARN, 8, false, "of %u (busy)", (unsigned)info->threads);
+        bar_add(&bar, ROLE_WARN, 8, false, "of %u (faster)", (unsigned)info->threads);
         bar.item[bar.n - 1].joined = true;
     }
     const bool narrow = c->cols < NARROW;

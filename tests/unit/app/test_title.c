@@ -30,7 +30,7 @@ assert_title(const struct followed *f, uint32_t now, const char *expected)
     grid_close(&grid);
 }
 
-TEST(fewer_threads_are_shown_while_the_machine_is_busy)
+TEST(fewer_threads_than_there_are_is_shown)
 {
     struct fixture *fixture = *state;
     struct engine *engine = fixture->engine;
@@ -47,7 +47,7 @@ TEST(fewer_threads_are_shown_while_the_machine_is_busy)
     assert_true(session_open(&session, engine, &options, &err));
     assert_true(follow_open(&f, &(struct source){.session = session}, &err));
     assert_title(&f, 2, "cpu×2 ");
-    assert_title(&f, 1, "cpu×1 of 2 (busy) ");
+    assert_title(&f, 1, "cpu×1 of 2 (faster) ");
     follow_close(&f);
     session_close(session);
     engine->threads = all;
