@@ -14,8 +14,8 @@
 struct gemm_plan { /* a shape and its algorithm */
     struct gemm_plan *next;
     struct gemm_shape shape;
-    cublasLtMatmulDesc_t what;
-    cublasLtMatrixLayout_t a, b, d;
+    cublasLtMatmulDescOpaque_t what;
+    cublasLtMatrixLayoutOpaque_t a, b, d;
     cublasLtMatmulAlgo_t algorithm;
 };
 
@@ -47,25 +47,11 @@ gemm_open(struct gemm **out, struct err *err)
 }
 
 static void
-free_plan(struct gemm_plan *p)
-{
-    if (p->d != NULL)
-        (void)cublasLtMatrixLayoutDestroy(p->d);
-    if (p->b != NULL)
-        (void)cublasLtMatrixLayoutDestroy(p->b);
-    if (p->a != NULL)
-        (void)cublasLtMatrixLayoutDestroy(p->a);
-    if (p->what != NULL)
-        (void)cublasLtMatmulDescDestroy(p->what);
-    free(p);
-}
-
-static void
 gemm_close(struct gemm *g)
 {
     for (struct gemm_plan *p = g->plans, *next; p != NULL; p = next) {
         next = p->next;
-        free_plan(p);
+        free(p);
     }
     (void)cublasLtDestroy(g->handle);
     free(g);
@@ -82,29 +68,24 @@ describe(struct gemm_plan *p, struct err *err)
                   transpose_b = s->transpose_x ? CUBLAS_OP_T : CUBLAS_OP_N;
     const uint32_t a_rows = s->transpose_w ? s->m : s->k, a_cols = s->transpose_w ? s->k : s->m;
     const uint32_t b_rows = s->transpose_x ? s->n : s->k, b_cols = s->transpose_x ? s->k : s->n;
-    return did(cublasLtMatmulDescCreate(&p->what, CUBLAS_COMPUTE_32F, CUDA_R_32F), doing, err) &&
-           did(cublasLtMatmulDescSetAttribute(p->what, CUBLASLT_MATMUL_DESC_TRANSA, &transpose_a, sizeof transpose_a),
+    return did(cublasLtMatmulDescInit(&p->what, CUBLAS_COMPUTE_32F, CUDA_R_32F), doing, err) &&
+           did(cublasLtMatmulDescSetAttribute(&p->what, CUBLASLT_MATMUL_DESC_TRANSA, &transpose_a, sizeof transpose_a),
                doing, err) &&
-           did(cublasLtMatmulDescSetAttribute(p->what, CUBLASLT_MATMUL_DESC_TRANSB, &transpose_b, sizeof transpose_b),
+           did(cublasLtMatmulDescSetAttribute(&p->what, CUBLASLT_MATMUL_DESC_TRANSB, &transpose_b, sizeof transpose_b),
                doing, err) &&
-           did(cublasLtMatrixLayoutCreate(&p->a, CUDA_R_32F, a_rows, a_cols, (int64_t)a_rows), doing, err) &&
-           did(cublasLtMatrixLayoutCreate(&p->b, CUDA_R_32F, b_rows, b_cols, (int64_t)b_rows), doing, err) &&
-           did(cublasLtMatrixLayoutCreate(&p->d, CUDA_R_32F, s->m, s->n, (int64_t)s->m), doing, err);
+           did(cublasLtMatrixLayoutInit(&p->a, CUDA_R_32F, a_rows, a_cols, (int64_t)a_rows), doing, err) &&
+           did(cublasLtMatrixLayoutInit(&p->b, CUDA_R_32F, b_rows, b_cols, (int64_t)b_rows), doing, err) &&
+           did(cublasLtMatrixLayoutInit(&p->d, CUDA_R_32F, s->m, s->n, (int64_t)s->m), doing, err);
 }
 
-/* Returns an attribute of an algorithm, whatever its width; 0 if this library lacks it. */
+/* Returns an attribute of an algorithm; 0 if this library lacks it. */
 static uint32_t
 attribute(const cublasLtMatmulAlgo_t *algorithm, cublasLtMatmulAlgoConfigAttributes_t which)
 {
-    uint32_t wide = 0;
-    uint16_t narrow = 0;
+    uint32_t value = 0;
     size_t written = 0;
-    if (cublasLtMatmulAlgoConfigGetAttribute(algorithm, which, &wide, sizeof wide, &written) == CUBLAS_STATUS_SUCCESS)
-        return wide;
-    return cublasLtMatmulAlgoConfigGetAttribute(algorithm, which, &narrow, sizeof narrow, &written) ==
-                   CUBLAS_STATUS_SUCCESS
-               ? narrow
-               : 0;
+    (void)cublasLtMatmulAlgoConfigGetAttribute(algorithm, which, &value, sizeof value, &written);
+    return value;
 }
 
 static bool
@@ -120,24 +101,20 @@ static bool
 choose(struct gemm *g, struct gemm_plan *p, struct err *err)
 {
     static const char doing[] = "looking for an algorithm";
-    cublasLtMatmulPreference_t wanted;
+    cublasLtMatmulPreferenceOpaque_t wanted;
     cublasLtMatmulHeuristicResult_t found[ASKED];
     const size_t workspace = 0;
     const uint32_t schemes = CUBLASLT_REDUCTION_SCHEME_NONE;
     int n = 0, i = 0;
-    if (!did(cublasLtMatmulPreferenceCreate(&wanted), doing, err))
-        return false;
-    const bool ok =
-        did(cublasLtMatmulPreferenceSetAttribute(wanted, CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES, &workspace,
-                                                 sizeof workspace),
-            doing, err) &&
-        did(cublasLtMatmulPreferenceSetAttribute(wanted, CUBLASLT_MATMUL_PREF_REDUCTION_SCHEME_MASK, &schemes,
-                                                 sizeof schemes),
-            doing, err) &&
-        did(cublasLtMatmulAlgoGetHeuristic(g->handle, p->what, p->a, p->b, p->d, p->d, wanted, ASKED, found, &n), doing,
-            err);
-    (void)cublasLtMatmulPreferenceDestroy(wanted);
-    if (!ok)
+    if (!did(cublasLtMatmulPreferenceInit(&wanted), doing, err) ||
+        !did(cublasLtMatmulPreferenceSetAttribute(&wanted, CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES, &workspace,
+                                                  sizeof workspace),
+             doing, err) ||
+        !did(cublasLtMatmulPreferenceSetAttribute(&wanted, CUBLASLT_MATMUL_PREF_REDUCTION_SCHEME_MASK, &schemes,
+                                                  sizeof schemes),
+             doing, err) ||
+        !did(cublasLtMatmulAlgoGetHeuristic(g->handle, &p->what, &p->a, &p->b, &p->d, &p->d, &wanted, ASKED, found, &n),
+             doing, err))
         return false;
     while (i < n && !suits(&found[i]))
         i++;
@@ -173,7 +150,7 @@ plan_of(struct gemm *g, const struct gemm_shape *shape, struct err *err)
     }
     p->shape = *shape;
     if (!describe(p, err) || !choose(g, p, err)) {
-        free_plan(p);
+        free(p);
         return NULL;
     }
     return *at = p;
@@ -184,8 +161,8 @@ gemm_multiply(struct gemm *g, const struct gemm_shape *shape, const void *w, con
               cudaStream_t stream, struct err *err)
 {
     const float alpha = 1;
-    const struct gemm_plan *const p = plan_of(g, shape, err);
-    return p != NULL && did(cublasLtMatmul(g->handle, p->what, &alpha, w, p->a, x, p->b, &beta, y, p->d, y, p->d,
+    struct gemm_plan *const p = plan_of(g, shape, err);
+    return p != NULL && did(cublasLtMatmul(g->handle, &p->what, &alpha, w, &p->a, x, &p->b, &beta, y, &p->d, y, &p->d,
                                            &p->algorithm, NULL, 0, stream),
                             "multiplying", err);
 }

@@ -3,8 +3,8 @@
  * It is the library in a bad mood. Of the algorithms that it lists for a product some are not what was asked for: one
  * splits k and adds the parts up in another order each time, one wants memory to work in, one can't run here. And it looks
  * at what the real one takes on trust: layouts against each other, that all of a matrix lies on the device, at a
- * multiple of 256 bytes; that an algorithm was found for this very product; that streams are streams and
- * nothing is destroyed twice or never. What is wrong is said on standard error, and the call fails. */
+ * multiple of 256 bytes; that an algorithm was found for this very product; that streams are streams, descriptions were
+ * initialised, and no handle is destroyed twice or never. What is wrong is said on standard error, and the call fails. */
 #include <atomic>
 #include <cmath>
 #include <cstdio>
@@ -17,28 +17,21 @@
 
 struct emulated_handle {
 };
-struct emulated_matmul {
-    int32_t transpose_a, transpose_b;
-};
-struct emulated_layout {
-    cudaDataType type;
-    uint64_t rows, cols;
-    int64_t ld;
-};
-struct emulated_preference {
-    size_t workspace;
-    uint32_t schemes;
-};
+
+using emulated_matmul = cublasLtMatmulDescOpaque_t;
+using emulated_layout = cublasLtMatrixLayoutOpaque_t;
 
 namespace
 {
 
-struct objects {
+constexpr uint64_t MADE = 0x6d616465;
+
+struct handles {
     std::set<const void *> alive;
-    ~objects()
+    ~handles()
     {
         if (!alive.empty())
-            fprintf(stderr, "emulated cuBLASLt: %zu objects were not destroyed\n", alive.size());
+            fprintf(stderr, "emulated cuBLASLt: %zu handles were not destroyed\n", alive.size());
     }
 } all;
 
@@ -49,32 +42,12 @@ refuse(const char *what)
     return CUBLAS_STATUS_INVALID_VALUE;
 }
 
-template <class T>
-cublasStatus_t
-create(T **out, const T &as)
-{
-    *out = new T(as);
-    all.alive.insert(*out);
-    return CUBLAS_STATUS_SUCCESS;
-}
-
-template <class T>
-cublasStatus_t
-destroy(T *object)
-{
-    if (all.alive.erase(object) == 0)
-        return refuse("what is destroyed is nothing");
-    delete object;
-    return CUBLAS_STATUS_SUCCESS;
-}
-
+/* Is everything what an initialisation made? */
+template <class... T>
 bool
-alive(std::initializer_list<const void *> objects)
+alive(cublasLtHandle_t h, const T *...each)
 {
-    for (const void *each : objects)
-        if (all.alive.count(each) == 0)
-            return false;
-    return true;
+    return (h == nullptr || all.alive.count(h) != 0) && ((each->made == MADE) && ...);
 }
 
 /* ---- a product ---- */
@@ -211,7 +184,8 @@ multiply(void *what)
         refuse("a matrix was freed before it was multiplied");
         return cudaErrorIllegalAddress;
     }
-    const std::vector<float> a = numbers(c->a, p.a, p.transpose_a, p.m, p.k), b = numbers(c->b, p.b, !p.transpose_b, p.n, p.k);
+    const std::vector<float> a = numbers(c->a, p.a, p.transpose_a, p.m, p.k),
+                             b = numbers(c->b, p.b, !p.transpose_b, p.n, p.k);
     const uint64_t first = turn++;
     for (uint64_t j = 0; j < p.n; j++)
         for (uint64_t i = 0; i < p.m; i++) {
@@ -233,13 +207,18 @@ extern "C" {
 cublasStatus_t
 cublasLtCreate(cublasLtHandle_t *out)
 {
-    return create(out, emulated_handle());
+    *out = new emulated_handle;
+    all.alive.insert(*out);
+    return CUBLAS_STATUS_SUCCESS;
 }
 
 cublasStatus_t
 cublasLtDestroy(cublasLtHandle_t h)
 {
-    return destroy(h);
+    if (all.alive.erase(h) == 0)
+        return refuse("what is destroyed is nothing");
+    delete h;
+    return CUBLAS_STATUS_SUCCESS;
 }
 
 size_t
@@ -255,49 +234,35 @@ cublasLtGetStatusName(cublasStatus_t s)
 }
 
 cublasStatus_t
-cublasLtMatmulDescCreate(cublasLtMatmulDesc_t *out, cublasComputeType_t compute, cudaDataType_t scale)
+cublasLtMatmulDescInit(cublasLtMatmulDesc_t d, cublasComputeType_t compute, cudaDataType_t scale)
 {
-    return compute == CUBLAS_COMPUTE_32F && scale == CUDA_R_32F ? create(out, {CUBLAS_OP_N, CUBLAS_OP_N})
-                                                                : refuse("sums are not in F32");
-}
-
-cublasStatus_t
-cublasLtMatmulDescDestroy(cublasLtMatmulDesc_t d)
-{
-    return destroy(d);
+    if (compute != CUBLAS_COMPUTE_32F || scale != CUDA_R_32F)
+        return refuse("sums are not in F32");
+    *d = {MADE, CUBLAS_OP_N, CUBLAS_OP_N};
+    return CUBLAS_STATUS_SUCCESS;
 }
 
 cublasStatus_t
 cublasLtMatmulDescSetAttribute(cublasLtMatmulDesc_t d, cublasLtMatmulDescAttributes_t which, const void *from, size_t n)
 {
-    if (!alive({d}) || n != sizeof(int32_t))
+    if (!alive(nullptr, d) || n != sizeof(int32_t))
         return refuse("an attribute of nothing, or of another size");
     memcpy(which == CUBLASLT_MATMUL_DESC_TRANSA ? &d->transpose_a : &d->transpose_b, from, n);
     return CUBLAS_STATUS_SUCCESS;
 }
 
 cublasStatus_t
-cublasLtMatrixLayoutCreate(cublasLtMatrixLayout_t *out, cudaDataType type, uint64_t rows, uint64_t cols, int64_t ld)
+cublasLtMatrixLayoutInit(cublasLtMatrixLayout_t l, cudaDataType type, uint64_t rows, uint64_t cols, int64_t ld)
 {
-    return create(out, {type, rows, cols, ld});
+    *l = {MADE, type, rows, cols, ld};
+    return CUBLAS_STATUS_SUCCESS;
 }
 
 cublasStatus_t
-cublasLtMatrixLayoutDestroy(cublasLtMatrixLayout_t l)
+cublasLtMatmulPreferenceInit(cublasLtMatmulPreference_t p)
 {
-    return destroy(l);
-}
-
-cublasStatus_t
-cublasLtMatmulPreferenceCreate(cublasLtMatmulPreference_t *out)
-{
-    return create(out, {SIZE_MAX, 7});
-}
-
-cublasStatus_t
-cublasLtMatmulPreferenceDestroy(cublasLtMatmulPreference_t p)
-{
-    return destroy(p);
+    *p = {MADE, SIZE_MAX, 7};
+    return CUBLAS_STATUS_SUCCESS;
 }
 
 cublasStatus_t
@@ -305,7 +270,7 @@ cublasLtMatmulPreferenceSetAttribute(cublasLtMatmulPreference_t p, cublasLtMatmu
                                      const void *from, size_t n)
 {
     const bool workspace = which == CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES;
-    if (!alive({p}) || n != (workspace ? sizeof p->workspace : sizeof p->schemes))
+    if (!alive(nullptr, p) || n != (workspace ? sizeof p->workspace : sizeof p->schemes))
         return refuse("a preference of nothing, or of another size");
     memcpy(workspace ? (void *)&p->workspace : &p->schemes, from, n);
     return CUBLAS_STATUS_SUCCESS;
@@ -318,7 +283,7 @@ cublasLtMatmulAlgoGetHeuristic(cublasLtHandle_t h, cublasLtMatmulDesc_t what, cu
                                int *n)
 {
     product p;
-    if (!alive({h, what, a, b, c, d, wanted}) || c->rows != d->rows || c->cols != d->cols ||
+    if (!alive(h, what, a, b, c, d, wanted) || c->rows != d->rows || c->cols != d->cols ||
         !product_of(what, a, b, d, &p))
         return refuse("matrices that are no product");
     *n = 0;
@@ -357,7 +322,7 @@ cublasLtMatmul(cublasLtHandle_t h, cublasLtMatmulDesc_t what, const void *alpha,
                void *workspace, size_t bytes, cudaStream_t stream)
 {
     product p;
-    if (!alive({h, what, la, lb, lc, ld}) || !product_of(what, la, lb, ld, &p))
+    if (!alive(h, what, la, lb, lc, ld) || !product_of(what, la, lb, ld, &p))
         return refuse("matrices that are no product");
     if (c != d || lc != ld)
         return refuse("what is added to is elsewhere");

@@ -23,9 +23,25 @@ typedef enum { CUDA_R_32F = 0, CUDA_R_16F = 2, CUDA_R_16BF = 14 } cudaDataType_t
 typedef cudaDataType_t cudaDataType;
 
 typedef struct emulated_handle *cublasLtHandle_t;
-typedef struct emulated_matmul *cublasLtMatmulDesc_t;
-typedef struct emulated_layout *cublasLtMatrixLayout_t;
-typedef struct emulated_preference *cublasLtMatmulPreference_t;
+/* Memory of the caller's, opaque in CUDA; `made`: what an initialisation leaves there. */
+typedef struct {
+    uint64_t made;
+    int32_t transpose_a, transpose_b;
+} cublasLtMatmulDescOpaque_t;
+typedef struct {
+    uint64_t made;
+    cudaDataType type;
+    uint64_t rows, cols;
+    int64_t ld;
+} cublasLtMatrixLayoutOpaque_t;
+typedef struct {
+    uint64_t made;
+    size_t workspace;
+    uint32_t schemes;
+} cublasLtMatmulPreferenceOpaque_t;
+typedef cublasLtMatmulDescOpaque_t *cublasLtMatmulDesc_t;
+typedef cublasLtMatrixLayoutOpaque_t *cublasLtMatrixLayout_t;
+typedef cublasLtMatmulPreferenceOpaque_t *cublasLtMatmulPreference_t;
 typedef struct {
     uint64_t data[8];
 } cublasLtMatmulAlgo_t;
@@ -59,15 +75,11 @@ cublasStatus_t cublasLtCreate(cublasLtHandle_t *);
 cublasStatus_t cublasLtDestroy(cublasLtHandle_t);
 size_t cublasLtGetVersion(void);
 const char *cublasLtGetStatusName(cublasStatus_t);
-cublasStatus_t cublasLtMatmulDescCreate(cublasLtMatmulDesc_t *, cublasComputeType_t, cudaDataType_t scale);
-cublasStatus_t cublasLtMatmulDescDestroy(cublasLtMatmulDesc_t);
+cublasStatus_t cublasLtMatmulDescInit(cublasLtMatmulDesc_t, cublasComputeType_t, cudaDataType_t scale);
 cublasStatus_t cublasLtMatmulDescSetAttribute(cublasLtMatmulDesc_t, cublasLtMatmulDescAttributes_t, const void *,
                                               size_t);
-cublasStatus_t cublasLtMatrixLayoutCreate(cublasLtMatrixLayout_t *, cudaDataType, uint64_t rows, uint64_t cols,
-                                          int64_t ld);
-cublasStatus_t cublasLtMatrixLayoutDestroy(cublasLtMatrixLayout_t);
-cublasStatus_t cublasLtMatmulPreferenceCreate(cublasLtMatmulPreference_t *);
-cublasStatus_t cublasLtMatmulPreferenceDestroy(cublasLtMatmulPreference_t);
+cublasStatus_t cublasLtMatrixLayoutInit(cublasLtMatrixLayout_t, cudaDataType, uint64_t rows, uint64_t cols, int64_t ld);
+cublasStatus_t cublasLtMatmulPreferenceInit(cublasLtMatmulPreference_t);
 cublasStatus_t cublasLtMatmulPreferenceSetAttribute(cublasLtMatmulPreference_t, cublasLtMatmulPreferenceAttributes_t,
                                                     const void *, size_t);
 cublasStatus_t cublasLtMatmulAlgoGetHeuristic(cublasLtHandle_t, cublasLtMatmulDesc_t, cublasLtMatrixLayout_t a,
