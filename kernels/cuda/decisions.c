@@ -43,10 +43,11 @@ run_probes(struct kv_cache *s, uint32_t n, struct prediction *out)
     if (!run_head(s, n, there))
         return false;
     for (uint32_t i = 0; i < n; i++)
-        if (s->requests[i] >= 0 && !cuda_kv_cache_deliver(s, (struct delivery){.kind = DELIVER_PREDICTION,
-                                                                               .out = &out[s->requests[i]],
+        if (s->requests[i] >= 0 && !cuda_kv_cache_deliver(s, (struct delivery){.out = &out[s->requests[i]],
                                                                                .from = &here[i],
-                                                                               .layer = s->head_rows[i].layer}))
+                                                                               .bytes = sizeof *here,
+                                                                               .layer = s->head_rows[i].layer,
+                                                                               .n_checked = 1}))
             return false;
     return true;
 }
@@ -118,29 +119,21 @@ decide_dist(struct kv_cache *s, const struct dist_req *requests, size_t n)
     return true;
 }
 
-static void
-deliver_bytes(struct kv_cache *s, void *out, const void *from, size_t bytes)
-{
-    (void)cuda_kv_cache_deliver(s, (struct delivery){.kind = DELIVER_BYTES, .out = out, .from = from, .bytes = bytes});
-}
-
 bool
 decide_draw(struct kv_cache *s, const struct draw_req *requests, size_t n)
 {
-    void *host, *tokens;
+    void *host;
     if (!request_draw(s->limits, requests, n) || n > UINT32_MAX)
         return false;
     if (n == 0 || !cuda_kv_cache_begins(s))
         return true;
     const struct draw_args a = {
         .kv_cache = s->dev, .requests = cuda_kv_cache_take(s, &s->args, n, sizeof *requests, &host), .n = (uint32_t)n};
-    token_t *there = cuda_kv_cache_take(s, &s->results, n, sizeof *there, &tokens);
     for (size_t i = 0; i < n && !s->failed; i++) {
         struct draw_req *r = (struct draw_req *)host + i;
         *r = requests[i];
         r->without = cuda_kv_cache_copy(s, r->without, r->n_without, sizeof *r->without);
-        r->out = &there[i];
-        deliver_bytes(s, requests[i].out, (token_t *)tokens + i, sizeof *there);
+        r->out = cuda_kv_cache_result(s, (struct delivery){.out = r->out, .bytes = sizeof *r->out});
     }
     if (cuda_kv_cache_send(s))
         (void)trace_run(s, TRACED_DRAW, a.n, launch_draw(a, s->stream), "drawing tokens");
@@ -150,19 +143,17 @@ decide_draw(struct kv_cache *s, const struct draw_req *requests, size_t n)
 bool
 decide_overlap(struct kv_cache *s, const struct overlap_req *requests, size_t n)
 {
-    void *host, *overlaps;
+    void *host;
     if (!request_overlap(s->limits, requests, n) || n > UINT32_MAX)
         return false;
     if (n == 0 || !cuda_kv_cache_begins(s))
         return true;
     const struct overlap_args a = {
         .kv_cache = s->dev, .requests = cuda_kv_cache_take(s, &s->args, n, sizeof *requests, &host), .n = (uint32_t)n};
-    struct overlap *there = cuda_kv_cache_take(s, &s->results, n, sizeof *there, &overlaps);
     for (size_t i = 0; i < n && !s->failed; i++) {
         struct overlap_req *r = (struct overlap_req *)host + i;
         *r = requests[i];
-        r->out = &there[i];
-        deliver_bytes(s, requests[i].out, (struct overlap *)overlaps + i, sizeof *there);
+        r->out = cuda_kv_cache_result(s, (struct delivery){.out = r->out, .bytes = sizeof *r->out});
     }
     if (cuda_kv_cache_send(s))
         (void)trace_run(s, TRACED_OVERLAP, a.n, launch_overlap(a, s->stream), "comparing distributions");
@@ -174,8 +165,7 @@ decide_overlap(struct kv_cache *s, const struct overlap_req *requests, size_t n)
 /* Puts n rounds with `nodes` nodes in total into the arguments, and the head's rows into s->head_rows; returns their
  * number. */
 static uint32_t
-put_rounds(struct kv_cache *s, const struct verify_req *requests, uint32_t n, uint32_t nodes, struct verify_args *a,
-           struct verdict *verdicts)
+put_rounds(struct kv_cache *s, const struct verify_req *requests, uint32_t n, uint32_t nodes, struct verify_args *a)
 {
     void *rounds, *rows_of_nodes;
     const int32_t *there = cuda_kv_cache_take(s, &s->args, nodes, sizeof *there, &rows_of_nodes);
@@ -184,6 +174,11 @@ put_rounds(struct kv_cache *s, const struct verify_req *requests, uint32_t n, ui
     a->rounds = cuda_kv_cache_take(s, &s->args, n, sizeof *a->rounds, &rounds);
     for (uint32_t i = 0; i < n && !s->failed; i++) {
         const struct verify_req *r = &requests[i];
+        const struct delivery verdict = {.out = r->out,
+                                         .bytes = sizeof *r->out,
+                                         .layer = s->weights->desc.n_layers,
+                                         .checked = offsetof(struct verdict, judged),
+                                         .n_checked = VERIFY_NODES};
         ((struct dev_round *)rounds)[i] =
             (struct dev_round){.nodes = cuda_kv_cache_copy(s, r->nodes, r->n, sizeof *r->nodes),
                                .logits_row = there + at,
@@ -191,7 +186,7 @@ put_rounds(struct kv_cache *s, const struct verify_req *requests, uint32_t n, ui
                                .n = (uint32_t)r->n,
                                .sampling = r->sampling,
                                .seed = r->seed,
-                               .verdict = &verdicts[i]};
+                               .verdict = cuda_kv_cache_result(s, verdict)};
         a->sampled = a->sampled || r->sampling.temperature > 0;
         a->longest = r->n > a->longest ? (uint32_t)r->n : a->longest;
         for (size_t j = 0; j < r->n; j++, at++) {
@@ -204,32 +199,15 @@ put_rounds(struct kv_cache *s, const struct verify_req *requests, uint32_t n, ui
     return rows;
 }
 
-static bool
-deliver_verdict(struct kv_cache *s, const struct verify_req *r, const struct verdict *from)
-{
-    uint64_t judged = 0;
-    for (size_t i = 0; i < r->n; i++)
-        judged |= (uint64_t)(r->nodes[i].ring != RING_NONE) << i;
-    return cuda_kv_cache_deliver(s, (struct delivery){.kind = DELIVER_VERDICT,
-                                                      .out = r->out,
-                                                      .from = from,
-                                                      .layer = s->weights->desc.n_layers,
-                                                      .judged = judged});
-}
-
 /* Verifies rounds whose nodes fit one pass of the head. */
 static void
 verify_part(struct kv_cache *s, const struct verify_req *requests, uint32_t n, uint32_t nodes)
 {
-    void *host;
-    struct verdict *verdicts = cuda_kv_cache_take(s, &s->results, n, sizeof *verdicts, &host);
     struct prediction *predictions = cuda_kv_cache_take(s, &s->results, nodes, sizeof *predictions, &(void *){NULL});
     struct verify_args a = {.model = s->weights->model, .kv_cache = s->dev, .predictions = predictions};
-    const uint32_t rows = put_rounds(s, requests, n, nodes, &a, verdicts);
-    bool ok =
-        run_head(s, rows, predictions) && trace_run(s, TRACED_VERIFY, rows, launch_verify(a, s->stream), "verifying");
-    for (uint32_t i = 0; i < n && ok; i++)
-        ok = deliver_verdict(s, &requests[i], (const struct verdict *)host + i);
+    const uint32_t rows = put_rounds(s, requests, n, nodes, &a);
+    if (run_head(s, rows, predictions))
+        (void)trace_run(s, TRACED_VERIFY, rows, launch_verify(a, s->stream), "verifying");
 }
 
 bool
@@ -252,12 +230,11 @@ decide_verify(struct kv_cache *s, const struct verify_req *requests, size_t n)
 static void
 read_floats(struct kv_cache *s, const float *from, size_t n, float *out)
 {
-    void *host;
-    float *to = cuda_kv_cache_take(s, &s->results, n, sizeof *out, &host);
-    if (to != NULL &&
-        cuda_kv_cache_did(s, cudaMemcpyAsync(to, from, n * sizeof *out, cudaMemcpyDeviceToDevice, s->stream),
-                          "reading values"))
-        deliver_bytes(s, out, host, n * sizeof *out);
+    const struct delivery d = {.out = out, .bytes = n * sizeof *out};
+    float *to = cuda_kv_cache_result(s, d);
+    if (to != NULL)
+        (void)cuda_kv_cache_did(s, cudaMemcpyAsync(to, from, d.bytes, cudaMemcpyDeviceToDevice, s->stream),
+                                "reading values");
 }
 
 bool

@@ -18,20 +18,18 @@
 static bool
 is_passing(cudaError_t code)
 {
-    switch (code) {
-    case cudaErrorMemoryAllocation:
-    case cudaErrorInvalidValue:
-    case cudaErrorInvalidConfiguration:
-    case cudaErrorInvalidDeviceFunction:
-    case cudaErrorInvalidDevice:
-    case cudaErrorInvalidResourceHandle:
-    case cudaErrorLaunchOutOfResources:
-    case cudaErrorCooperativeLaunchTooLarge:
-    case cudaErrorNoKernelImageForDevice:
-    case cudaErrorUnsupportedPtxVersion:
-    case cudaErrorNotSupported: return true;
-    default: return false;
-    }
+    static const cudaError_t passing[] = {
+        cudaErrorMemoryAllocation,       cudaErrorInvalidValue,
+        cudaErrorInvalidConfiguration,   cudaErrorInvalidDeviceFunction,
+        cudaErrorInvalidDevice,          cudaErrorInvalidResourceHandle,
+        cudaErrorLaunchOutOfResources,   cudaErrorCooperativeLaunchTooLarge,
+        cudaErrorNoKernelImageForDevice, cudaErrorUnsupportedPtxVersion,
+        cudaErrorNotSupported,
+    };
+    for (size_t i = 0; i < sizeof passing / sizeof *passing; i++)
+        if (code == passing[i])
+            return true;
+    return false;
 }
 
 /* Describes where blocks wait and names one that did not arrive; false if none waits. */
@@ -51,8 +49,17 @@ stood_still(const struct backend *b, char *where, size_t room)
     if (missing > 0)
         snprintf(who, sizeof who, "block %" PRIu32 "%s never came", first, missing > 1 ? " and others" : "");
     snprintf(where, room, "behind step %s of layer %" PRIu32 " (%s; %" PRIu32 " of %" PRIu32 " waited)",
-             step_names[place % STEPS], place / STEPS, who, b->blocks - missing, b->blocks);
+             traced_names[place % STEPS], place / STEPS, who, b->blocks - missing, b->blocks);
     return true;
+}
+
+/* Passes an error on; returns false. */
+static bool
+fail_with(const struct err *why, struct err *err)
+{
+    if (err != NULL)
+        *err = *why;
+    return false;
 }
 
 bool
@@ -61,60 +68,45 @@ cuda_did(struct backend *b, cudaError_t code, const char *doing, struct err *err
     if (code == cudaSuccess)
         return true;
     (void)cudaGetLastError(); /* clears the error, which the next launch would otherwise report again */
-    if (b->lost) {            /* each later request fails with the same line */
-        if (err != NULL)
-            *err = b->why;
-        return false;
-    }
+    if (b->lost)              /* each later request fails with the same line */
+        return fail_with(&b->why, err);
+    const bool passing = is_passing(code);
     const char *name = cudaGetErrorName(code);
     struct err why = {.kind = ERR_NONE};
     char where[160];
-    switch (code) {
-    case cudaErrorMemoryAllocation:
+    if (code == cudaErrorMemoryAllocation)
         err_set(&why, ERR_WORK, "GPU %d (%s) ran out of memory while %s; use a smaller --ctx, or --backend cpu",
                 b->device, b->name, doing);
-        break;
-    case cudaErrorNoKernelImageForDevice:
-    case cudaErrorUnsupportedPtxVersion:
+    else if (code == cudaErrorNoKernelImageForDevice || code == cudaErrorUnsupportedPtxVersion)
         err_set(
             &why, ERR_WORK,
             "the CUDA plug-in has no code for GPU %d (%s) and this driver; rebuild it with `make cuda` here, or use "
             "--backend cpu",
             b->device, b->name);
-        break;
-    default:
-        if (!is_passing(code) && stood_still(b, where, sizeof where))
-            err_set(&why, ERR_WORK,
-                    "GPU %d (%s) stood still while %s, %s, and takes no more work; start again, and see "
-                    "nvidia-smi if it happens again",
-                    b->device, b->name, doing, where);
-        else if (is_passing(code))
-            err_set(&why, ERR_WORK, "GPU %d (%s) refused a request while %s (%s); --backend cpu does without it",
-                    b->device, b->name, doing, name);
-        else
-            err_set(&why, ERR_WORK,
-                    "GPU %d (%s) failed while %s (%s) and takes no more work; start again, and see nvidia-smi if it "
-                    "happens again",
-                    b->device, b->name, doing, name);
-    }
-    if (!is_passing(code)) {
+    else if (passing)
+        err_set(&why, ERR_WORK, "GPU %d (%s) refused a request while %s (%s); --backend cpu does without it", b->device,
+                b->name, doing, name);
+    else if (stood_still(b, where, sizeof where))
+        err_set(&why, ERR_WORK,
+                "GPU %d (%s) stood still while %s, %s, and takes no more work; start again, and see "
+                "nvidia-smi if it happens again",
+                b->device, b->name, doing, where);
+    else
+        err_set(&why, ERR_WORK,
+                "GPU %d (%s) failed while %s (%s) and takes no more work; start again, and see nvidia-smi if it "
+                "happens again",
+                b->device, b->name, doing, name);
+    if (!passing) {
         b->lost = true;
         b->why = why;
     }
-    if (err != NULL)
-        *err = why;
-    return false;
+    return fail_with(&why, err);
 }
 
 bool
 device_here(struct backend *b, struct err *err)
 {
-    if (b->lost) {
-        if (err != NULL)
-            *err = b->why;
-        return false;
-    }
-    return cuda_did(b, cudaSetDevice(b->device), "turning to it", err);
+    return b->lost ? fail_with(&b->why, err) : cuda_did(b, cudaSetDevice(b->device), "turning to it", err);
 }
 
 /* ---- choosing a GPU ---- */
@@ -184,7 +176,6 @@ suits(struct backend *b, int device, struct err *err)
             "with --gpu, or use --backend cpu",
             device, b->name, p.major, p.minor, CAPABILITY / 10, CAPABILITY % 10);
     snprintf(b->text, sizeof b->text, "%s (sm_%d%d)%s", b->name, p.major, p.minor, b->exact ? ", exact" : "");
-    b->note[0] = '\0';
     if (!device_has_code(CUDA_CODE, p.major, p.minor))
         snprintf(
             b->note, sizeof b->note,
@@ -202,41 +193,11 @@ choose(struct backend *b, int wanted, int n, struct err *err)
                        n == 1 ? "is" : "are", n, plural((uint64_t)n));
     if (wanted >= 0)
         return suits(b, wanted, err);
-    struct err first = {.kind = ERR_NONE}, other;
-    for (int i = 0; i < n; i++) {
-        if (suits(b, i, i == 0 ? &first : &other))
+    struct err first = {.kind = ERR_NONE};
+    for (int i = 0; i < n && !b->lost; i++)
+        if (suits(b, i, i == 0 ? &first : NULL))
             return true;
-        if (b->lost)
-            break;
-    }
-    if (err != NULL)
-        *err = first;
-    return false;
-}
-
-/* Chooses the prefetch window: two windows of all blocks, and the data read between them, must fit into L2 at once. A
- * small L2, such as a 3090's 6 MB for 82 multiprocessors, needs a small window. */
-static bool
-choose_window(struct backend *b, struct err *err)
-{
-    int l2 = 0;
-    if (!cuda_did(b, cudaDeviceGetAttribute(&l2, cudaDevAttrL2CacheSize, b->device), "asking what it can do", err))
-        return false;
-    const uint32_t share = (uint32_t)(l2 > 0 ? l2 : 0) / 4 / b->blocks;
-    b->window = !switched_to_prefetch() ? 0 : (share < MOST_WINDOW ? share : MOST_WINDOW) / 128 * 128;
-    return true;
-}
-
-static bool
-take_notes(struct backend *b, struct err *err)
-{
-    void *notes = NULL;
-    const size_t bytes = b->blocks * sizeof *b->notes;
-    if (!cuda_did(b, cudaHostAlloc(&notes, bytes, cudaHostAllocDefault), "pinning memory", err))
-        return false;
-    b->notes = notes;
-    memset(notes, 0, bytes);
-    return true;
+    return fail_with(&first, err);
 }
 
 bool
@@ -264,13 +225,24 @@ bool
 device_prepare(struct backend *b, struct err *err)
 {
     static const char doing[] = "preparing its kernels";
+    int l2 = 0;
+    void *notes = NULL;
     if (b->notes != NULL)
         return true;
     if (!device_here(b, err) || !cuda_did(b, forward_prepare(b->device, &b->blocks), doing, err) ||
-        !cuda_did(b, head_prepare(b->device), doing, err))
+        !cuda_did(b, head_prepare(b->device), doing, err) ||
+        !cuda_did(b, cudaDeviceGetAttribute(&l2, cudaDevAttrL2CacheSize, b->device), "asking what it can do", err))
         return false;
     b->blocks = switched_blocks(b->blocks);
-    return choose_window(b, err) && take_notes(b, err);
+    /* The prefetch window: two windows of all blocks, and the data read between them, must fit into L2 at once. A small
+     * L2, such as a 3090's 6 MB for 82 multiprocessors, needs a small window. */
+    const uint32_t share = (uint32_t)(l2 > 0 ? l2 : 0) / 4 / b->blocks;
+    b->window = !switched_to_prefetch() ? 0 : (share < MOST_WINDOW ? share : MOST_WINDOW) / 128 * 128;
+    const size_t bytes = b->blocks * sizeof *b->notes;
+    if (!cuda_did(b, cudaHostAlloc(&notes, bytes, cudaHostAllocDefault), "pinning memory", err))
+        return false;
+    b->notes = memset(notes, 0, bytes);
+    return true;
 }
 
 void

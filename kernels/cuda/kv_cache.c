@@ -72,6 +72,14 @@ cuda_kv_cache_take(struct kv_cache *s, struct arena *a, size_t n, size_t size, v
 }
 
 void *
+cuda_kv_cache_result(struct kv_cache *s, struct delivery d)
+{
+    void *host, *device = cuda_kv_cache_take(s, &s->results, d.bytes, 1, &host);
+    d.from = host;
+    return device != NULL && cuda_kv_cache_deliver(s, d) ? device : NULL;
+}
+
+void *
 cuda_kv_cache_copy(struct kv_cache *s, const void *from, size_t n, size_t size)
 {
     void *host, *device = from != NULL ? cuda_kv_cache_take(s, &s->args, n, size, &host) : NULL;
@@ -107,15 +115,13 @@ cuda_dists_open(struct backend *b, uint32_t vocab, uint32_t n, struct dists **ou
     struct dists *pool = calloc(1, sizeof *pool);
     if (pool == NULL)
         return err_set(err, ERR_WORK, "not enough memory for a pool of distributions");
-    void *p = NULL;
     pool->backend = b;
     pool->size = size;
     if (!device_here(b, err) || !memory_take(&pool->memory, b, (size_t)n * vocab * sizeof *pool->p, false,
-                                             "distributions over the vocabulary", &p, err)) {
+                                             "distributions over the vocabulary", (void **)&pool->p, err)) {
         cuda_dists_close(pool);
         return false;
     }
-    pool->p = p;
     *out = pool;
     return true;
 }
@@ -259,15 +265,6 @@ take_places(struct kv_cache *s, struct err *err)
     return true;
 }
 
-/* Writes the initial state of the barrier of forward passes, with the address for notes of waiting blocks. */
-static bool
-prepare_barrier(struct kv_cache *s, struct err *err)
-{
-    const struct dev_barrier rest = {.patience = BARRIER_PATIENCE, .notes = s->backend->notes};
-    return cuda_did(s->backend, cudaMemcpy(s->dev.barrier, &rest, sizeof rest, cudaMemcpyHostToDevice),
-                    "opening a context", err);
-}
-
 /* Allocates enough for a typical round: results of a full predict call, two verdicts, an early exit; arguments of two
  * forward passes. */
 static bool
@@ -284,7 +281,7 @@ take_arenas(struct kv_cache *s, struct err *err)
 }
 
 static bool
-take_host(struct kv_cache *s)
+take_host(struct kv_cache *s, struct err *err)
 {
     s->deliveries_room = s->desc.max_probes + 64;
     s->deliveries = malloc(s->deliveries_room * sizeof *s->deliveries);
@@ -294,9 +291,8 @@ take_host(struct kv_cache *s)
     s->steps = malloc(schedule_room(s->weights->desc.n_layers) * sizeof *s->steps);
     if (s->steps == NULL || s->deliveries == NULL || s->head_rows == NULL || s->requests == NULL ||
         s->final_row == NULL)
-        return false;
-    for (uint32_t i = 0; i < s->desc.ring; i++)
-        s->final_row[i] = -1;
+        return err_set(err, ERR_WORK, "not enough memory for a context");
+    memset(s->final_row, 0xff, s->desc.ring * sizeof *s->final_row); /* -1 */
     return true;
 }
 
@@ -305,7 +301,6 @@ cuda_kv_cache_open(struct weights *w, const struct kv_cache_desc *desc, struct k
 {
     static const char doing[] = "opening a context";
     struct backend *b = w->backend;
-    void *words = NULL;
     *out = NULL;
     const struct dists *pool = desc->dists;
     const struct request_limits asked = {&w->desc, desc, pool != NULL ? pool->size : (struct pool_size){0, 0}};
@@ -321,16 +316,18 @@ cuda_kv_cache_open(struct weights *w, const struct kv_cache_desc *desc, struct k
     s->limits = (struct request_limits){&w->desc, &s->desc, asked.dists};
     s->dev.dists_p = pool != NULL ? pool->p : NULL;
     s->dev.dists_vocab = asked.dists.vocab;
-    bool ok = device_here(b, err) && take_places(s, err) && prepare_barrier(s, err) && take_arenas(s, err) &&
-              cuda_did(b, cudaStreamCreateWithFlags(&s->stream, cudaStreamNonBlocking), doing, err) &&
-              cuda_did(b, cudaStreamCreateWithFlags(&s->side, cudaStreamNonBlocking), doing, err) &&
-              cuda_did(b, cudaEventCreateWithFlags(&s->done, cudaEventDisableTiming), doing, err) &&
-              cuda_did(b, cudaHostAlloc(&words, 2 * sizeof *s->cancel_words, cudaHostAllocDefault), doing, err);
-    s->cancel_words = words;
-    if (ok && !take_host(s))
-        ok = err_set(err, ERR_WORK, "not enough memory for a context");
-    /* Memory was zeroed on the default stream, for which the KV cache's stream does not wait. */
-    if (!ok || !cuda_did(b, cudaDeviceSynchronize(), doing, err)) {
+    /* The state of the barrier before a forward pass. */
+    const struct dev_barrier rest = {.patience = BARRIER_PATIENCE, .notes = b->notes};
+    /* Memory is zeroed on the default stream, for which the KV cache's stream does not wait. */
+    if (!device_here(b, err) || !take_places(s, err) ||
+        !cuda_did(b, cudaMemcpy(s->dev.barrier, &rest, sizeof rest, cudaMemcpyHostToDevice), doing, err) ||
+        !take_arenas(s, err) ||
+        !cuda_did(b, cudaStreamCreateWithFlags(&s->stream, cudaStreamNonBlocking), doing, err) ||
+        !cuda_did(b, cudaStreamCreateWithFlags(&s->side, cudaStreamNonBlocking), doing, err) ||
+        !cuda_did(b, cudaEventCreateWithFlags(&s->done, cudaEventDisableTiming), doing, err) ||
+        !cuda_did(b, cudaHostAlloc((void **)&s->cancel_words, 2 * sizeof *s->cancel_words, cudaHostAllocDefault), doing,
+                  err) ||
+        !take_host(s, err) || !cuda_did(b, cudaDeviceSynchronize(), doing, err)) {
         cuda_kv_cache_close(s);
         return false;
     }
@@ -352,8 +349,7 @@ cuda_kv_cache_close(struct kv_cache *s)
         (void)cudaStreamDestroy(s->side);
     if (s->done != NULL)
         (void)cudaEventDestroy(s->done);
-    if (s->cancel_words != NULL)
-        (void)cudaFreeHost(s->cancel_words);
+    (void)cudaFreeHost(s->cancel_words);
     arena_close(&s->args);
     arena_close(&s->results);
     memory_free(&s->memory);
@@ -409,24 +405,30 @@ cuda_kv_cache_deliver(struct kv_cache *s, struct delivery d)
 
 /* ---- wait() ---- */
 
+/* Sets the cancel word on a stream of its own, by a copy, which needs no multiprocessor. */
+static bool
+set_word(struct kv_cache *s, uint32_t value)
+{
+    return cuda_kv_cache_did(
+        s,
+        cudaMemcpyAsync(s->dev.cancel, &s->cancel_words[value], sizeof *s->dev.cancel, cudaMemcpyHostToDevice, s->side),
+        "cancelling");
+}
+
 /* Polls the stream until it is complete, because a sleep might last too long. Copies a cancellation to the device while
- * a forward pass runs; the copy needs no multiprocessor. */
+ * a forward pass runs. */
 static bool
 poll(struct kv_cache *s)
 {
-    static const char doing[] = "computing";
     for (;;) {
         const cudaError_t code = cudaEventQuery(s->done);
         if (code != cudaErrorNotReady)
-            return cuda_kv_cache_did(s, code, doing);
+            return cuda_kv_cache_did(s, code, "computing");
         (void)cudaGetLastError(); /* "not ready" counts as an error there */
         if (s->stoppable && !s->cancelled && s->desc.cancel != NULL &&
             atomic_load_explicit(s->desc.cancel, memory_order_relaxed)) {
             s->cancelled = s->word_raised = true;
-            if (!cuda_kv_cache_did(s,
-                                   cudaMemcpyAsync(s->dev.cancel, &s->cancel_words[1], sizeof *s->dev.cancel,
-                                                   cudaMemcpyHostToDevice, s->side),
-                                   "cancelling"))
+            if (!set_word(s, 1))
                 return false;
         }
         sched_yield();
@@ -452,12 +454,7 @@ finish(struct kv_cache *s)
 static void
 lower_word(struct kv_cache *s)
 {
-    static const char doing[] = "cancelling";
-    if (cuda_kv_cache_did(
-            s,
-            cudaMemcpyAsync(s->dev.cancel, &s->cancel_words[0], sizeof *s->dev.cancel, cudaMemcpyHostToDevice, s->side),
-            doing) &&
-        cuda_kv_cache_did(s, cudaStreamSynchronize(s->side), doing))
+    if (set_word(s, 0) && cuda_kv_cache_did(s, cudaStreamSynchronize(s->side), "cancelling"))
         s->word_raised = false;
 }
 
@@ -474,58 +471,46 @@ static bool
 deliver_exit(struct kv_cache *s, const struct delivery *d)
 {
     const struct until_state *state = d->from;
+    const struct prediction *all = (const void *)(state + 1);
     struct exit_result *out = d->out;
+    struct prediction *const probed = out->probed;
     *out = (struct exit_result){.exited = state->exited != 0,
                                 .depth = state->depth > 0 ? state->depth : d->layer,
                                 .probes = state->probes,
                                 .probe_ns = state->probe_ns,
                                 .prediction = {.token = TOKEN_NONE},
-                                .probed = d->probed};
-    for (uint32_t l = 0; d->probed != NULL && l <= s->weights->desc.n_layers; l++)
-        d->probed[l].token = TOKEN_NONE;
+                                .probed = probed};
+    for (uint32_t l = 0; probed != NULL && l <= s->weights->desc.n_layers; l++)
+        probed[l].token = TOKEN_NONE;
     for (uint32_t i = 0; i < state->probes; i++) {
         const uint32_t l = state->probed[i];
         if (!is_number(s, state->annealed[i], l))
             return false;
-        out->prediction = d->all[l];
-        if (d->probed != NULL)
-            d->probed[l] = d->all[l];
+        out->prediction = all[l];
+        if (probed != NULL)
+            probed[l] = all[l];
     }
     return state->probes == 0 || is_number(s, out->prediction.confidence, out->depth);
-}
-
-static void
-deliver_routes(const struct delivery *d)
-{
-    struct route *const out = memcpy(d->out, d->from, d->bytes);
-    for (size_t i = 0; i < d->bytes / sizeof *out; i++)
-        if (out[i].expert == EXPERT_NONE)
-            out[i].weight = 0;
 }
 
 static bool
 deliver(struct kv_cache *s, const struct delivery *d)
 {
-    const struct prediction *prediction = d->from;
-    const struct verdict *verdict = d->from;
-    switch (d->kind) {
-    case DELIVER_BYTES: memcpy(d->out, d->from, d->bytes); return true;
-    case DELIVER_ROUTES: deliver_routes(d); return true;
-    case DELIVER_EXIT: return deliver_exit(s, d);
-    case DELIVER_PHASES:
-    case DELIVER_SPAN: trace_deliver(s, d); return true;
-    case DELIVER_PREDICTION:
-        if (!is_number(s, prediction->confidence, d->layer))
+    const struct prediction *checked = (const void *)((const unsigned char *)d->from + d->checked);
+    for (uint32_t i = 0; i < d->n_checked; i++)
+        if (!is_number(s, checked[i].confidence, d->layer))
             return false;
-        memcpy(d->out, prediction, sizeof *prediction);
-        return true;
-    default:
-        for (uint32_t i = 0; i < VERIFY_NODES; i++)
-            if ((d->judged >> i & 1u) && !is_number(s, verdict->judged[i].confidence, d->layer))
-                return false;
-        memcpy(d->out, verdict, sizeof *verdict);
+    if (d->kind == DELIVER_EXIT)
+        return deliver_exit(s, d);
+    if (d->kind == DELIVER_STAMPS) {
+        trace_deliver(s, d);
         return true;
     }
+    struct route *const routes = memcpy(d->out, d->from, d->bytes);
+    for (size_t i = 0; d->kind == DELIVER_ROUTES && i < d->bytes / sizeof *routes; i++)
+        if (routes[i].expert == EXPERT_NONE)
+            routes[i].weight = 0;
+    return true;
 }
 
 bool

@@ -53,26 +53,19 @@ struct arena {
 #define PROMPT_ROWS                                                                                                    \
     256 /* rows of a prompt in one pass: enough for a tile of the widest products on each multiprocessor */
 
-enum delivery_kind {
-    DELIVER_BYTES,
-    DELIVER_ROUTES,
-    DELIVER_PREDICTION,
-    DELIVER_VERDICT,
-    DELIVER_EXIT,
-    DELIVER_PHASES,
-    DELIVER_SPAN
-};
+enum delivery_kind { DELIVER_BYTES, DELIVER_ROUTES, DELIVER_EXIT, DELIVER_STAMPS };
 
 struct delivery {
     enum delivery_kind kind;
-    void *out;                    /* result of the caller */
-    const void *from;             /* in the results' host memory, valid after the copy; EXIT: struct until_state */
-    size_t bytes;                 /* for BYTES, ROUTES */
-    uint32_t layer;               /* PREDICTION: the layer; VERDICT: L; EXIT: the depth if no layer runs */
-    const struct prediction *all; /* EXIT: predictions (L + 1), of probed layers only */
-    struct prediction *probed;    /* EXIT: the caller's array of them, or NULL */
-    uint64_t judged;              /* VERDICT: bit i: node i has a row and thus a prediction */
-    uint32_t what, rows;          /* SPAN: enum traced; SPAN and PHASES: rows of the call */
+    void *out; /* result of the caller; STAMPS: none */
+    const void
+        *from;      /* in the results' host memory, valid after the copy; EXIT: struct until_state, then predictions */
+                    /* (L + 1), of probed layers only */
+    size_t bytes;   /* of the result, except EXIT */
+    uint32_t layer; /* of the predictions that are checked; EXIT: the depth if no layer runs */
+    size_t checked; /* first of n_checked predictions in the result, in bytes: their numbers must be finite */
+    uint32_t n_checked;
+    uint32_t what, rows; /* STAMPS: enum traced, and rows of the call */
 };
 
 struct kv_cache {
@@ -123,6 +116,8 @@ bool cuda_kv_cache_alive(struct kv_cache *);
 bool cuda_kv_cache_did(struct kv_cache *, cudaError_t, const char *doing);
 /* Reserves room for n elements of arguments or results. Returns the device address; *host receives the host address. */
 void *cuda_kv_cache_take(struct kv_cache *, struct arena *, size_t n, size_t size, void **host);
+/* Reserves room for a result, which wait() delivers; sets d.from. Returns the device address. */
+void *cuda_kv_cache_result(struct kv_cache *, struct delivery d);
 /* Copies n elements to the arguments; returns NULL if `from` is NULL. */
 void *cuda_kv_cache_copy(struct kv_cache *, const void *from, size_t n, size_t size);
 /* Copies the arguments since the last call to the device. */

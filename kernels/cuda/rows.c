@@ -70,12 +70,11 @@ group_rows(const struct forward_pass *w, struct row_group *groups)
 static void *
 ask(struct kv_cache *s, enum delivery_kind kind, void *out, size_t bytes, int byte)
 {
-    void *host, *there;
     if (out == NULL || bytes == 0)
         return NULL;
-    there = cuda_kv_cache_take(s, &s->results, bytes, 1, &host);
-    if (there != NULL && cuda_kv_cache_did(s, cudaMemsetAsync(there, byte, bytes, s->stream), "asking for experts"))
-        (void)cuda_kv_cache_deliver(s, (struct delivery){.kind = kind, .out = out, .from = host, .bytes = bytes});
+    void *there = cuda_kv_cache_result(s, (struct delivery){.kind = kind, .out = out, .bytes = bytes});
+    if (there != NULL)
+        (void)cuda_kv_cache_did(s, cudaMemsetAsync(there, byte, bytes, s->stream), "asking for experts");
     return there;
 }
 
@@ -158,14 +157,13 @@ bool
 rows_until(struct kv_cache *s, const struct forward_pass *w, const struct exit_rule *rule, struct exit_result *out)
 {
     struct forward_args a;
-    void *state, *all;
+    void *state;
     if (!request_until(s->limits, w, rule))
         return false;
     if (!cuda_kv_cache_begins(s))
         return true;
-    struct until_state *there = cuda_kv_cache_take(s, &s->results, 1, sizeof *there, &state);
-    struct prediction *all_there =
-        cuda_kv_cache_take(s, &s->results, s->weights->desc.n_layers + 1u, sizeof *all_there, &all);
+    const size_t predicted = (s->weights->desc.n_layers + 1u) * sizeof(struct prediction);
+    struct until_state *there = cuda_kv_cache_take(s, &s->results, 1, sizeof *there + predicted, &state);
     if (s->failed || !cuda_kv_cache_did(s, cudaMemsetAsync(there, 0, sizeof *there, s->stream), "clearing results"))
         return true;
     if (send_forward(s, w, rule, there, &a))
@@ -177,14 +175,10 @@ rows_until(struct kv_cache *s, const struct forward_pass *w, const struct exit_r
                                                 .pieces = s->dev.head_pieces,
                                                 .until = there,
                                                 .temperature = a.until.temperature,
-                                                .predictions = all_there};
+                                                .predictions = (struct prediction *)(there + 1)};
     if (!s->failed && trace_run(s, TRACED_PREDICTIONS, 1, launch_predictions(predictions, s->stream),
                                 "computing the layers' predictions"))
-        (void)cuda_kv_cache_deliver(s, (struct delivery){.kind = DELIVER_EXIT,
-                                                         .out = out,
-                                                         .from = state,
-                                                         .layer = w->rows[w->n - 1].from,
-                                                         .all = all,
-                                                         .probed = out->probed});
+        (void)cuda_kv_cache_deliver(
+            s, (struct delivery){.kind = DELIVER_EXIT, .out = out, .from = state, .layer = w->rows[w->n - 1].from});
     return true;
 }

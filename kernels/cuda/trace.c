@@ -8,7 +8,7 @@
 
 #include "kernels/cuda/device/layout.h"
 
-const char *const step_names[STEPS] = {
+const char *const traced_names[TRACED] = {
     [START] = "start",
     [NORM_ATTENTION] = "norm",
     [QKV] = "qkv",
@@ -25,16 +25,20 @@ const char *const step_names[STEPS] = {
     [SHIFT_PROBE] = "shift",
     [NORM_PROBE] = "norm of probe",
     [PROBE] = "probe",
-};
-static const char *const traced_names[TRACED] = {
-    "embedding", "head", "distributions", "draws", "overlap", "verdicts", "guesses",
+    [TRACED_EMBED] = "embedding",
+    [TRACED_HEAD] = "head",
+    [TRACED_DISTS] = "distributions",
+    [TRACED_DRAW] = "draws",
+    [TRACED_OVERLAP] = "overlap",
+    [TRACED_VERIFY] = "verdicts",
+    [TRACED_PREDICTIONS] = "guesses",
 };
 
 struct trace {
     FILE *file;
-    uint64_t calls, zero;                                 /* zero: time of the first stamp */
-    uint64_t from, to;                                    /* first and last stamp since describe_time() */
-    double step_ns[STEPS], traced_ns[TRACED], waiting_ns; /* waiting: part of the steps after the mean arrival */
+    uint64_t calls, zero;          /* zero: time of the first stamp */
+    uint64_t from, to;             /* first and last stamp since describe_time() */
+    double ns[TRACED], waiting_ns; /* waiting: part of the steps after the mean arrival */
 };
 
 bool
@@ -69,33 +73,28 @@ trace_close(struct trace *t)
 /* ---- what is stamped ---- */
 
 static uint64_t *
-take_stamps(struct kv_cache *s, struct delivery d, size_t words)
+take_stamps(struct kv_cache *s, uint32_t what, uint32_t rows, size_t words)
 {
-    void *host;
-    uint64_t *there = cuda_kv_cache_take(s, &s->results, words, sizeof *there, &host);
-    d.from = host;
-    return there != NULL &&
-                   cuda_kv_cache_did(s, cudaMemsetAsync(there, 0, STAMPS_HEAD * sizeof *there, s->stream),
-                                     "stamping phases") &&
-                   cuda_kv_cache_deliver(s, d)
-               ? there
-               : NULL;
+    uint64_t *there = NULL;
+    const struct delivery d = {.kind = DELIVER_STAMPS, .bytes = words * sizeof *there, .what = what, .rows = rows};
+    if (s->backend->trace != NULL)
+        there = cuda_kv_cache_result(s, d);
+    if (there != NULL)
+        (void)cuda_kv_cache_did(s, cudaMemsetAsync(there, 0, STAMPS_HEAD * sizeof *there, s->stream),
+                                "stamping phases");
+    return there;
 }
 
 uint64_t *
 trace_forward(struct kv_cache *s, uint32_t rows, uint32_t layers)
 {
-    if (s->backend->trace == NULL)
-        return NULL;
-    const struct delivery d = {.kind = DELIVER_PHASES, .rows = rows};
-    return take_stamps(s, d, stamps_room(layers, s->blocks));
+    return take_stamps(s, START, rows, stamps_room(layers, s->blocks));
 }
 
 void
 trace_begin(struct kv_cache *s, enum traced what, uint32_t rows)
 {
-    const struct delivery d = {.kind = DELIVER_SPAN, .what = (uint32_t)what, .rows = rows};
-    s->span = s->backend->trace != NULL ? take_stamps(s, d, STAMPS_HEAD) : NULL;
+    s->span = take_stamps(s, what, rows, STAMPS_HEAD);
     if (s->span != NULL)
         (void)cuda_kv_cache_did(s, launch_stamp(s->span, s->stream), "stamping phases");
 }
@@ -153,8 +152,8 @@ deliver_phases(struct trace *t, const struct delivery *d, uint32_t blocks)
         comings(phase + STAMP_CAME, blocks, begin, came);
         note_span(t, begin, left);
         fprintf(t->file, "%" PRIu64 ",sweep,%" PRIu32 ",%" PRIu32 ",%s,%.3f,%.3f,%.3f,%.3f,%.3f\n", t->calls, d->rows,
-                layer, step_names[step], since(t, begin), ns * 1e-3, came[0] * 1e-3, came[1] * 1e-3, came[2] * 1e-3);
-        t->step_ns[step] += ns;
+                layer, traced_names[step], since(t, begin), ns * 1e-3, came[0] * 1e-3, came[1] * 1e-3, came[2] * 1e-3);
+        t->ns[step] += ns;
         t->waiting_ns += ns > came[1] ? ns - came[1] : 0;
         begin = left;
     }
@@ -166,14 +165,14 @@ trace_deliver(struct kv_cache *s, const struct delivery *d)
     struct trace *const t = s->backend->trace;
     const uint64_t *const span = d->from;
     t->calls++;
-    if (d->kind == DELIVER_PHASES) {
+    if (d->what == START) {
         deliver_phases(t, d, s->blocks);
         return;
     }
     note_span(t, span[0], span[1]);
     fprintf(t->file, "%" PRIu64 ",%s,%" PRIu32 ",,,%.3f,%.3f,,,\n", t->calls, traced_names[d->what], d->rows,
             since(t, span[0]), (double)(int64_t)(span[1] - span[0]) * 1e-3);
-    t->traced_ns[d->what] += (double)(int64_t)(span[1] - span[0]);
+    t->ns[d->what] += (double)(int64_t)(span[1] - span[0]);
 }
 
 /* ---- in a line ---- */
@@ -188,31 +187,25 @@ cuda_describe_time(struct kv_cache *s, char *text, size_t room)
     if (t == NULL || t->to <= t->from)
         return false;
     double busy = 0, left;
-    const char *names[STEPS + TRACED];
-    double ns[STEPS + TRACED];
-    for (int i = 0; i < STEPS + TRACED; i++) {
-        names[i] = i < STEPS ? step_names[i] : traced_names[i - STEPS];
-        ns[i] = i < STEPS ? t->step_ns[i] : t->traced_ns[i - STEPS];
-        busy += ns[i];
-    }
+    for (int i = 0; i < TRACED; i++)
+        busy += t->ns[i];
     const double window = (double)(t->to - t->from);
     size_t n = (size_t)snprintf(text, room, "busy %.0f%%, of it waiting %.0f%%:", 100 * busy / window,
                                 100 * t->waiting_ns / busy);
     left = busy;
     for (int k = 0; k < NAMED && n < room; k++) { /* the largest of the remaining entries */
         int most = 0;
-        for (int i = 1; i < STEPS + TRACED; i++)
-            most = ns[i] > ns[most] ? i : most;
-        if (ns[most] < 0.005 * busy)
+        for (int i = 1; i < TRACED; i++)
+            most = t->ns[i] > t->ns[most] ? i : most;
+        if (t->ns[most] < 0.005 * busy)
             break;
-        n += (size_t)snprintf(text + n, room - n, " %s %.0f%%", names[most], 100 * ns[most] / busy);
-        left -= ns[most];
-        ns[most] = 0;
+        n += (size_t)snprintf(text + n, room - n, " %s %.0f%%", traced_names[most], 100 * t->ns[most] / busy);
+        left -= t->ns[most];
+        t->ns[most] = 0;
     }
     if (left >= 0.005 * busy && n < room)
         snprintf(text + n, room - n, " other %.0f%%", 100 * left / busy);
-    memset(t->step_ns, 0, sizeof t->step_ns);
-    memset(t->traced_ns, 0, sizeof t->traced_ns);
+    memset(t->ns, 0, sizeof t->ns);
     t->waiting_ns = 0;
     t->from = t->to = 0;
     return true;

@@ -16,7 +16,7 @@
 #include "kernels/cuda/kv_cache.h"
 
 enum traced { /* requests; the values below STEPS are the steps of a forward pass */
-              TRACED_EMBED,
+              TRACED_EMBED = STEPS,
               TRACED_HEAD,
               TRACED_DISTS,
               TRACED_DRAW,
@@ -26,7 +26,7 @@ enum traced { /* requests; the values below STEPS are the steps of a forward pas
               TRACED
 };
 
-extern const char *const step_names[STEPS]; /* of the steps of a layer */
+extern const char *const traced_names[TRACED]; /* of the steps of a layer, then of requests */
 
 /* Returns false if the file cannot be written. If the variable is not set, *out is NULL and all other functions do
  * nothing. */
@@ -41,7 +41,7 @@ uint64_t *trace_forward(struct kv_cache *, uint32_t rows, uint32_t layers);
     (trace_begin(s, what, rows), trace_end(s, cuda_kv_cache_did(s, launch, doing)))
 void trace_begin(struct kv_cache *, enum traced, uint32_t rows);
 bool trace_end(struct kv_cache *, bool queued);
-/* Called by wait() to deliver time stamps. */
+/* Called by wait() to deliver time stamps; `what` is START for those of a forward pass. */
 void trace_deliver(struct kv_cache *, const struct delivery *);
 
 /* backend_ops.describe_time */
