@@ -14,16 +14,10 @@ upload_open(struct upload *u, struct err *err)
     struct backend *b = u->backend;
     u->room = u->total < HALF_ROOM ? u->total : HALF_ROOM;
     u->room = u->strip > u->room ? u->strip : u->room;
-    if (!cuda_did(b, cudaStreamCreateWithFlags(&u->stream, cudaStreamNonBlocking), doing, err))
-        return false;
-    for (int i = 0; i < 2; i++) {
-        void *p = NULL;
-        if (!cuda_did(b, cudaEventCreateWithFlags(&u->halves[i].empty, cudaEventDisableTiming), doing, err) ||
-            !cuda_did(b, cudaHostAlloc(&p, u->room, cudaHostAllocDefault), doing, err))
-            return false;
-        u->halves[i].host = p;
-    }
-    return true;
+    return cuda_did(b, cudaStreamCreateWithFlags(&u->stream, cudaStreamNonBlocking), doing, err) &&
+           cuda_did(b, cudaEventCreateWithFlags(&u->empty[0], cudaEventDisableTiming), doing, err) &&
+           cuda_did(b, cudaEventCreateWithFlags(&u->empty[1], cudaEventDisableTiming), doing, err) &&
+           cuda_did(b, cudaHostAlloc((void **)&u->host, 2 * u->room, cudaHostAllocDefault), doing, err);
 }
 
 void
@@ -33,12 +27,10 @@ upload_close(struct upload *u)
         (void)cudaStreamSynchronize(u->stream); /* copies may still read the buffers */
         (void)cudaStreamDestroy(u->stream);
     }
-    for (int i = 0; i < 2; i++) {
-        if (u->halves[i].empty != NULL)
-            (void)cudaEventDestroy(u->halves[i].empty);
-        if (u->halves[i].host != NULL)
-            (void)cudaFreeHost(u->halves[i].host);
-    }
+    for (int i = 0; i < 2; i++)
+        if (u->empty[i] != NULL)
+            (void)cudaEventDestroy(u->empty[i]);
+    (void)cudaFreeHost(u->host);
 }
 
 static bool
@@ -56,21 +48,23 @@ send(struct upload *u, const struct packing *p, const struct dev_matrix *to, uin
      struct err *err)
 {
     static const char doing[] = "copying weights to it";
-    struct upload_half *half = &u->halves[u->turn++ % 2];
-    struct backend *b = u->backend;
     const size_t quant = pack_quant_bytes(p), scale = pack_scale_bytes(p);
     unsigned char *quants = (unsigned char *)(uintptr_t)to->quants, *scales = (unsigned char *)(uintptr_t)to->scales;
-    if (!cuda_did(b, cudaEventSynchronize(half->empty), doing, err))
+    unsigned char *const half = u->host + u->turn * u->room;
+    const cudaEvent_t empty = u->empty[u->turn];
+    struct backend *b = u->backend;
+    u->turn = 1 - u->turn;
+    if (!cuda_did(b, cudaEventSynchronize(empty), doing, err))
         return false;
-    if (!pack_strips(p, first, n, b->threads, half->host, half->host + n * quant))
+    if (!pack_strips(p, first, n, b->threads, half, half + n * quant))
         return err_set(err, ERR_WORK, "not enough memory to pack the model's weights");
-    if (!cuda_did(b, cudaMemcpyAsync(quants + first * quant, half->host, n * quant, cudaMemcpyHostToDevice, u->stream),
-                  doing, err) ||
-        (scale > 0 && !cuda_did(b,
-                                cudaMemcpyAsync(scales + first * scale, half->host + n * quant, n * scale,
-                                                cudaMemcpyHostToDevice, u->stream),
-                                doing, err)) ||
-        !cuda_did(b, cudaEventRecord(half->empty, u->stream), doing, err))
+    if (!cuda_did(b, cudaMemcpyAsync(quants + first * quant, half, n * quant, cudaMemcpyHostToDevice, u->stream), doing,
+                  err) ||
+        (scale > 0 &&
+         !cuda_did(
+             b, cudaMemcpyAsync(scales + first * scale, half + n * quant, n * scale, cudaMemcpyHostToDevice, u->stream),
+             doing, err)) ||
+        !cuda_did(b, cudaEventRecord(empty, u->stream), doing, err))
         return false;
     u->done += n * (quant + scale);
     return report(u, err);
@@ -103,17 +97,13 @@ static bool
 take_matrix(struct upload *u, const struct packing *p, struct dev_matrix *out, struct err *err)
 {
     const size_t strips = (size_t)p->n * p->strips, quant = pack_quant_bytes(p), scale = pack_scale_bytes(p);
-    void *quants = NULL, *scales = NULL;
     *out =
         (struct dev_matrix){.type = p->type, .rows = p->rows, .cols = p->cols, .strips = p->strips, .units = p->units};
-    if ((p->source != NULL &&
-         !upload_array(u, p->source, (size_t)p->strips * STRIP * sizeof *p->source, "weights", &out->source, err)) ||
-        !memory_take(u->memory, u->backend, strips * quant, false, "weights", &quants, err) ||
-        (scale > 0 && !memory_take(u->memory, u->backend, strips * scale, false, "weights", &scales, err)))
-        return false;
-    out->quants = quants;
-    out->scales = scales;
-    return true;
+    return (p->source == NULL ||
+            upload_array(u, p->source, (size_t)p->strips * STRIP * sizeof *p->source, "weights", &out->source, err)) &&
+           memory_take(u->memory, u->backend, strips * quant, false, "weights", (void **)&out->quants, err) &&
+           (scale == 0 ||
+            memory_take(u->memory, u->backend, strips * scale, false, "weights", (void **)&out->scales, err));
 }
 
 /* The device generates synthetic matrices, but those of four and six bits. */

@@ -17,12 +17,10 @@ struct upload {
     uint32_t to_halves, to_bytes; /* bit t: a tensor of type t was converted to F16, Q8_0 */
 
     cudaStream_t stream;
-    struct upload_half {
-        unsigned char *host; /* (room) */
-        cudaEvent_t empty;   /* recorded after the copy out of the buffer */
-    } halves[2];
+    unsigned char *host;  /* (2, room), pinned */
+    cudaEvent_t empty[2]; /* recorded after the copy out of a half */
     size_t room;
-    uint32_t turn;
+    uint32_t turn; /* the half to fill next */
 };
 
 /* Requires everything to be counted. upload_close() may be called after a failure too. */
