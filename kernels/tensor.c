@@ -120,30 +120,15 @@ looked_up(const unsigned char *q, float d, const int8_t table[16], float *y)
 
 /* ---- blocks of 256 ---- */
 
-/* Returns scale and minimum j (0..7) of Q4_K and Q5_K: six bits each. The first four pairs are in the low bits of bytes
- * j and j + 4. The others have four bits in byte j + 4 and two in the upper bits of the first pairs' bytes. */
-static void
-scale_and_min(const unsigned char *s, int j, uint32_t *scale, uint32_t *min)
-{
-    if (j < 4) {
-        *scale = s[j] & 63u;
-        *min = s[j + 4] & 63u;
-    } else {
-        *scale = (s[j + 4] & 15u) | (uint32_t)(s[j - 4] >> 6) << 4;
-        *min = (uint32_t)(s[j + 4] >> 4) | (uint32_t)(s[j] >> 6) << 4;
-    }
-}
-
 /* q: 128 bytes, 32 for each pair of sub-blocks of 32, low halves first. high: NULL, or a fifth bit: bit j of byte k. */
 static void
 q45_k(const unsigned char *b, const unsigned char *high, const unsigned char *q, float *y)
 {
     const float d = f16_at(b), dmin = f16_at(b + 2);
-    for (int j = 0; j < 8; j++) {
-        uint32_t scale, min;
-        scale_and_min(b + 4, j, &scale, &min);
-        const float each = d * (float)scale, offset = dmin * (float)min;
-        for (int k = 0; k < 32; k++) {
+    for (unsigned j = 0; j < 8; j++) {
+        const float each = d * (float)tensor_six_bits(b + 4, j, 0);
+        const float offset = dmin * (float)tensor_six_bits(b + 4, j, 4);
+        for (unsigned k = 0; k < 32; k++) {
             const uint32_t byte = q[j / 2 * 32 + k], low = j % 2 == 0 ? byte & 15 : byte >> 4;
             const uint32_t fifth = high != NULL ? (uint32_t)high[k] >> j & 1 : 0;
             y[j * 32 + k] = each * (float)(low | fifth << 4) - offset;

@@ -186,17 +186,6 @@ place_half(const unsigned char *from, size_t lane, unsigned char *to)
     memcpy(to + 2 * lane, from, 2);
 }
 
-/* Returns scale j (0..7) of Q4_K and Q5_K, or with `above` 4 its minimum: six bits. For j of 0..3 they are in the low
- * bits of byte j + above; for the others the two upper bits of these bytes contain the high bits, and a half of byte j
- * + 4 the low four. */
-static unsigned char
-six_bits(const unsigned char *s, size_t j, size_t above)
-{
-    if (j < 4)
-        return s[j + above] & 63;
-    return (unsigned char)((above == 0 ? s[j + 4] & 15 : s[j + 4] >> 4) | s[j - 4 + above] >> 6 << 4);
-}
-
 /* Returns scale j (0..15) of Q3_K: four bits in a half of byte j % 8, two upper bits in byte 8 + j % 4; minus 32. */
 static unsigned char
 signed_six_bits(const unsigned char *s, size_t j)
@@ -232,8 +221,8 @@ place_scales(enum weight_type type, const unsigned char *b, size_t lane, unsigne
         place_half(b, lane, to);
         place_half(b + 2, lane, to + 2 * Q8_GROUP);
         for (size_t j = 0; j < 8; j++) {
-            bytes[2 * j * Q8_GROUP] = six_bits(b + 4, j, 0);
-            bytes[(2 * j + 1) * Q8_GROUP] = six_bits(b + 4, j, 4);
+            bytes[2 * j * Q8_GROUP] = tensor_six_bits(b + 4, j, 0);
+            bytes[(2 * j + 1) * Q8_GROUP] = tensor_six_bits(b + 4, j, 4);
         }
         break;
     case WEIGHT_Q6_K:

@@ -20,22 +20,13 @@
 #define BLOCK      32u
 #define MOST_BLOCK 256u
 
-static bool
-packs_as_bytes(enum weight_type type)
-{
-    switch (type) {
-    case WEIGHT_MXFP4:
-    case WEIGHT_IQ4_NL:
-    case WEIGHT_IQ4_XS:
-    case WEIGHT_IQ3_S:
-    case WEIGHT_IQ3_XXS:
-    case WEIGHT_IQ2_XXS:
-    case WEIGHT_IQ1_S:
-    case WEIGHT_TQ1_0:
-    case WEIGHT_TQ2_0: return true;
-    default: return false; /* IQ2_S, IQ2_XS and IQ1_M have one scale per sixteen columns */
-    }
-}
+/* Sets of types: bit t is type t. IQ2_S, IQ2_XS and IQ1_M have one scale for sixteen columns. */
+#define AS_THEY_ARE                                                                                                    \
+    (1u << WEIGHT_F16 | 1u << WEIGHT_BF16 | 1u << WEIGHT_Q8_0 | 1u << WEIGHT_Q4_0 | 1u << WEIGHT_Q4_K |                \
+     1u << WEIGHT_Q6_K)
+#define AS_BYTES                                                                                                       \
+    (1u << WEIGHT_MXFP4 | 1u << WEIGHT_IQ4_NL | 1u << WEIGHT_IQ4_XS | 1u << WEIGHT_IQ3_S | 1u << WEIGHT_IQ3_XXS |      \
+     1u << WEIGHT_IQ2_XXS | 1u << WEIGHT_IQ1_S | 1u << WEIGHT_TQ1_0 | 1u << WEIGHT_TQ2_0)
 
 /* Computes the scales of the integers in a block, one per thirty-two columns. */
 static void
@@ -98,20 +89,6 @@ places_of(uint32_t r)
     return p;
 }
 
-/* Stores a unit's F16 d (Q4_0); `unit` is 0 or 1. */
-static void
-put_unit_scale(const struct pair_row *p, uint32_t unit, const unsigned char *d, unsigned char *scales)
-{
-    memcpy(scales + p->r % 8 * 8 + unit * 4 + p->r / 8 * 2, d, 2);
-}
-
-/* Stores n adjacent F16 numbers of a block. */
-static void
-put_super_scales(const struct pair_row *p, size_t n, const unsigned char *d, unsigned char *to)
-{
-    memcpy(to + (p->r % 8 * 2 + p->r / 8) * n * 2, d, n * 2);
-}
-
 /* ---- Q4_0: two blocks, each F16 d and 16 bytes of values k and k + 16 ---- */
 
 static void
@@ -120,8 +97,9 @@ pair_q4_0(const struct pair_row *p, const unsigned char *first, const unsigned c
 {
     static const unsigned char none[18] = {0}; /* d = 0: second half of the pair of an odd last block */
     const unsigned char *a = first + 2, *b = (second != NULL ? second : none) + 2;
-    put_unit_scale(p, 0, a - 2, scales);
-    put_unit_scale(p, 1, b - 2, scales);
+    scales += p->r % 8 * 8 + p->r / 8 * 2;
+    memcpy(scales, a - 2, 2);
+    memcpy(scales + 4, b - 2, 2);
     for (uint32_t k = 0; k < UNIT / 2; k++) {
         quants[p->nibbles[k]] = (unsigned char)((a[k] & 15) | b[k] << 4);
         quants[p->nibbles[k + UNIT / 2]] = (unsigned char)(a[k] >> 4 | (b[k] & 0xf0));
@@ -130,26 +108,15 @@ pair_q4_0(const struct pair_row *p, const unsigned char *first, const unsigned c
 
 /* ---- Q4_K: F16 d and dmin, 12 bytes of scales and minima, 32 bytes for each pair of sub-blocks ---- */
 
-/* Returns scale j (0..7), or with `above` 4 its minimum: six bits. Those of 0..3 are in the low bits of byte j + above.
- * The others have four bits in a half of byte j + 4, and two in the upper bits of the byte of j - 4. */
-static unsigned char
-six_bits(const unsigned char *s, uint32_t j, uint32_t above)
-{
-    if (j < 4)
-        return s[j + above] & 63;
-    return (unsigned char)((above == 0 ? s[j + 4] & 15 : s[j + 4] >> 4) | s[j - 4 + above] >> 6 << 4);
-}
-
 static void
 super_q4_k(const struct pair_row *p, const unsigned char *from, unsigned char *quants, unsigned char *scales,
            unsigned char *supers)
 {
-    put_super_scales(p, 2, from, supers);
+    memcpy(supers, from, 4);
     for (uint32_t pair = 0; pair < PAIRS_OF_SUPER; pair++, quants += PAIR_NIBBLES, scales += PAIR_SCALES) {
-        unsigned char *own = scales + p->r % 8 * 8 + p->r / 8 * 4;
         for (uint32_t unit = 0; unit < 2; unit++) {
-            own[unit] = six_bits(from + 4, 2 * pair + unit, 0);
-            own[2 + unit] = six_bits(from + 4, 2 * pair + unit, 4);
+            scales[unit] = tensor_six_bits(from + 4, 2 * pair + unit, 0);
+            scales[2 + unit] = tensor_six_bits(from + 4, 2 * pair + unit, 4);
         }
         for (uint32_t k = 0; k < UNIT; k++) /* lower halves contain one sub-block, upper halves the next one */
             quants[p->nibbles[k]] = from[16 + pair * UNIT + k];
@@ -164,12 +131,12 @@ static void
 super_q6_k(const struct pair_row *p, const unsigned char *from, unsigned char *quants, unsigned char *scales,
            unsigned char *supers)
 {
-    put_super_scales(p, 1, from + 208, supers);
+    memcpy(supers, from + 208, 2);
     for (uint32_t pair = 0; pair < PAIRS_OF_SUPER; pair++) {
         const unsigned char *low = from + pair / 2 * 64, *high = from + 128 + pair / 2 * 32, *steps = from + 192;
         const uint32_t upper = pair % 2 * 4;
-        unsigned char *own = scales + p->r % 8 * 8 + p->r / 8 * 4, *highs = quants + PAIR_NIBBLES;
-        memcpy(own, steps + pair * 4, 4);
+        unsigned char *highs = quants + PAIR_NIBBLES;
+        memcpy(scales, steps + pair * 4, 4);
         for (uint32_t k = 0; k < UNIT; k++) {
             const uint32_t two = (uint32_t)high[k] >> upper;
             quants[p->nibbles[k]] =
@@ -194,8 +161,9 @@ pack_pairs(enum weight_type type, uint32_t r, uint32_t cols, const unsigned char
             pair_q4_0(&places, from, k + UNIT < cols ? from + block : NULL, quants, scales);
         return;
     }
-    unsigned char *supers = scales + units / 2 * PAIR_SCALES;
     const size_t super_quants = strip_quants(type, SUPER / UNIT), super_bytes = STRIP * 2 * super_scales(type);
+    unsigned char *supers = scales + units / 2 * PAIR_SCALES + (r % 8 * 2 + r / 8) * super_bytes / STRIP;
+    scales += r % 8 * 8 + r / 8 * 4;
     for (uint32_t k = 0; k < cols; k += SUPER) {
         (type == WEIGHT_Q4_K ? super_q4_k : super_q6_k)(&places, from, quants, scales, supers);
         from += block;
@@ -213,15 +181,9 @@ pack_type(enum weight_type type, bool exact)
 {
     if (exact)
         return WEIGHT_F32;
-    switch (type) {
-    case WEIGHT_F16:
-    case WEIGHT_BF16:
-    case WEIGHT_Q8_0:
-    case WEIGHT_Q4_0:
-    case WEIGHT_Q4_K:
-    case WEIGHT_Q6_K: return type;
-    default: return packs_as_bytes(type) ? WEIGHT_Q8_0 : WEIGHT_F16;
-    }
+    if (AS_THEY_ARE >> type & 1u)
+        return type;
+    return AS_BYTES >> type & 1u ? WEIGHT_Q8_0 : WEIGHT_F16;
 }
 
 /* ---- plans ---- */

@@ -305,9 +305,9 @@ remark_converted(struct backend *b, uint32_t converted, enum weight_type to)
     }
 }
 
-/* Returns the form with explicit scales in place of 0. */
-static struct model_form
-form_in_full(const struct model_desc *d)
+/* The form has explicit scales in place of 0. */
+static struct dev_model
+sizes_of(const struct model_desc *d, bool exact)
 {
     struct model_form f = d->form;
     f.embedding_scale = form_factor(f.embedding_scale);
@@ -317,13 +317,6 @@ form_in_full(const struct model_desc *d)
     f.experts.scale = form_factor(f.experts.scale);
     f.growth = f.growth_every > 0 ? f.growth : 0;
     f.attention_scale = f.attention_scale > 0 ? f.attention_scale : 1.0f / sqrtf((float)d->head_dim);
-    return f;
-}
-
-static struct dev_model
-sizes_of(const struct model_desc *d, bool exact)
-{
-    const struct model_form f = form_in_full(d);
     return (struct dev_model){.n_layers = d->n_layers,
                               .width = d->width,
                               .heads = d->heads,
