@@ -30,26 +30,22 @@ plain_row(uint32_t ring, uint32_t layer)
 /* ---- predictions ---- */
 
 /* Runs the n prepared rows and queues the delivery of their predictions. */
-static bool
+static void
 run_probes(struct kv_cache *s, uint32_t n, struct prediction *out)
 {
     void *host;
-    for (uint32_t i = 0; i < n; i++)
-        s->final_row[s->head_rows[i].ring] = -1;
-    if (n == 0)
-        return true;
     struct prediction *there = cuda_kv_cache_take(s, &s->results, n, sizeof *there, &host);
-    const struct prediction *here = host;
-    if (!run_head(s, n, there))
-        return false;
-    for (uint32_t i = 0; i < n; i++)
-        if (s->requests[i] >= 0 && !cuda_kv_cache_deliver(s, (struct delivery){.out = &out[s->requests[i]],
-                                                                               .from = &here[i],
-                                                                               .bytes = sizeof *here,
-                                                                               .layer = s->head_rows[i].layer,
-                                                                               .n_checked = 1}))
-            return false;
-    return true;
+    const bool ok = run_head(s, n, there);
+    for (uint32_t i = 0; i < n; i++) {
+        const struct head_row *row = &s->head_rows[i];
+        s->final_row[row->ring] = -1;
+        if (ok && s->requests[i] >= 0)
+            (void)cuda_kv_cache_deliver(s, (struct delivery){.out = &out[s->requests[i]],
+                                                             .from = (const struct prediction *)host + i,
+                                                             .bytes = sizeof *there,
+                                                             .layer = row->layer,
+                                                             .n_checked = 1});
+    }
 }
 
 /* Adds a probe to the call, with one row or two. The final layer of a ring entry is computed once for all of its probes in
@@ -86,13 +82,12 @@ decide_predict(struct kv_cache *s, const struct probe *probes, size_t n, struct 
     for (size_t i = 0; i < n; i++) {
         const bool two = probes[i].versus_final && s->final_row[probes[i].ring] < 0;
         if (rows + (two ? 2 : 1) > s->dev.head_rows) {
-            if (!run_probes(s, rows, out))
-                return true;
+            run_probes(s, rows, out);
             rows = 0;
         }
         rows = add_probe(s, rows, &probes[i], (int32_t)i);
     }
-    (void)run_probes(s, rows, out);
+    run_probes(s, rows, out);
     return true;
 }
 

@@ -265,14 +265,6 @@ device_note(const struct backend *b)
     return b->note;
 }
 
-void
-device_remark(struct backend *b, const char *what)
-{
-    const size_t n = strlen(b->text);
-    if (n + strlen(what) + 3 <= sizeof b->text)
-        snprintf(b->text + n, sizeof b->text - n, ", %s", what);
-}
-
 /* ---- memory ---- */
 
 bool

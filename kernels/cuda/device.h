@@ -38,9 +38,6 @@ bool device_has_code(const char *codes, int major, int minor);
 /* Call once, before weights are loaded and after note() can be read: if the plug-in has no machine code for the GPU,
  * the driver compiles the PTX now. */
 bool device_prepare(struct backend *, struct err *);
-/* Appends ", …" to the text of describe(), if there is room. */
-void device_remark(struct backend *, const char *what);
-
 /* Makes the device current in the calling thread; returns false if it is lost. Every public function calls it first. */
 bool device_here(struct backend *, struct err *);
 

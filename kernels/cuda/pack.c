@@ -73,43 +73,26 @@ row_as_bytes(enum weight_type type, const unsigned char *row, uint32_t cols, uns
 
 #define PAIRS_OF_SUPER (SUPER / PAIR)
 
-/* Positions of one row's values in a pair. */
-struct pair_row {
-    uint32_t r, nibbles[UNIT], highs[UNIT];
-};
-
-static struct pair_row
-places_of(uint32_t r)
-{
-    struct pair_row p = {.r = r};
-    for (uint32_t k = 0; k < UNIT; k++) {
-        p.nibbles[k] = nibble_place(r, k);
-        p.highs[k] = high_place(r, k);
-    }
-    return p;
-}
-
 /* ---- Q4_0: two blocks, each F16 d and 16 bytes of values k and k + 16 ---- */
 
 static void
-pair_q4_0(const struct pair_row *p, const unsigned char *first, const unsigned char *second, unsigned char *quants,
+pair_q4_0(const uint32_t *places, const unsigned char *first, const unsigned char *second, unsigned char *quants,
           unsigned char *scales)
 {
     static const unsigned char none[18] = {0}; /* d = 0: second half of the pair of an odd last block */
     const unsigned char *a = first + 2, *b = (second != NULL ? second : none) + 2;
-    scales += p->r % 8 * 8 + p->r / 8 * 2;
     memcpy(scales, a - 2, 2);
     memcpy(scales + 4, b - 2, 2);
     for (uint32_t k = 0; k < UNIT / 2; k++) {
-        quants[p->nibbles[k]] = (unsigned char)((a[k] & 15) | b[k] << 4);
-        quants[p->nibbles[k + UNIT / 2]] = (unsigned char)(a[k] >> 4 | (b[k] & 0xf0));
+        quants[places[k]] = (unsigned char)((a[k] & 15) | b[k] << 4);
+        quants[places[k + UNIT / 2]] = (unsigned char)(a[k] >> 4 | (b[k] & 0xf0));
     }
 }
 
 /* ---- Q4_K: F16 d and dmin, 12 bytes of scales and minima, 32 bytes for each pair of sub-blocks ---- */
 
 static void
-super_q4_k(const struct pair_row *p, const unsigned char *from, unsigned char *quants, unsigned char *scales,
+super_q4_k(const uint32_t *places, const unsigned char *from, unsigned char *quants, unsigned char *scales,
            unsigned char *supers)
 {
     memcpy(supers, from, 4);
@@ -119,7 +102,7 @@ super_q4_k(const struct pair_row *p, const unsigned char *from, unsigned char *q
             scales[2 + unit] = tensor_six_bits(from + 4, 2 * pair + unit, 4);
         }
         for (uint32_t k = 0; k < UNIT; k++) /* lower halves contain one sub-block, upper halves the next one */
-            quants[p->nibbles[k]] = from[16 + pair * UNIT + k];
+            quants[places[k]] = from[16 + pair * UNIT + k];
     }
 }
 
@@ -128,7 +111,7 @@ super_q4_k(const struct pair_row *p, const unsigned char *from, unsigned char *q
 /* A half of a block is four units: low bits of units 0 and 1 are in the lower halves of 64 bytes, those of 2 and 3 in
  * the upper halves; high bits of all four are in 32 bytes. */
 static void
-super_q6_k(const struct pair_row *p, const unsigned char *from, unsigned char *quants, unsigned char *scales,
+super_q6_k(uint32_t r, const uint32_t *places, const unsigned char *from, unsigned char *quants, unsigned char *scales,
            unsigned char *supers)
 {
     memcpy(supers, from + 208, 2);
@@ -139,9 +122,9 @@ super_q6_k(const struct pair_row *p, const unsigned char *from, unsigned char *q
         memcpy(scales, steps + pair * 4, 4);
         for (uint32_t k = 0; k < UNIT; k++) {
             const uint32_t two = (uint32_t)high[k] >> upper;
-            quants[p->nibbles[k]] =
+            quants[places[k]] =
                 (unsigned char)((low[k] >> upper & 15u) | ((uint32_t)low[UNIT + k] >> upper & 15u) << 4);
-            highs[p->highs[k]] |= (unsigned char)(((two & 3u) | (two >> 2 & 3u) << 4) << (p->r / 8 * 2));
+            highs[high_place(r, k)] |= (unsigned char)(((two & 3u) | (two >> 2 & 3u) << 4) << (r / 8 * 2));
         }
         quants += PAIR_NIBBLES + PAIR_HIGHS;
         scales += PAIR_SCALES;
@@ -154,20 +137,24 @@ static void
 pack_pairs(enum weight_type type, uint32_t r, uint32_t cols, const unsigned char *from, unsigned char *quants,
            unsigned char *scales)
 {
-    const struct pair_row places = places_of(r);
-    const size_t block = tensor_block_bytes(type), units = units_of(cols);
+    const size_t block = tensor_block_bytes(type), super_bytes = STRIP * 2 * super_scales(type);
+    unsigned char *supers = scales + units_of(cols) / 2 * PAIR_SCALES + (r % 8 * 2 + r / 8) * super_bytes / STRIP;
+    uint32_t places[UNIT];
+    for (uint32_t k = 0; k < UNIT; k++)
+        places[k] = nibble_place(r, k);
+    scales += r % 8 * 8 + r / 8 * (type == WEIGHT_Q4_0 ? 2 : 4);
     if (type == WEIGHT_Q4_0) {
         for (uint32_t k = 0; k < cols; k += PAIR, from += 2 * block, quants += PAIR_NIBBLES, scales += PAIR_SCALES)
-            pair_q4_0(&places, from, k + UNIT < cols ? from + block : NULL, quants, scales);
+            pair_q4_0(places, from, k + UNIT < cols ? from + block : NULL, quants, scales);
         return;
     }
-    const size_t super_quants = strip_quants(type, SUPER / UNIT), super_bytes = STRIP * 2 * super_scales(type);
-    unsigned char *supers = scales + units / 2 * PAIR_SCALES + (r % 8 * 2 + r / 8) * super_bytes / STRIP;
-    scales += r % 8 * 8 + r / 8 * 4;
     for (uint32_t k = 0; k < cols; k += SUPER) {
-        (type == WEIGHT_Q4_K ? super_q4_k : super_q6_k)(&places, from, quants, scales, supers);
+        if (type == WEIGHT_Q4_K)
+            super_q4_k(places, from, quants, scales, supers);
+        else
+            super_q6_k(r, places, from, quants, scales, supers);
         from += block;
-        quants += super_quants;
+        quants += strip_quants(type, SUPER / UNIT);
         scales += PAIRS_OF_SUPER * PAIR_SCALES;
         supers += super_bytes;
     }
@@ -313,25 +300,19 @@ spread_bytes(const struct packing *p, uint32_t r, const uint32_t *places, const 
     }
 }
 
-struct scratch {
-    float *values;       /* (cols) */
-    uint16_t *halves;    /* (cols) */
-    unsigned char *file; /* a row in its file format, for types that the device supports */
-};
-
 /* Returns the row's bytes in its own type, generating them if the tensor is synthetic. */
 static const unsigned char *
-file_row(const struct tensor *t, uint32_t row, const struct scratch *scratch)
+file_row(const struct tensor *t, uint32_t row, unsigned char *scratch)
 {
     if (t->data != NULL)
         return (const unsigned char *)t->data + row * tensor_row_bytes(t->type, t->cols);
-    synthetic_row(t, row, scratch->file);
-    return scratch->file;
+    synthetic_row(t, row, scratch);
+    return scratch;
 }
 
+/* scratch: a row in F32, or in its file format or Q8_0. */
 static void
-pack_row(const struct packing *p, uint32_t packed, const struct scratch *scratch, unsigned char *quants,
-         unsigned char *scales)
+pack_row(const struct packing *p, uint32_t packed, void *scratch, unsigned char *quants, unsigned char *scales)
 {
     const uint32_t r = packed % STRIP;
     const struct tensor *t;
@@ -349,8 +330,8 @@ pack_row(const struct packing *p, uint32_t packed, const struct scratch *scratch
     case WEIGHT_Q8_0: {
         const unsigned char *from = file_row(t, row, scratch);
         if (t->type != WEIGHT_Q8_0) {
-            row_as_bytes(t->type, from, p->cols, scratch->file);
-            from = scratch->file;
+            row_as_bytes(t->type, from, p->cols, scratch);
+            from = scratch;
         }
         spread_bytes(p, r, places, from, quants, (uint16_t *)(void *)scales);
         break;
@@ -360,10 +341,10 @@ pack_row(const struct packing *p, uint32_t packed, const struct scratch *scratch
             spread_halves(p, places, file_row(t, row, scratch), (uint16_t *)(void *)quants);
             break;
         }
-        tensor_row(t, row, scratch->values);
+        tensor_row(t, row, scratch);
         for (uint32_t k = 0; k < p->cols; k++)
-            scratch->halves[k] = f32_to_f16(scratch->values[k]);
-        spread_halves(p, places, scratch->halves, (uint16_t *)(void *)quants);
+            ((uint16_t *)(void *)quants)[(size_t)(k / UNIT) * UNIT_VALUES + places[k % UNIT]] =
+                f32_to_f16(((const float *)scratch)[k]);
     }
 }
 
@@ -375,12 +356,8 @@ pack_strips(const struct packing *p, uint32_t first, uint32_t n, uint32_t thread
     (void)threads;
     PARALLEL(omp parallel num_threads(threads))
     {
-        float *values = malloc(p->cols * (2 * sizeof(float) + sizeof(uint16_t)) + Q8_BYTES);
-        const bool ready = values != NULL;
-        const struct scratch scratch = {.values = values,
-                                        .halves = ready ? (uint16_t *)(void *)(values + p->cols) : NULL,
-                                        .file = ready ? (unsigned char *)values + p->cols * 6 : NULL};
-        if (!ready)
+        void *scratch = malloc(p->cols * sizeof(float) + Q8_BYTES);
+        if (scratch == NULL)
             ok = false;
         PARALLEL(omp for schedule(dynamic))
         for (uint32_t s = 0; s < n; s++) {
@@ -388,10 +365,10 @@ pack_strips(const struct packing *p, uint32_t first, uint32_t n, uint32_t thread
             if (scale_bytes > 0)
                 x = memset((unsigned char *)scales + s * scale_bytes, 0, scale_bytes);
             memset(q, 0, quant_bytes);
-            for (uint32_t r = 0; r < STRIP && ready; r++)
-                pack_row(p, (first + s) * STRIP + r, &scratch, q, x);
+            for (uint32_t r = 0; r < STRIP && scratch != NULL; r++)
+                pack_row(p, (first + s) * STRIP + r, scratch, q, x);
         }
-        free(values);
+        free(scratch);
     }
     return ok;
 }

@@ -299,10 +299,10 @@ remark_converted(struct backend *b, uint32_t converted, enum weight_type to)
     for (enum weight_type t = 0; t < WEIGHT_TYPES; t++)
         if (converted >> t & 1u && n + 24 < sizeof text)
             n += (size_t)snprintf(text + n, sizeof text - n, "%s%s", n > 0 ? ", " : "", tensor_type_name(t));
-    if (n > 0 && !b->exact) {
-        snprintf(text + n, sizeof text - n, " held as %s", tensor_type_name(to));
-        device_remark(b, text);
-    }
+    n += (size_t)snprintf(text + n, sizeof text - n, " held as %s", tensor_type_name(to));
+    const size_t at = strlen(b->text);
+    if (converted != 0 && !b->exact && at + n + 3 <= sizeof b->text)
+        snprintf(b->text + at, sizeof b->text - at, ", %s", text);
 }
 
 /* The form has explicit scales in place of 0. */
