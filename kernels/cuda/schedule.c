@@ -94,10 +94,7 @@ static void
 add_mlp(struct weights *w, uint32_t l, float scale)
 {
     const struct dev_layer *d = &w->layers[l];
-    const bool usual =
-        w->sizes.form.activation == ACT_SILU && d->gate_up.rows > w->sizes.ffn && d->bgate == NULL && d->bup == NULL;
-    struct dev_product *p =
-        add_product(w, l, GATE_UP, usual ? EPILOGUE_GATED : EPILOGUE_ACTIVATED, INPUT_NORMED, &d->gate_up);
+    struct dev_product *p = add_product(w, l, GATE_UP, EPILOGUE_ACTIVATED, INPUT_NORMED, &d->gate_up);
     set_norm(w, p, d->ffn_norm, d->ffn_norm_b);
     add_to_stream(w, l, DOWN, INPUT_GATED, &d->down, d->bdown, d->ffn_post != NULL, scale);
 }

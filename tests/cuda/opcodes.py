@@ -30,7 +30,7 @@ OPCODES = {
     "begin_layer": ["st.global.cg.u32"],
     "wait_usefully": ["ld.global.cg.u32"],
     "merge_parts": ["ld.global.cg.v2.f32"],
-    "leaves": ["bar.sync", "ld.global.cg.v2.f32"],
+    "leaves": ["ld.global.cg.v2.f32"],
     "merge": ["ld.global.cg.f32", "ld.global.cg.u32"],
     # Weights, which nothing writes; activations and states, which other blocks wrote before the last barrier.
     "load_weights": ["ld.global.nc.L1::no_allocate.v4.u32", "ld.global.nc.u32", "ld.global.nc.v2.u32"],
@@ -52,10 +52,9 @@ OPCODES = {
     "order_expert_rows": ["atom.shared.add.u32", "bar.sync"],
     "inspect_rows": ["atom.shared.max.u32"],
     **{name: BARRIER for name in (
-        "add_norm_sums", "add_up", "all_strips", "attend_part", "begin_forward", "block_draw", "block_reduce", "block_sum",
-        "descend", "do_products", "exact_strips", "find_top", "multiply_tile", "norm_to_smem", "norm_to_smem_first",
-        "reject", "select_cut", "sum_tile", "walk_rounds",
-        "write_dists")},
+        "add_norm_sums", "add_up", "all_strips", "attend_part", "begin_forward", "block_draw", "block_reduce", "descend",
+        "do_products", "exact_strips", "find_top", "multiply_tile", "norm_to_smem", "reject", "select_cut", "sum_tile",
+        "walk_rounds", "write_dists")},
 }
 COUNTED = re.compile(r"(?:@!?\w+\s+|@!?%\w+\s+)?((?:ld|st|atom|red|membar|fence|bar|barrier|cp|prefetch|prefetchu|cctl|"
                      r"mma|ldmatrix|discard|trap)\b[\w.:]*)")

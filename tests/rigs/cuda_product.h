@@ -31,13 +31,12 @@ static __global__ void
 __launch_bounds__(BLOCK_THREADS, 1) multiply_rows(struct product_args a)
 {
     SHARED_MEMORY(float, shared);
-    uint32_t turn = 0;
     struct put_output put = {a};
     if (T == WEIGHT_F32)
-        exact_strips(all_rows<1>(a.product), shared, &turn, put);
+        exact_strips(block_rows<false, 1>(a.product), shared, put);
     else
         all_strips<T == WEIGHT_F32 ? WEIGHT_F16 : T, NT, false>(
-            all_rows<NT>(a.product), shared, &turn, [] {}, put);
+            block_rows<false, NT>(a.product), shared, [] {}, put);
 }
 
 /* The same of up to a tile of rows that lie in shared memory, which is where each block copies them first. */
@@ -50,7 +49,6 @@ __launch_bounds__(BLOCK_THREADS, 1) multiply_smem_rows(struct product_args a)
     uint16_t *const rows = (uint16_t *)(shared + SMEM_AT);
     struct put_output put = {a};
     struct product p = a.product;
-    uint32_t turn = 0;
     p.x = rows;
     p.in_smem = true;
     const auto copy = [&] {
@@ -59,7 +57,7 @@ __launch_bounds__(BLOCK_THREADS, 1) multiply_smem_rows(struct product_args a)
                 rows[smem_place(units, r, k)] = ((const uint16_t *)a.product.x)[packed_place(units, r, k)];
         __syncthreads();
     };
-    all_strips<T, 1, true>(all_rows<1>(p), (float *)shared, &turn, copy, put);
+    all_strips<T, 1, true>(block_rows<false, 1>(p), (float *)shared, copy, put);
 }
 
 /* Whether it can be run so, which it is then. */

@@ -449,8 +449,9 @@ put_attended(const struct attend_scene &c, const struct merge_place &at, struct 
 {
     if (c.sinks != NULL)
         merge(a, make_float2(c.sinks[at.head], 1), make_float2(0, 0));
-    put_two(c.forward->kv_cache.attended, c.m->exact, c.m->heads * c.m->head_dim, at.row,
-            at.head * c.m->head_dim + at.d, a.out.x / a.sum, a.out.y / a.sum);
+    const uint32_t cols = c.m->heads * c.m->head_dim, k = at.head * c.m->head_dim + at.d;
+    put_activation(c.forward->kv_cache.attended, c.m->exact, cols, at.row, k, a.out.x / a.sum);
+    put_activation(c.forward->kv_cache.attended, c.m->exact, cols, at.row, k + 1, a.out.y / a.sum);
 }
 
 /* ---- all of it ---- */

@@ -50,9 +50,6 @@ warp_sum(float x)
  * order, or trees of fixed shape. A function with `scratch` (shared memory) must be called by all threads of the block,
  * and returns the same result to all. */
 
-#define ROW_WARPS   16 /* warps of blocks that work on one row of logits or one distribution; a power of 2 */
-#define ROW_THREADS (ROW_WARPS * WARP)
-
 /* ---- the order of tokens ---- */
 
 /* Returns a key that orders logits: larger is better; 0 for tokens that are never drawn, -infinity and NaN. */
@@ -91,21 +88,22 @@ rank_id(uint64_t rank)
 /* ---- reductions ---- */
 
 struct block_scratch {
-    uint64_t words[ROW_WARPS];
+    uint64_t words[BLOCK_WARPS];
 };
 
-/* Reduces over ROW_THREADS threads; T has at most 8 bytes. */
+/* Reduces over BLOCK_THREADS threads, in a tree of fixed shape; T has at most 8 bytes. */
 template <class T, class Op>
-static __device__ T
+static __device__ __forceinline__ T
 block_reduce(T value, Op op, struct block_scratch *scratch)
 {
     T *const parts = (T *)scratch->words;
+    const uint32_t thread = thread_here();
     value = warp_reduce(value, op);
     __syncthreads(); /* the previous result has been read */
-    if (threadIdx.x % WARP == 0)
-        parts[threadIdx.x / WARP] = value;
+    if (thread % WARP == 0)
+        parts[thread / WARP] = value;
     __syncthreads();
-    return warp_reduce<ROW_WARPS>(parts[threadIdx.x % ROW_WARPS], op);
+    return warp_reduce<BLOCK_WARPS>(parts[thread % BLOCK_WARPS], op);
 }
 
 /* Call by all threads when the block has stored its part of a result. Returns whether the parts of the `others` are

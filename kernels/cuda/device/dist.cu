@@ -4,7 +4,7 @@
 #include "kernels/cuda/device/launch.h"
 
 __global__ void
-__launch_bounds__(ROW_THREADS) write_dists(struct dist_args a)
+__launch_bounds__(BLOCK_THREADS) write_dists(struct dist_args a)
 {
     __shared__ struct select_scratch scratch;
     const uint32_t vocab = a.model->vocab;
@@ -13,16 +13,16 @@ __launch_bounds__(ROW_THREADS) write_dists(struct dist_args a)
     float *const p = a.kv_cache.dists_p + (size_t)r->out * a.kv_cache.dists_vocab;
     const token_t *const tokens = a.model->drafter.tokens;
     const struct row_dist dist = measure_dist(z, vocab, &r->sampling, &scratch);
-    for (uint32_t v = (tokens != NULL ? 0 : vocab) + threadIdx.x; v < a.kv_cache.dists_vocab; v += ROW_THREADS)
+    for (uint32_t v = (tokens != NULL ? 0 : vocab) + threadIdx.x; v < a.kv_cache.dists_vocab; v += BLOCK_THREADS)
         p[v] = 0;
     if (tokens != NULL)
         __syncthreads();
-    for (uint32_t v = threadIdx.x; v < vocab; v += ROW_THREADS)
+    for (uint32_t v = threadIdx.x; v < vocab; v += BLOCK_THREADS)
         p[tokens != NULL ? tokens[v] : (token_t)v] = dist_p(&dist, z[v], v);
 }
 
 __global__ void
-__launch_bounds__(ROW_THREADS) draw_tokens(struct draw_args a)
+__launch_bounds__(BLOCK_THREADS) draw_tokens(struct draw_args a)
 {
     __shared__ struct block_scratch scratch;
     const struct draw_req *const r = &a.requests[blockIdx.x];
@@ -31,7 +31,7 @@ __launch_bounds__(ROW_THREADS) draw_tokens(struct draw_args a)
     token_t token;
     if (r->likeliest) {
         uint64_t best = 0;
-        for (uint32_t v = threadIdx.x; v < vocab; v += ROW_THREADS) {
+        for (uint32_t v = threadIdx.x; v < vocab; v += BLOCK_THREADS) {
             const float pv = p(v);
             if (pv > 0)
                 best = max_op()(best, rank_of(__float_as_uint(pv), v));
@@ -48,19 +48,19 @@ __launch_bounds__(ROW_THREADS) draw_tokens(struct draw_args a)
 cudaError_t
 launch_dist(struct dist_args a, cudaStream_t stream)
 {
-    return launch(write_dists, a.n, ROW_THREADS, a, stream);
+    return launch(write_dists, a.n, BLOCK_THREADS, a, stream);
 }
 
 cudaError_t
 launch_draw(struct draw_args a, cudaStream_t stream)
 {
-    return launch(draw_tokens, a.n, ROW_THREADS, a, stream);
+    return launch(draw_tokens, a.n, BLOCK_THREADS, a, stream);
 }
 
 /* Computes struct overlap (kernels/backend.h) of two distributions; one block for each request. */
 
 __global__ void
-__launch_bounds__(ROW_THREADS) compare_dists(struct overlap_args a)
+__launch_bounds__(BLOCK_THREADS) compare_dists(struct overlap_args a)
 {
     __shared__ struct block_scratch scratch;
     const uint32_t vocab = a.kv_cache.dists_vocab;
@@ -78,5 +78,5 @@ __launch_bounds__(ROW_THREADS) compare_dists(struct overlap_args a)
 cudaError_t
 launch_overlap(struct overlap_args a, cudaStream_t stream)
 {
-    return launch(compare_dists, a.n, ROW_THREADS, a, stream);
+    return launch(compare_dists, a.n, BLOCK_THREADS, a, stream);
 }

@@ -62,7 +62,7 @@ block_mass(P p, uint32_t n, struct block_scratch *scratch)
         uint32_t most = 0;
         m.units = 0;
 #pragma unroll 8
-        for (uint32_t v = threadIdx.x; v < n; v += ROW_THREADS) {
+        for (uint32_t v = threadIdx.x; v < n; v += BLOCK_THREADS) {
             const float pv = p(v);
             m.units += fixed_point(pv, m.scale);
             most = max_op()(most, __float_as_uint(pv));
@@ -116,7 +116,7 @@ block_draw(P p, uint32_t n, const struct rng_key *key, struct block_scratch *scr
     const uint32_t warp = threadIdx.x / WARP, lane = threadIdx.x % WARP;
     uint32_t first = 0, length = n;
     while (length > 1) {
-        const uint32_t part = (length + ROW_WARPS - 1) / ROW_WARPS;
+        const uint32_t part = (length + BLOCK_WARPS - 1) / BLOCK_WARPS;
         const uint32_t from = first + warp * part, until = from + part < first + length ? from + part : first + length;
         uint64_t sum = 0;
 #pragma unroll 4
@@ -128,7 +128,7 @@ block_draw(P p, uint32_t n, const struct rng_key *key, struct block_scratch *scr
             scratch->words[warp] = sum;
         __syncthreads();
         uint32_t chosen = 0;
-        while (chosen < ROW_WARPS - 1 && target >= scratch->words[chosen])
+        while (chosen < BLOCK_WARPS - 1 && target >= scratch->words[chosen])
             target -= scratch->words[chosen++];
         const uint32_t end = first + length;
         first += chosen * part;
@@ -149,8 +149,8 @@ block_draw(P p, uint32_t n, const struct rng_key *key, struct block_scratch *scr
 
 struct select_scratch {
     struct block_scratch block;
-    uint64_t sums[4][ROW_WARPS];
-    uint32_t counts[4][ROW_WARPS];
+    uint64_t sums[4][BLOCK_WARPS];
+    uint32_t counts[4][BLOCK_WARPS];
     uint64_t list[LISTED_MAX], ranked[RANKED_MAX], ranked_units[RANKED_MAX];
     uint32_t listed, n_ranked;
     uint64_t cut, prefix;
@@ -217,7 +217,7 @@ gather(Ranks ranks, const struct interval *in, uint64_t *to, uint32_t *n_to)
         *n_to = 0;
     __syncthreads();
 #pragma unroll 8
-    for (uint32_t i = threadIdx.x; i < ranks.n; i += ROW_THREADS) {
+    for (uint32_t i = threadIdx.x; i < ranks.n; i += BLOCK_THREADS) {
         uint64_t rank;
         if (ranks.get(i, in, low, high, &rank))
             to[atomicAdd(n_to, 1u)] = rank;
@@ -237,7 +237,7 @@ descend(Ranks ranks, Units units, uint64_t goal, int pass, struct interval *in, 
     uint64_t sums[4] = {}; /* over the ranks from each of these on, but the first */
     uint32_t counts[4] = {};
 #pragma unroll 8
-    for (uint32_t i = threadIdx.x; i < ranks.n; i += ROW_THREADS) {
+    for (uint32_t i = threadIdx.x; i < ranks.n; i += BLOCK_THREADS) {
         uint64_t rank;
         if (!ranks.get(i, in, low, high, &rank))
             continue;
@@ -260,8 +260,8 @@ descend(Ranks ranks, Units units, uint64_t goal, int pass, struct interval *in, 
     __syncthreads();
 #pragma unroll
     for (int j = 0; j < 4; j++) {
-        sums[j] = j == 0 ? 0 : warp_reduce<ROW_WARPS>(s->sums[j][lane % ROW_WARPS], add_op());
-        counts[j] = warp_reduce<ROW_WARPS>(s->counts[j][lane % ROW_WARPS], add_op());
+        sums[j] = j == 0 ? 0 : warp_reduce<BLOCK_WARPS>(s->sums[j][lane % BLOCK_WARPS], add_op());
+        counts[j] = warp_reduce<BLOCK_WARPS>(s->counts[j][lane % BLOCK_WARPS], add_op());
     }
     uint64_t end = in->high + 1, above = 0;
     uint32_t others = 0;
@@ -395,7 +395,7 @@ measure_dist(const float *z, uint32_t n, const struct sampling *sampling, struct
     float max = -INFINITY;
     uint32_t argmax = UINT32_MAX;
 #pragma unroll 8
-    for (uint32_t v = threadIdx.x; v < n; v += ROW_THREADS) {
+    for (uint32_t v = threadIdx.x; v < n; v += BLOCK_THREADS) {
         const float zv = z[v];
         argmax = zv > max ? v : argmax; /* never true for NaN */
         max = zv > max ? zv : max;
@@ -415,7 +415,7 @@ measure_dist(const float *z, uint32_t n, const struct sampling *sampling, struct
     struct mass sum = {0, unit_scale(n)};
     uint32_t positive = 0;
 #pragma unroll 8
-    for (uint32_t v = threadIdx.x; v < n; v += ROW_THREADS) {
+    for (uint32_t v = threadIdx.x; v < n; v += BLOCK_THREADS) {
         const float weight = dist_weight(&dist, z[v], v);
         sum.units += fixed_point(weight, sum.scale);
         positive += weight > 0;

@@ -16,7 +16,7 @@ struct embed_args {
 static __global__ void
 __launch_bounds__(BLOCK_THREADS) embed_rows(struct embed_args a)
 {
-    __shared__ float parts[WARP];
+    __shared__ struct block_scratch scratch;
     const struct dev_model &m = *a.model;
     const struct row &row = a.rows[blockIdx.x];
     const uint32_t position = row.n_trunk + row.n_tail - 1;
@@ -27,7 +27,7 @@ __launch_bounds__(BLOCK_THREADS) embed_rows(struct embed_args a)
         to[k] = element(m.embedding, (uint32_t)row.token, k) * m.form.embedding_scale + (place != NULL ? place[k] : 0);
     if (m.embedding_norm.weight == NULL)
         return;
-    const struct spread spread = block_spread(m, to, m.width, parts);
+    const struct spread spread = block_spread(m, to, m.width, &scratch);
     for (uint32_t k = threadIdx.x; k < m.width; k += BLOCK_THREADS)
         to[k] = normed(m.embedding_norm, spread, to[k], k);
 }
@@ -79,17 +79,13 @@ launch_trunk(struct dev_kv_cache kv_cache, seq_t seq, uint32_t first, const slot
 
 /* Records a time stamp between requests (trace.h). */
 
-struct stamp_args {
-    uint64_t *to;
-};
-
-static __global__ void __launch_bounds__(1) stamp(struct stamp_args a)
+static __global__ void __launch_bounds__(1) stamp(uint64_t *to)
 {
-    *a.to = globaltimer();
+    *to = globaltimer();
 }
 
 cudaError_t
 launch_stamp(uint64_t *to, cudaStream_t stream)
 {
-    return launch(stamp, 1, 1, stamp_args{to}, stream);
+    return launch(stamp, 1, 1, to, stream);
 }

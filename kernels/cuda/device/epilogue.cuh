@@ -38,13 +38,13 @@ put_hidden(const struct forward_state *s, void *to, uint32_t ffn, bool gated, co
     const struct dev_model &m = s->model;
     const struct xielu &numbers = s->layer.xielu;
     const float *const bias = gated ? bgate : bup;
-    const float up = gated ? y1 + (bup != NULL && o0 != UINT32_MAX ? bup[o0] : 0) : 1;
+    const float up = !gated ? 1 : bup != NULL && o0 != UINT32_MAX ? y1 + bup[o0] : y1;
 #pragma unroll 1
     for (int i = 0; i < (gated ? 1 : 2); i++) {
         const uint32_t o = i == 0 ? o0 : o1;
         if (o == UINT32_MAX)
             continue;
-        const float x = (i == 0 ? y0 : y1) + (bias != NULL ? bias[o] : 0);
+        const float plain = i == 0 ? y0 : y1, x = bias != NULL ? plain + bias[o] : plain;
         const float y = RARE && gated ? activated_pair(m.form.activation, numbers, x, up)
                                       : activated(m.form.activation, numbers, x) * up;
         put_activation(to, m.exact, ffn, row, o, m.exact ? y : y * HIDDEN_SHRINK);
@@ -167,14 +167,6 @@ template <unsigned KINDS> struct epilogue {
     }
 
     __device__ __forceinline__ void
-    put_gated(uint32_t row, uint32_t o, float gate, float up) const
-    {
-        const struct dev_model &m = s->model;
-        const float y = gate / (1.0f + expf(-gate)) * up;
-        put_activation(s->a.kv_cache.gated, m.exact, m.ffn, row, o, m.exact ? y : y * HIDDEN_SHRINK);
-    }
-
-    __device__ __forceinline__ void
     put_logit(uint32_t o, float z)
     {
         if (s->model.shapes_logits)
@@ -205,12 +197,10 @@ template <unsigned KINDS> struct epilogue {
             add_to_stream(row, o0, o1, y0, y1);
         } else if (is(EPILOGUE_QKV)) {
             put_qkv(s->entry.first_matrix + which, row, o0, o1, y0, y1);
-        } else if (is(EPILOGUE_ACTIVATED)) {
+        } else { /* EPILOGUE_ACTIVATED */
             put_hidden<(KINDS & EPILOGUE_RARE) != 0>(s, s->a.kv_cache.gated, s->model.ffn,
                                                      s->entry.matrices[0].rows > s->model.ffn, s->layer.bgate,
                                                      s->layer.bup, row, o0, o1, y0, y1);
-        } else if (o0 != UINT32_MAX && o1 != UINT32_MAX) {
-            put_gated(row, o0, y0, y1);
         }
     }
 };

@@ -17,12 +17,12 @@ pair_of(const struct feed_args &a, uint32_t i)
 /* Returns the power of two by which features are divided, so that none is larger than FEATURES_MOST: 1 unless they are
  * unusually large. None is larger than the root of the sum of their squares. */
 static __device__ float
-feature_factor(const float *x, uint32_t n, float *parts)
+feature_factor(const float *x, uint32_t n, struct block_scratch *scratch)
 {
     float squares = 0;
     for (uint32_t k = threadIdx.x; k < n; k += BLOCK_THREADS)
         squares = fmaf(x[k], x[k], squares);
-    const float most = sqrtf(block_sum(squares, parts, threadIdx.x));
+    const float most = sqrtf(block_reduce(squares, add_op(), scratch));
     return most > FEATURES_MOST && most < INFINITY ? ldexpf(1, ilogbf(most / FEATURES_MOST) + 1) : 1;
 }
 
@@ -31,7 +31,7 @@ feature_factor(const float *x, uint32_t n, float *parts)
 static __global__ void
 __launch_bounds__(BLOCK_THREADS) take_features(struct feed_args a)
 {
-    __shared__ float parts[WARP];
+    __shared__ struct block_scratch scratch;
     const struct dev_model &m = *a.model;
     const struct dev_drafter &d = m.drafter;
     const bool given = a.features != NULL, projects = given && d.projection.rows > 0;
@@ -39,9 +39,9 @@ __launch_bounds__(BLOCK_THREADS) take_features(struct feed_args a)
     const float *const from = given ? a.features + (size_t)i * n : hidden_at(&m, &a.kv_cache, a.before[i], 1);
     const struct dev_norm none = {NULL, NULL}, norm = given ? d.norm : d.output_normed ? m.final_norm : none;
     const bool norms = norm.weight != NULL;
-    const float factor = projects && !norms ? feature_factor(from, n, parts) : 1;
+    const float factor = projects && !norms ? feature_factor(from, n, &scratch) : 1;
     for (uint32_t at = 0; at < n; at += part) {
-        const struct spread s = norms ? block_spread(m, from + at, part, parts) : spread{0, 1};
+        const struct spread s = norms ? block_spread(m, from + at, part, &scratch) : spread{0, 1};
         for (uint32_t k = at + threadIdx.x; k < at + part; k += BLOCK_THREADS) {
             const float x = norms ? normed(norm, s, from[k], k) : from[k];
             if (projects)
@@ -61,7 +61,7 @@ __launch_bounds__(BLOCK_THREADS) take_features(struct feed_args a)
 static __global__ void
 __launch_bounds__(BLOCK_THREADS) begin_rows(struct feed_args a)
 {
-    __shared__ float parts[WARP];
+    __shared__ struct block_scratch scratch;
     const struct dev_model &m = *a.model;
     const struct dev_drafter &d = m.drafter;
     const uint32_t i = blockIdx.x, width = m.width;
@@ -72,8 +72,8 @@ __launch_bounds__(BLOCK_THREADS) begin_rows(struct feed_args a)
         of_token[k] = element(m.embedding, (uint32_t)row.token, k) * m.form.embedding_scale;
         of_g[k] = g[k] * of_token[2 * width];
     }
-    const struct spread spread = block_spread(m, of_token, width, parts),
-                        spread_g = block_spread(m, of_g, width, parts);
+    const struct spread spread = block_spread(m, of_token, width, &scratch),
+                        spread_g = block_spread(m, of_g, width, &scratch);
     for (uint32_t k = threadIdx.x; k < width; k += BLOCK_THREADS) {
         const float own = of_g[k];
         of_token[k] = normed(d.token_norm, spread, of_token[k], k);

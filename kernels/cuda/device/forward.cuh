@@ -9,9 +9,8 @@
  *     attend_rows             attend_block, merge_blocks, merge_parts (attention.cuh)
  *     route_rows              put_router_logits, choose_all, order_expert_rows (forward_route.cuh)
  *   do_products               the products of the step, by the type of weights:
- *     multiply                8, 16 or 32 rows at a time, or up to 8 that the block norms itself: all_strips (matmul.cuh)
- *     all_tiles               many rows (tile.cuh)
- *     multiply_exactly        F32: exact_strips
+ *     multiply                8, 16 or 32 rows at a time, or up to 8 that the block norms itself: all_strips, or
+ *                             exact_strips for F32 (matmul.cuh), or all_tiles for many rows (tile.cuh)
  *       unit_of               loads and multiplies packed weights (units.cuh)
  *       epilogue              what becomes of each pair of outputs (epilogue.cuh)
  *   grid_sync                 the barrier (grid.cuh); meanwhile wait_usefully:
@@ -33,37 +32,29 @@
 
 template <class Shared> constexpr unsigned epilogue_more = Shared::RARE ? EPILOGUE_RARE : 0;
 
-/* Multiplies the prepared product; takes and returns the index of the buffer to use. SMEM: the block norms the rows into
- * its shared memory while the first weights load. */
+/* Multiplies the prepared product, NT tiles of rows at a time. SMEM: the block norms the rows into its shared memory while
+ * the first weights load. */
 template <enum weight_type T, int NT, bool SMEM, class Shared>
-static __device__ __forceinline__ uint32_t
-multiply(Shared *s, uint32_t buffer_index)
+static __device__ __forceinline__ void
+multiply(Shared *s)
 {
     const unsigned kinds = SMEM ? EPILOGUE_SMEM : NT == 1 ? EPILOGUE_ANY : EPILOGUE_ROWS;
-    struct epilogue<kinds | epilogue_more<Shared>> then = {
+    struct epilogue<kinds | epilogue_more<Shared>> then {
         s
     };
+    const block_rows<Shared::RARE, NT> rows(s->product);
     const auto before = [s] {
         if (SMEM && s->now.norms && s->entry.by_squares)
-            norm_to_smem(s);
+            norm_to_smem(s, true);
     };
-    all_strips<T, NT, SMEM>(rows_of<Shared, NT>(s->product), (float *)s->work, &buffer_index, before, then);
+    if constexpr (T == WEIGHT_F32)
+        exact_strips(rows, (float *)s->work, then);
+    else if (NT == PRODUCT_TILES && tiles_pay(s->product))
+        all_tiles<T>(s->product, (struct tile_shared *)s->work, then);
+    else
+        all_strips<T, NT, SMEM>(rows, (float *)s->work, before, then);
     if (NT == 1 && s->entry.kind == EPILOGUE_LOGITS)
         put_part(s, then.part);
-    return buffer_index;
-}
-
-template <class Shared>
-static __device__ __forceinline__ uint32_t
-multiply_exactly(Shared *s, uint32_t buffer_index)
-{
-    struct epilogue<EPILOGUE_ANY | epilogue_more<Shared>> then = {
-        s
-    };
-    exact_strips(rows_of<Shared, 1>(s->product), (float *)s->work, &buffer_index, then);
-    if (s->entry.kind == EPILOGUE_LOGITS)
-        put_part(s, then.part);
-    return buffer_index;
 }
 
 /* The largest number of rows of an expert, or of the product. */
@@ -74,42 +65,39 @@ most_rows(const struct product &p)
 }
 
 template <enum weight_type T, class Shared>
-static __device__ __forceinline__ uint32_t
-multiply_as(Shared *s, uint32_t buffer_index)
+static __device__ __forceinline__ void
+multiply_as(Shared *s)
 {
     const uint32_t n = Shared::RARE ? most_rows(s->product) : s->product.n;
-    if (tiles_pay(s->product)) {
-        struct epilogue<EPILOGUE_ROWS | epilogue_more<Shared>> then = {
-            s
-        };
-        all_tiles<T>(s->product, (struct tile_shared *)s->work, then);
-        return buffer_index;
-    }
-    return s->product.in_smem ? multiply<T, 1, true>(s, buffer_index)
-           : n <= TILE        ? multiply<T, 1, false>(s, buffer_index)
-           : n <= 2 * TILE    ? multiply<T, 2, false>(s, buffer_index)
-                              : multiply<T, PRODUCT_TILES, false>(s, buffer_index);
+    if (s->product.in_smem)
+        multiply<T, 1, true>(s);
+    else if (n <= TILE)
+        multiply<T, 1, false>(s);
+    else if (n <= 2 * TILE)
+        multiply<T, 2, false>(s);
+    else
+        multiply<T, PRODUCT_TILES, false>(s);
 }
 
 /* Computes the products of step number *i of the list and of the steps joined with it. */
 template <class Shared>
-static __device__ __forceinline__ uint32_t
-do_products(Shared *s, uint32_t *i, uint32_t buffer_index)
+static __device__ __forceinline__ void
+do_products(Shared *s, uint32_t *i)
 {
     for (;;) {
         if (s->now.norms && !s->entry.by_squares)
-            norm_to_smem_first(s);
+            norm_to_smem(s, false);
         switch (s->entry.matrices[0].type) {
-        case WEIGHT_F32: buffer_index = multiply_exactly(s, buffer_index); break;
-        case WEIGHT_Q8_0: buffer_index = multiply_as<WEIGHT_Q8_0>(s, buffer_index); break;
-        case WEIGHT_Q4_0: buffer_index = multiply_as<WEIGHT_Q4_0>(s, buffer_index); break;
-        case WEIGHT_Q4_K: buffer_index = multiply_as<WEIGHT_Q4_K>(s, buffer_index); break;
-        case WEIGHT_Q6_K: buffer_index = multiply_as<WEIGHT_Q6_K>(s, buffer_index); break;
-        case WEIGHT_BF16: buffer_index = multiply_as<WEIGHT_BF16>(s, buffer_index); break;
-        default: buffer_index = multiply_as<WEIGHT_F16>(s, buffer_index);
+        case WEIGHT_F32: multiply<WEIGHT_F32, 1, false>(s); break;
+        case WEIGHT_Q8_0: multiply_as<WEIGHT_Q8_0>(s); break;
+        case WEIGHT_Q4_0: multiply_as<WEIGHT_Q4_0>(s); break;
+        case WEIGHT_Q4_K: multiply_as<WEIGHT_Q4_K>(s); break;
+        case WEIGHT_Q6_K: multiply_as<WEIGHT_Q6_K>(s); break;
+        case WEIGHT_BF16: multiply_as<WEIGHT_BF16>(s); break;
+        default: multiply_as<WEIGHT_F16>(s);
         }
         if (!s->now.joined)
-            return buffer_index;
+            return;
         ++*i;
         __syncthreads();
         if (threadIdx.x < WARP)
@@ -194,12 +182,12 @@ __launch_bounds__(BLOCK_THREADS, 1) forward_layers(struct forward_args a)
     barrier.place = grid_place(a.first, START);
     grid_sync(barrier, [=] { wait_usefully(s, 1, a.first, true, 0); });
     stamp_leaving(s, a.first, START);
-    for (uint32_t i = 1, buffer_index = 0, odd = 1; i <= a.n_steps; odd ^= 1) {
+    for (uint32_t i = 1, odd = 1; i <= a.n_steps; odd ^= 1) {
         if (s->now.enters)
             begin_layer(s);
         do_elementwise(s);
         if (s->now.product != NO_PRODUCT)
-            buffer_index = do_products(s, &i, buffer_index);
+            do_products(s, &i);
         const uint32_t l = s->l, step = s->step, next = ++i;
         const bool entered = s->now.enters;
         barrier.place = grid_place(l, step);

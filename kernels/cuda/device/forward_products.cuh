@@ -6,103 +6,6 @@
 #include "kernels/cuda/device/layout.h"
 #include "kernels/cuda/device/matmul.cuh"
 
-/* Products of experts with their rows (layout.h): the strips and activations of a block, with the interface of
- * all_rows (matmul.cuh). A lane takes the activations of whatever row it has, so rows need not be brought together: an instruction's
- * columns do not mix.
- *
- * Of gate and up the blocks take the strips of all listed experts in turn. Of down a block takes the same strip of all experts, one
- * expert after the other: so a row's experts are added by one block, in order. */
-
-template <int NT> struct listed_rows {
-    struct of_lane {
-        uint32_t row[NT];
-        struct packed_place following; /* read together with the rows, so that the ring never waits for the list */
-    };
-    const struct product &p;
-    const uint32_t strips, experts; /* of an expert; of the product, 1 if it is not by expert */
-    uint32_t end;
-
-    __device__ __forceinline__ explicit listed_rows(const struct product &p)
-        : p(p), strips(p.by_expert ? p.matrices[0]->strips : count_strips(p)),
-          experts(p.by_expert && !p.shared ? p.kv_cache->expert_list->n : 1), end(experts * strips)
-    {
-        if (p.down)
-            end = blockIdx.x < strips ? (strips - blockIdx.x + gridDim.x - 1) / gridDim.x * experts : 0;
-    }
-    /* The shared expert's strips begin with the last blocks, some of which had one strip less of the routed experts. */
-    __device__ __forceinline__ uint32_t
-    begin() const
-    {
-        return p.down ? 0 : p.shared ? gridDim.x - 1 - blockIdx.x : blockIdx.x;
-    }
-    __device__ __forceinline__ uint32_t
-    step() const
-    {
-        return p.down ? 1 : gridDim.x;
-    }
-    __device__ __forceinline__ struct strip_place
-    find(uint32_t i) const
-    {
-        if (!p.by_expert)
-            return find_strip(p, i);
-        const struct expert_list *const list = p.kv_cache->expert_list;
-        const struct listed_expert at = p.shared ? list->alone : list->experts[p.down ? i % experts : i / strips];
-        const uint32_t strip = p.down ? blockIdx.x + i / experts * gridDim.x : i % strips;
-        return {p.matrices[0], 0, strip, (p.shared ? 0 : at.expert * strips) + strip, at.first, at.n};
-    }
-    __device__ __forceinline__ struct packed_place
-    following(const of_lane &own, uint32_t) const
-    {
-        return own.following;
-    }
-    __device__ __forceinline__ uint32_t
-    count(const struct strip_place &at) const
-    {
-        return p.by_expert ? at.n : p.n;
-    }
-    __device__ __forceinline__ uint32_t
-    input_row(const struct strip_place &at, uint32_t row) const
-    {
-        if (!p.by_expert || (p.down && !p.shared))
-            return at.first + row;
-        return p.kv_cache->expert_rows[at.first + row].row;
-    }
-    /* Lanes of missing rows read the activations of the tiles' first row. */
-    __device__ __forceinline__ of_lane
-    look_up(const struct strip_place &at, uint32_t tile, uint32_t lane, uint32_t next) const
-    {
-        struct of_lane own;
-        own.following = packed_of(find(next));
-#pragma unroll
-        for (uint32_t j = 0; j < NT; j++) {
-            const uint32_t row = (tile + j) * TILE + lane / 4;
-            own.row[j] = input_row(at, row < count(at) ? row : tile * TILE);
-        }
-        return own;
-    }
-    template <bool SMEM>
-    __device__ __forceinline__ const uint4 *
-    activations(const of_lane &own, uint32_t, uint32_t j, uint32_t unit, uint32_t units, uint32_t lane) const
-    {
-        const uint32_t row = own.row[j];
-        if (SMEM)
-            return (const uint4 *)p.x + row * smem_stride(units) + unit * 4 + lane % 4;
-        return opaque((const uint4 *)p.x + (size_t)(row / TILE) * units * WARP + row % TILE * 4 + lane % 4 +
-                      (size_t)unit * WARP);
-    }
-};
-
-/* The strips of a product, and their rows. */
-template <class Shared, int NT>
-static __device__ __forceinline__ auto
-rows_of(const struct product &p)
-{
-    if constexpr (Shared::RARE)
-        return listed_rows<NT>(p);
-    else
-        return all_rows<NT>(p);
-}
-
 /* Returns the product of an entry of the table, which must be in shared memory. */
 static __device__ __forceinline__ struct product
 product_of(const struct forward_state *s, const struct dev_product &entry, bool in_smem)
@@ -204,7 +107,7 @@ static __device__ __forceinline__ void
 fetch_ahead(const struct ahead &ahead)
 {
     if (ahead.from < ahead.to)
-        prefetch_strips(rows_of<Shared, 1>(ahead.product), ahead.from, ahead.to, thread_here() - WARP,
+        prefetch_strips(block_rows<Shared::RARE, 1>(ahead.product), ahead.from, ahead.to, thread_here() - WARP,
                         BLOCK_THREADS - WARP);
 }
 

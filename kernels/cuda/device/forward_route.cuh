@@ -18,21 +18,43 @@ static_assert(sizeof(struct route_shared) <= WORK_SHARED, "a block's shared memo
 
 /* ---- logits ---- */
 
-/* Computes the sums of the norms of n rows, up to a tile, with all warps. source(i): row i; NULL: it takes no part. */
+/* Norms of n rows, up to a tile, with all warps (norm.cuh): first the sums. centred: of numbers, too. source(i): row i;
+ * NULL: it takes no part, or is none. */
+
+static __device__ __forceinline__ float
+smem_sum(const float *sums)
+{
+    return warp_reduce<BLOCK_WARPS>(sums[thread_here() % BLOCK_WARPS], add_op());
+}
+
+static __device__ __forceinline__ float
+smem_mean(const struct forward_state *s, bool centred, uint32_t i)
+{
+    return centred ? smem_sum(s->norm_sums[i]) / (float)s->model.width : 0;
+}
+
+static __device__ __forceinline__ struct spread
+smem_spread(const struct forward_state *s, bool centred, uint32_t i)
+{
+    return spread_of(s->model, smem_mean(s, centred, i), smem_sum(s->norm_parts[i]), s->model.width);
+}
+
 template <class Source>
 static __device__ __forceinline__ void
 add_norm_sums(struct forward_state *s, uint32_t n, bool centred, Source source)
 {
-    for (uint32_t i = 0; i < n && !centred; i += 2)
-        add_squares(s->model, source(i), i + 1 < n ? source(i + 1) : NULL, &s->norm_parts[i]);
-    for (uint32_t i = 0; i < n && centred; i++)
-        if (source(i) != NULL)
-            add_numbers(s->model, source(i), s->norm_sums[i]);
+    for (uint32_t i = 0; i < n && centred; i += 2)
+        add_terms(s->model, source(i), source(i + 1), &s->norm_sums[i],
+                  [](float sum, float x, bool) { return sum + x; });
     if (centred)
         __syncthreads();
-    for (uint32_t i = 0; i < n && centred; i++)
-        if (source(i) != NULL)
-            add_deviations(s->model, source(i), s->norm_sums[i], s->norm_parts[i]);
+    for (uint32_t i = 0; i < n; i += 2) {
+        const float mean = smem_mean(s, centred, i), mean_second = smem_mean(s, centred, i + 1);
+        add_terms(s->model, source(i), source(i + 1), &s->norm_parts[i], [=](float sum, float x, bool second) {
+            const float apart = x - (second ? mean_second : mean);
+            return fmaf(apart, apart, sum);
+        });
+    }
     __syncthreads();
 }
 
@@ -46,7 +68,9 @@ put_router_logits(struct forward_state *s)
     const bool norms = norm.weight != NULL;
     const uint32_t experts = m.form.experts.n, outputs = experts + (s->layer.shared_mix != NULL ? 1 : 0);
     const auto source = [=](uint32_t i) {
-        return !s->now.in_smem ? kv_cache.raw + (size_t)i * m.width : hidden_of(s, row_of(s, i), s->now.depth);
+        return i >= s->a.n       ? NULL
+               : !s->now.in_smem ? kv_cache.raw + (size_t)i * m.width
+                                 : hidden_of(s, row_of(s, i), s->now.depth);
     };
     if (norms)
         add_norm_sums(s, s->a.n, m.form.centred, source);
@@ -56,13 +80,12 @@ put_router_logits(struct forward_state *s)
         const float *const weights = e < experts ? moe_here(s).router + (size_t)e * m.width : s->layer.shared_mix;
         if (row_of(s, i).from >= s->l)
             continue;
-        const float mean = norms && m.form.centred ? smem_sum(s->norm_sums[i]) / (float)m.width : 0;
-        const struct spread spread = spread_of(m, mean, norms ? smem_sum(s->norm_parts[i]) : 0, m.width);
+        const struct spread own = norms ? smem_spread(s, m.form.centred, i) : spread{0, 1};
         const float *const x = source(i);
         float z = 0;
 #pragma unroll 8
         for (uint32_t k = thread_here() % WARP; k < m.width; k += WARP)
-            z = fmaf(weights[k], norms ? normed(norm, spread, x[k], k) : x[k], z);
+            z = fmaf(weights[k], norms ? normed(norm, own, x[k], k) : x[k], z);
         z = warp_sum(z);
         if (thread_here() % WARP == 0)
             kv_cache.router_logits[(size_t)i * (experts + 1) + e] = z;

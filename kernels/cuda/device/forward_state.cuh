@@ -6,9 +6,7 @@
 #include "kernels/cuda/device/layout.h"
 #include "kernels/cuda/device/matmul.cuh"
 
-#define EPILOGUE_ANY                                                                                                   \
-    (1u << EPILOGUE_QKV | 1u << EPILOGUE_STREAM | 1u << EPILOGUE_GATED | 1u << EPILOGUE_ACTIVATED |                    \
-     1u << EPILOGUE_LOGITS)
+#define EPILOGUE_ANY  (1u << EPILOGUE_QKV | 1u << EPILOGUE_STREAM | 1u << EPILOGUE_ACTIVATED | 1u << EPILOGUE_LOGITS)
 #define EPILOGUE_SMEM (EPILOGUE_ANY & ~(1u << EPILOGUE_STREAM))    /* of rows in shared memory: what is normed before */
 #define EPILOGUE_ROWS (EPILOGUE_ANY & ~(1u << EPILOGUE_LOGITS))    /* of more rows than one */
 #define EPILOGUE_RARE (1u << EPILOGUE_EXPERT | 1u << EPILOGUE_MIX) /* of experts; others may clip, too */
@@ -47,7 +45,7 @@ struct forward_state {
     struct dev_head trained;    /* head of layer l, if it is probed with a trained head */
     float *logits, temperature; /* of a probe */
     struct ahead ahead[2];      /* prefetch at this barrier and at the next one, alternating */
-    float parts[WARP];
+    struct block_scratch scratch;
     float norm_parts[TILE][BLOCK_WARPS], norm_sums[TILE][BLOCK_WARPS];
 };
 

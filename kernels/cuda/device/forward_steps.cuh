@@ -13,24 +13,20 @@
 
 #define LANE_PAIRS (MAX_HEAD_DIM / 2 / WARP)
 
-struct head_pairs {
-    float2 x[LANE_PAIRS];
-};
-
 /* Calls with(pair, number) for a lane's pairs of a head, number lane, lane + WARP, … */
 template <class With>
 static __device__ __forceinline__ void
-for_pairs(const struct dev_model &m, struct head_pairs *head, With with)
+for_pairs(const struct dev_model &m, float2 (&head)[LANE_PAIRS], With with)
 {
     const uint32_t lane = thread_here() % WARP;
 #pragma unroll
     for (uint32_t j = 0; j < LANE_PAIRS; j++)
         if (lane + j * WARP < m.head_dim / 2)
-            with(head->x[j], lane + j * WARP);
+            with(head[j], lane + j * WARP);
 }
 
 static __device__ __forceinline__ struct spread
-warp_spread(const struct dev_model &m, struct head_pairs *head)
+warp_spread(const struct dev_model &m, float2 (&head)[LANE_PAIRS])
 {
     float mean = 0, squares = 0;
     if (m.form.centred) {
@@ -62,33 +58,33 @@ norm_head(Shared *s, uint32_t i, uint32_t h, bool is_key, const struct spread &w
     const float *const from = raw_heads(s, i, is_key) + base;
     const struct dev_norm norm = {is_key ? s->layer.k_norm : s->layer.q_norm, NULL};
     const float2 *const rotations = s->rotations != NULL ? s->rotations + i * (m.rope_dims / 2) : NULL;
-    struct head_pairs head = {};
+    float2 head[LANE_PAIRS] = {};
     const auto turn = [&] {
-        for_pairs(m, &head, [&](float2 &x, uint32_t p) {
+        for_pairs(m, head, [&](float2 &x, uint32_t p) {
             if (rotations != NULL && p < m.rope_dims / 2)
                 rotate(rotations[p], &x.x, &x.y);
         });
     };
-    for_pairs(m, &head, [&](float2 &x, uint32_t p) {
+    for_pairs(m, head, [&](float2 &x, uint32_t p) {
         const uint2 d = dims_of_pair(m, p);
         x = make_float2(from[d.x], from[d.y]);
     });
     if (m.form.late_norms)
         turn();
     if (norm.weight != NULL) {
-        const struct spread spread = m.form.whole_norms ? whole : warp_spread(m, &head);
-        for_pairs(m, &head, [&](float2 &x, uint32_t p) {
+        const struct spread spread = m.form.whole_norms ? whole : warp_spread(m, head);
+        for_pairs(m, head, [&](float2 &x, uint32_t p) {
             const uint2 d = dims_of_pair(m, p);
             const uint32_t first = m.form.whole_norms ? base : 0;
             x = make_float2(normed(norm, spread, x.x, first + d.x), normed(norm, spread, x.y, first + d.y));
         });
     }
     if (Shared::RARE && m.form.whole_norms)
-        for_pairs(m, &head,
+        for_pairs(m, head,
                   [&](float2 &x, uint32_t) { x = make_float2(clipped(m.form.clip, x.x), clipped(m.form.clip, x.y)); });
     if (!m.form.late_norms)
         turn();
-    for_pairs(m, &head, [&](const float2 &x, uint32_t p) {
+    for_pairs(m, head, [&](const float2 &x, uint32_t p) {
         const uint2 d = dims_of_pair(m, p);
         if (is_key) {
             put_kv(m, kv_cache, kv_cache.keys, s->l, row_of(s, i).slot, base + d.x, x.x);
@@ -117,7 +113,7 @@ norm_heads(Shared *s)
         if (row_of(s, i).from >= s->l)
             continue;
         if (m.form.whole_norms)
-            whole = block_spread(m, raw_heads(s, i, is_key), heads * m.head_dim, s->parts);
+            whole = block_spread(m, raw_heads(s, i, is_key), heads * m.head_dim, &s->scratch);
         if (h < heads)
             norm_head(s, i, h, is_key, whole);
     }
@@ -151,18 +147,13 @@ static __device__ __forceinline__ bool
 leaves(struct forward_state *s, uint32_t l)
 {
     const float temperature = s->a.until.temperature[l];
-    if (threadIdx.x < WARP) {
-        struct softmax_part all = {};
-        for (uint32_t b = threadIdx.x; b < gridDim.x; b += WARP) {
-            const float2 part = __ldcg((const float2 *)s->a.kv_cache.until_parts + b);
-            all.add(part.x, part.y, temperature);
-        }
-        add_lanes(&all, temperature);
-        if (threadIdx.x == 0)
-            s->parts[0] = 1 / all.sum;
+    struct softmax_part all = {};
+    for (uint32_t b = thread_here() % WARP; b < gridDim.x; b += WARP) {
+        const float2 part = __ldcg((const float2 *)s->a.kv_cache.until_parts + b);
+        all.add(part.x, part.y, temperature);
     }
-    __syncthreads();
-    const float annealed = s->parts[0];
+    add_lanes(&all, temperature);
+    const float annealed = 1 / all.sum;
     const bool exited = annealed >= s->a.until.threshold[l];
     if (blockIdx.x == 0 && threadIdx.x == 0) {
         struct until_state *state = s->a.until.state;
@@ -213,7 +204,7 @@ static __device__ __forceinline__ void
 norm_rows(struct forward_state *s, const struct dev_norm &norm, bool copies)
 {
     for_rows(s, [=](uint32_t i, const struct row &row) {
-        norm_row(s->model, s->model.exact, hidden_of(s, row, s->now.depth), norm, s->a.kv_cache.normed, i, s->parts,
+        norm_row(s->model, s->model.exact, hidden_of(s, row, s->now.depth), norm, s->a.kv_cache.normed, i, &s->scratch,
                  copies ? s->a.kv_cache.raw + (size_t)i * s->model.width : NULL);
     });
 }
@@ -240,7 +231,7 @@ post_rows(struct forward_state *s, const float *weight)
     for_rows(s, [=](uint32_t i, const struct row &row) {
         const float *const raw = s->a.kv_cache.raw + (size_t)i * width, *const before = hidden_of(s, row, s->now.depth);
         float *const after = hidden_of(s, row, s->l);
-        const struct spread spread = block_spread(s->model, raw, width, s->parts);
+        const struct spread spread = block_spread(s->model, raw, width, &s->scratch);
         for (uint32_t k = thread_here(); k < width; k += BLOCK_THREADS)
             after[k] = fmaf(s->model.form.residual_scale, normed(norm, spread, raw[k], k), before[k]);
     });
@@ -313,40 +304,35 @@ norm_probe(struct forward_state *s)
 {
     if (blockIdx.x == 0)
         norm_row(s->model, s->model.exact || s->trained.full != NULL, probe_state(s), s->model.final_norm,
-                 s->a.kv_cache.head_normed, 0, s->parts);
+                 s->a.kv_cache.head_normed, 0, &s->scratch);
 }
 
-/* Returns the state of row i of the next product; NULL: the row takes no part. */
+/* Returns the state of row i of the next product; NULL: the row takes no part, or there is none. */
 static __device__ __forceinline__ const float *
 smem_source(struct forward_state *s, uint32_t i)
 {
     if (s->entry.kind == EPILOGUE_LOGITS)
-        return probe_state(s);
-    return row_of(s, i).from < s->l ? hidden_of(s, row_of(s, i), s->now.depth) : NULL;
+        return i < s->product.n ? probe_state(s) : NULL;
+    return i < s->product.n && row_of(s, i).from < s->l ? hidden_of(s, row_of(s, i), s->now.depth) : NULL;
 }
 
-/* norm_to_smem() for centred norms and for rows without a norm: compiled once, not once for each kind of product. */
+/* Norms the rows of the next product into this block's shared memory; rows that take no part are zero. by_squares: the norm
+ * needs the sum of squares alone. All others, and rows without a norm, are compiled once, not once for each kind of
+ * product. */
 static __device__ __forceinline__ void
-norm_to_smem_first(struct forward_state *s)
+norm_to_smem(struct forward_state *s, bool by_squares)
 {
-    const bool norms = s->entry.norm.weight != NULL;
-    uint16_t *const to = (uint16_t *)(s->work + SMEM_AT);
-    add_norm_sums(s, norms ? s->product.n : 0, true, [=](uint32_t i) { return smem_source(s, i); });
-    for (uint32_t i = 0; i < s->product.n; i++)
-        put_centred(s->model, smem_source(s, i), s->entry.norm, s->norm_sums[i], s->norm_parts[i], to, i);
-    __syncthreads();
-}
-
-/* Norms the rows of the next product into this block's shared memory; rows that take no part are zero. */
-static __device__ __forceinline__ void
-norm_to_smem(struct forward_state *s)
-{
-    uint16_t *const to = (uint16_t *)(s->work + SMEM_AT);
+    const struct dev_norm norm = {s->entry.norm.weight, by_squares ? NULL : s->entry.norm.bias};
+    const bool norms = by_squares || norm.weight != NULL;
     const uint32_t n = s->product.n;
-    add_norm_sums(s, n, false, [=](uint32_t i) { return smem_source(s, i); });
-    for (uint32_t i = 0; i < n; i += 2)
-        put_smem(s->model, smem_source(s, i), i + 1 < n ? smem_source(s, i + 1) : NULL, s->entry.norm.weight,
-                 &s->norm_parts[i], to, i, n);
+    add_norm_sums(s, norms ? n : 0, !by_squares, [=](uint32_t i) { return smem_source(s, i); });
+    for (uint32_t i = 0; i < n; i += 2) {
+        struct spread spreads[2] = {};
+        if (norms)
+            spreads[0] = smem_spread(s, !by_squares, i), spreads[1] = smem_spread(s, !by_squares, i + 1);
+        put_smem(s->model, smem_source(s, i), smem_source(s, i + 1), norms, norm, spreads,
+                 (uint16_t *)(s->work + SMEM_AT), i, n);
+    }
     __syncthreads();
 }
 

@@ -11,13 +11,13 @@
 __global__ void
 __launch_bounds__(BLOCK_THREADS) norm_head_rows(struct head_args a)
 {
-    __shared__ float parts[WARP];
+    __shared__ struct block_scratch scratch;
     const struct head_row &row = a.rows[blockIdx.x];
     const struct dev_model &m = *a.model;
     const struct dev_head trained = row.trained ? m.trained[row.layer] : dev_head{NULL, NULL, NULL};
     float *const shifted = a.kv_cache.head_shifted + (size_t)blockIdx.x * m.width;
     const float *const from = trained.a != NULL ? shifted : hidden_at(&m, &a.kv_cache, row.ring, row.layer);
-    norm_row(m, m.exact, from, m.final_norm, a.kv_cache.head_normed, blockIdx.x, parts,
+    norm_row(m, m.exact, from, m.final_norm, a.kv_cache.head_normed, blockIdx.x, &scratch,
              trained.full != NULL ? shifted : NULL);
 }
 
@@ -75,14 +75,13 @@ template <enum weight_type T>
 static __device__ __forceinline__ void
 multiply_as(const struct product &p, float *shared, struct put_outputs &put)
 {
-    uint32_t buffer_index = 0;
     const auto nothing = [] {};
     if (p.n <= TILE)
-        all_strips<T, 1, false>(all_rows<1>(p), shared, &buffer_index, nothing, put);
+        all_strips<T, 1, false>(block_rows<false, 1>(p), shared, nothing, put);
     else if (p.n <= 2 * TILE)
-        all_strips<T, 2, false>(all_rows<2>(p), shared, &buffer_index, nothing, put);
+        all_strips<T, 2, false>(block_rows<false, 2>(p), shared, nothing, put);
     else if (p.n <= PASS_ROWS)
-        all_strips<T, PRODUCT_TILES, false>(all_rows<PRODUCT_TILES>(p), shared, &buffer_index, nothing, put);
+        all_strips<T, PRODUCT_TILES, false>(block_rows<false, PRODUCT_TILES>(p), shared, nothing, put);
     else
         all_tiles<T>(p, (struct tile_shared *)shared, put);
 }
@@ -93,9 +92,8 @@ __launch_bounds__(BLOCK_THREADS, 1) multiply_matrix(struct matrix_args a)
     SHARED_MEMORY(float, shared);
     const struct product p = {{a.matrix}, 1, a.x, a.n, false};
     struct put_outputs put = {a.y, a.rows, a.ld, a.logits && a.model->shapes_logits ? a.model : NULL};
-    uint32_t buffer_index = 0;
     switch (a.matrix->type) {
-    case WEIGHT_F32: exact_strips(all_rows<1>(p), shared, &buffer_index, put); break;
+    case WEIGHT_F32: exact_strips(block_rows<false, 1>(p), shared, put); break;
     case WEIGHT_Q8_0: multiply_as<WEIGHT_Q8_0>(p, shared, put); break;
     case WEIGHT_Q4_0: multiply_as<WEIGHT_Q4_0>(p, shared, put); break;
     case WEIGHT_Q4_K: multiply_as<WEIGHT_Q4_K>(p, shared, put); break;

@@ -175,10 +175,9 @@ struct dev_model {
 enum epilogue_kind {
     EPILOGUE_QKV,       /* biased, rotated; queries scaled, keys and values stored */
     EPILOGUE_STREAM,    /* hidden (l) = hidden (depth) + y * scale + bias * bias_scale; or to be normed first */
-    EPILOGUE_GATED,     /* silu(gate) * up */
-    EPILOGUE_ACTIVATED, /* other activations */
+    EPILOGUE_ACTIVATED, /* of gate, times up; or of up */
     EPILOGUE_LOGITS,    /* of one row */
-    EPILOGUE_EXPERT,    /* of an expert row: like EPILOGUE_GATED and EPILOGUE_ACTIVATED */
+    EPILOGUE_EXPERT,    /* of an expert row: like EPILOGUE_ACTIVATED */
     EPILOGUE_MIX, /* of an expert row: weighted and added to the sum of the row's earlier experts; the last one is */
                   /* added to the stream */
 };

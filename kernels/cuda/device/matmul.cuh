@@ -7,8 +7,8 @@
  * A lane loads units into a ring of registers: when a unit is multiplied, its register is loaded with the unit that the warp multiplies
  * one ring later, in the same strip or in the next one. So loads are under way at all times, also while partial sums are added up.
  *
- * Shared memory: PRODUCT_SHARED bytes, two buffers used in turn, so that one __syncthreads() a strip is enough. With one tile of
- * rows they end at SMEM_AT. */
+ * Shared memory: PRODUCT_SHARED bytes, two buffers used in turn, so that one __syncthreads() a strip is enough; between
+ * two products is another one. With one tile of rows they end at SMEM_AT. */
 #ifndef KERNELS_CUDA_DEVICE_MATMUL_CUH
 #define KERNELS_CUDA_DEVICE_MATMUL_CUH
 
@@ -27,7 +27,7 @@ struct product {
     const void *x; /* packed activations of n rows, whole tiles of them; exact: (n, cols) F32 */
     uint32_t n;
     bool in_smem;                                         /* x is in shared memory (norm.cuh) */
-    bool by_expert = false, shared = false, down = false; /* the matrix is a stack of experts: forward_products.cuh */
+    bool by_expert = false, shared = false, down = false; /* the matrix is a stack of experts: block_rows */
     const struct dev_kv_cache *kv_cache = NULL;           /* contains the assignment of rows to experts */
 };
 
@@ -69,30 +69,6 @@ count_strips(const struct product &p)
     uint32_t n = p.matrices[0]->strips;
     n += p.n_matrices > 1 ? p.matrices[1]->strips : 0;
     return n + (p.n_matrices > 2 ? p.matrices[2]->strips : 0);
-}
-
-/* Where a strip's weights are: strip number `packed` of a matrix. */
-struct packed_place {
-    const struct dev_matrix *m;
-    uint32_t packed;
-};
-
-static __device__ __forceinline__ struct packed_place
-packed_of(const struct strip_place &at)
-{
-    return {at.m, at.packed};
-}
-
-/* A warp's share of a strip's units. */
-struct unit_share {
-    uint32_t first, n;
-};
-
-static __device__ __forceinline__ struct unit_share
-share_of_units(uint32_t warp, uint32_t units)
-{
-    const uint32_t first = warp * units / BLOCK_WARPS;
-    return {first, (warp + 1) * units / BLOCK_WARPS - first};
 }
 
 /* ---- sums of warps ---- */
@@ -145,21 +121,6 @@ own_outputs(const struct strip_place &at, uint2 o)
 
 /* ---- the product ---- */
 
-/* Returns the address of a lane's activations of a tile, from some unit on. Lanes of missing rows read the
- * activations of the tiles' first row, which are in L1: columns of an instruction do not mix, and these lanes'
- * results are dropped. */
-template <bool SMEM>
-static __device__ __forceinline__ const uint4 *
-tile_activations(const struct product &p, uint32_t first_tile, uint32_t j, uint32_t unit, uint32_t units, uint32_t lane)
-{
-    if (SMEM)
-        return (const uint4 *)p.x + (lane / 4 < p.n ? lane / 4 : 0) * smem_stride(units) + unit * 4 + lane % 4;
-    const size_t stride = (size_t)units * WARP;
-    const bool there = (first_tile + j) * TILE + lane / 4 < p.n;
-    return opaque((const uint4 *)p.x + (there ? (first_tile + j) * stride + lane : first_tile * stride + lane % 4) +
-                  (size_t)unit * WARP);
-}
-
 /* Loads a lane's activations of several units, for all tiles. */
 template <int NT, int N, bool SMEM>
 static __device__ __forceinline__ void
@@ -205,57 +166,102 @@ advance_ring(unit_of<T> (&ring)[unit_of<T>::DEPTH], float (&sum)[NT][4], const u
     }
 }
 
-/* The strips and rows that this block multiplies, NT tiles at a time: all strips of all matrices, with all rows.
- * listed_rows (forward_products.cuh) has the same interface. */
-template <int NT> struct all_rows {
-    struct of_lane {
-    }; /* a lane's rows of a tile */
+/* The strips and rows that this block multiplies, NT tiles at a time: all strips of all matrices, with all rows. EXPERTS:
+ * or those of experts with their rows (layout.h). A lane takes the activations of whatever row it has, so rows need not
+ * be brought together: an instruction's columns do not mix. Of gate and up the blocks take the strips of all listed
+ * experts in turn. Of down a block takes the same strip of all experts, one expert after the other: so a row's experts
+ * are added by one block, in order. */
+template <bool EXPERTS, int NT> struct block_rows {
+    struct of_lane { /* a lane's rows of a tile; of experts only */
+        uint32_t row[NT];
+        struct strip_place following; /* read together with the rows, so that the ring never waits for the list */
+    };
     const struct product &p;
-    const uint32_t end;
+    const uint32_t strips, experts; /* of an expert; of the product, 1 if it is not by expert */
+    uint32_t end;
 
-    __device__ __forceinline__ explicit all_rows(const struct product &p) : p(p), end(count_strips(p))
+    __device__ __forceinline__ bool
+    by_expert() const
     {
+        return EXPERTS && p.by_expert;
     }
+    __device__ __forceinline__ explicit block_rows(const struct product &p)
+        : p(p), strips(by_expert() ? p.matrices[0]->strips : count_strips(p)),
+          experts(by_expert() && !p.shared ? p.kv_cache->expert_list->n : 1), end(experts * strips)
+    {
+        if (EXPERTS && p.down)
+            end = blockIdx.x < strips ? (strips - blockIdx.x + gridDim.x - 1) / gridDim.x * experts : 0;
+    }
+    /* The shared expert's strips begin with the last blocks, some of which had one strip less of the routed experts. */
     __device__ __forceinline__ uint32_t
     begin() const
     {
-        return blockIdx.x;
+        return EXPERTS && p.down ? 0 : EXPERTS && p.shared ? gridDim.x - 1 - blockIdx.x : blockIdx.x;
     }
     __device__ __forceinline__ uint32_t
     step() const
     {
-        return gridDim.x;
+        return EXPERTS && p.down ? 1 : gridDim.x;
     }
     __device__ __forceinline__ struct strip_place
-    find(uint32_t strip) const
+    find(uint32_t i) const
     {
-        return find_strip(p, strip);
+        if (!by_expert())
+            return find_strip(p, i);
+        const struct expert_list *const list = p.kv_cache->expert_list;
+        const struct listed_expert at = p.shared ? list->alone : list->experts[p.down ? i % experts : i / strips];
+        const uint32_t strip = p.down ? blockIdx.x + i / experts * gridDim.x : i % strips;
+        return {p.matrices[0], 0, strip, (p.shared ? 0 : at.expert * strips) + strip, at.first, at.n};
     }
-    __device__ __forceinline__ struct packed_place
-    following(const of_lane &, uint32_t strip) const /* result of look_up() */
+    __device__ __forceinline__ struct strip_place
+    following(const of_lane &own, uint32_t i) const /* own: result of look_up() */
     {
-        return packed_of(find(strip));
+        return EXPERTS ? own.following : find(i);
     }
     __device__ __forceinline__ uint32_t
-    count(const struct strip_place &) const /* of rows; not kept in a register while strips are multiplied */
+    count(const struct strip_place &at) const /* of rows; not kept in a register while strips are multiplied */
     {
-        return p.n;
+        return by_expert() ? at.n : p.n;
     }
     __device__ __forceinline__ uint32_t
-    input_row(const struct strip_place &, uint32_t row) const /* whose activations are this row's */
+    input_row(const struct strip_place &at, uint32_t row) const /* whose activations are this row's */
     {
-        return row;
+        if (!by_expert() || (p.down && !p.shared))
+            return at.first + row;
+        return p.kv_cache->expert_rows[at.first + row].row;
     }
+    /* Lanes of missing rows read the activations of the tiles' first row, which are in L1; their results are dropped. */
     __device__ __forceinline__ of_lane
-    look_up(const struct strip_place &, uint32_t, uint32_t, uint32_t) const
+    look_up(const struct strip_place &at, uint32_t tile, uint32_t lane, uint32_t next) const
     {
-        return {};
+        struct of_lane own = {};
+        if (EXPERTS)
+            own.following = find(next);
+#pragma unroll
+        for (uint32_t j = 0; EXPERTS && j < NT; j++) {
+            const uint32_t row = (tile + j) * TILE + lane / 4;
+            own.row[j] = input_row(at, row < count(at) ? row : tile * TILE);
+        }
+        return own;
     }
+    /* Returns the address of a lane's activations of tile number tile + j, from some unit on. */
     template <bool SMEM>
     __device__ __forceinline__ const uint4 *
-    activations(const of_lane &, uint32_t tile, uint32_t j, uint32_t unit, uint32_t units, uint32_t lane) const
+    activations(const of_lane &own, uint32_t tile, uint32_t j, uint32_t unit, uint32_t units, uint32_t lane) const
     {
-        return tile_activations<SMEM>(p, tile, j, unit, units, lane);
+        const uint4 *const x = (const uint4 *)p.x;
+        const size_t stride = (size_t)units * WARP; /* of a tile */
+        const bool there = (tile + j) * TILE + lane / 4 < p.n;
+        if (SMEM)
+            return x +
+                   (EXPERTS          ? own.row[j]
+                    : lane / 4 < p.n ? lane / 4
+                                     : 0) *
+                       smem_stride(units) +
+                   unit * 4 + lane % 4;
+        if (EXPERTS)
+            return opaque(x + own.row[j] / TILE * stride + own.row[j] % TILE * 4 + lane % 4 + (size_t)unit * WARP);
+        return opaque(x + (there ? (tile + j) * stride + lane : tile * stride + lane % 4) + (size_t)unit * WARP);
     }
 };
 
@@ -263,50 +269,51 @@ template <int NT> struct all_rows {
  * in the cache. `before()` is called once by all threads, after the first loads of weights have started. */
 template <enum weight_type T, int NT, bool SMEM, class Rows, class Before, class Then>
 static __device__ __forceinline__ void
-all_strips(const Rows &rows, float *shared, uint32_t *buffer_index, Before before, Then &then)
+all_strips(const Rows &rows, float *shared, Before before, Then &then)
 {
     const struct product &p = rows.p;
     const uint32_t depth = unit_of<T>::DEPTH, span = unit_of<T>::SPAN, strips = rows.end,
                    units = p.matrices[0]->units / span;
     const uint32_t thread = thread_here(), warp = thread / WARP, lane = thread % WARP;
-    const struct unit_share share = share_of_units(warp, units);
+    const uint32_t begin = warp * units / BLOCK_WARPS,
+                   n = (warp + 1) * units / BLOCK_WARPS - begin; /* the warp's share */
     unit_of<T> ring[unit_of<T>::DEPTH] = {};
     if (rows.begin() >= strips) {
         before();
         return;
     }
 
-    const struct packed_place begin = packed_of(rows.find(rows.begin()));
-    const typename unit_of<T>::place first = unit_of<T>::place_of(*begin.m, begin.packed, share.first, lane);
+    const struct strip_place first = rows.find(rows.begin());
+    const typename unit_of<T>::place at_first = unit_of<T>::place_of(*first.m, first.packed, begin, lane);
 #pragma unroll
     for (int i = 0; i < unit_of<T>::DEPTH; i++)
-        ring[i].load(first, i, (uint32_t)i < share.n);
+        ring[i].load(at_first, i, (uint32_t)i < n);
     before();
 
-    for (uint32_t strip = rows.begin(), pass = 0; strip < strips;) {
+    for (uint32_t strip = rows.begin(), pass = 0, buffer_index = 0; strip < strips;) {
         const struct strip_place at = rows.find(strip);
         const uint32_t tile = pass * NT, next = (tile + NT) * TILE < rows.count(at) ? strip : strip + rows.step();
         const bool owner = thread < NT * 2 * WARP;
         const uint2 packed = look_up_outputs(at, lane / 4, owner);
         const typename Rows::of_lane own = rows.look_up(at, tile, lane, next < strips ? next : strip);
         float sum[NT][4] = {};
-        for (uint32_t done = 0; done < share.n; done += depth) {
-            const bool more = done + depth < share.n;
-            const struct packed_place from = more ? packed_of(at) : rows.following(own, next < strips ? next : strip);
-            const uint32_t after = more ? done + depth : 0, here = share.n - done,
-                           left = more || next < strips ? share.n - after : 0;
+        for (uint32_t done = 0; done < n; done += depth) {
+            const bool more = done + depth < n;
+            const struct strip_place from = more ? at : rows.following(own, next < strips ? next : strip);
+            const uint32_t after = more ? done + depth : 0, here = n - done,
+                           left = more || next < strips ? n - after : 0;
             const uint4 *x[NT];
 #pragma unroll
             for (int j = 0; j < NT; j++)
-                x[j] = rows.template activations<SMEM>(own, tile, j, (share.first + done) * span, units * span, lane);
-            const auto at_next = unit_of<T>::place_of(*from.m, from.packed, share.first + after, lane);
+                x[j] = rows.template activations<SMEM>(own, tile, j, (begin + done) * span, units * span, lane);
+            const auto at_next = unit_of<T>::place_of(*from.m, from.packed, begin + after, lane);
             if (NT < PRODUCT_TILES && here >= depth)
                 advance_ring<T, NT, SMEM, true>(ring, sum, x, at_next, here, left);
             else
                 advance_ring<T, NT, SMEM, false>(ring, sum, x, at_next, here, left);
         }
-        float2 *buffer = (float2 *)shared + *buffer_index * (BLOCK_WARPS * NT * TILE * STRIP / 2);
-        *buffer_index = parity(*buffer_index + 1);
+        float2 *buffer = (float2 *)shared + buffer_index * (BLOCK_WARPS * NT * TILE * STRIP / 2);
+        buffer_index = parity(buffer_index + 1);
         put_sums<NT>(sum, buffer, warp, lane);
         __syncthreads();
         const uint32_t row = tile * TILE + thread / (2 * WARP) * TILE + lane % 4 * 2 + warp % 2;
@@ -347,9 +354,10 @@ prefetch_strips(const Rows &rows, uint32_t from, uint32_t to, uint32_t i, uint32
  * per output of a strip; lanes process every 32nd column and are summed in a tree. */
 template <class Rows, class Then>
 static __device__ __forceinline__ void
-exact_strips(const Rows &rows, float *shared, uint32_t *buffer_index, Then &then)
+exact_strips(const Rows &rows, float *shared, Then &then)
 {
     const uint32_t thread = thread_here(), warp = thread / WARP, lane = thread % WARP, g = thread % 8, own = thread / 8;
+    uint32_t buffer_index = 0;
     for (uint32_t i = rows.begin(); i < rows.end; i += rows.step()) {
         const struct strip_place at = rows.find(i);
         const uint32_t cols = at.m->cols;
@@ -358,8 +366,8 @@ exact_strips(const Rows &rows, float *shared, uint32_t *buffer_index, Then &then
         const float *const w = (const float *)at.m->quants + ((size_t)at.packed * STRIP + warp) * cols;
         for (uint32_t first = 0, all = rows.count(at); first < all; first += TILE) {
             const uint32_t n = all - first < TILE ? all - first : TILE;
-            float *buffer = shared + *buffer_index * (STRIP * TILE);
-            *buffer_index = parity(*buffer_index + 1);
+            float *buffer = shared + buffer_index * (STRIP * TILE);
+            buffer_index = parity(buffer_index + 1);
             for (uint32_t r = 0; r < n; r++) {
                 const float *x = (const float *)rows.p.x + (size_t)rows.input_row(at, first + r) * cols;
                 float sum = 0;

@@ -16,17 +16,6 @@ put_activation(void *to, bool exact, uint32_t cols, uint32_t r, uint32_t k, floa
         ((uint16_t *)to)[packed_place(units_of(cols), r, k)] = half_bits(x);
 }
 
-/* Stores values k and k+1, k even. */
-static __device__ __forceinline__ void
-put_two(void *to, bool exact, uint32_t cols, uint32_t r, uint32_t k, float x, float y)
-{
-    if (exact) {
-        ((float *)to)[(size_t)r * cols + k] = x;
-        ((float *)to)[(size_t)r * cols + k + 1] = y;
-    } else
-        *(uint32_t *)((uint16_t *)to + packed_place(units_of(cols), r, k)) = pack_halves(x, y);
-}
-
 /* Sets the columns from cols to the end of the last unit to zero. */
 static __device__ __forceinline__ void
 put_padding(void *to, bool exact, uint32_t cols, uint32_t r)
@@ -49,18 +38,6 @@ smem_place(uint32_t units, uint32_t r, uint32_t k)
 
 /* ---- norm ---- */
 
-/* Returns the sum over a block of up to 32 warps, in a tree of fixed shape; `parts` is shared memory for 32 floats. */
-static __device__ __forceinline__ float
-block_sum(float x, float *parts, uint32_t thread)
-{
-    x = warp_sum(x);
-    __syncthreads(); /* parts may still be in use by the previous call */
-    if (thread % WARP == 0)
-        parts[thread / WARP] = x;
-    __syncthreads();
-    return warp_sum(thread % WARP < blockDim.x / WARP ? parts[thread % WARP] : 0);
-}
-
 /* The mean that a norm subtracts from a row, and the factor that it multiplies by. */
 struct spread {
     float mean, inverse; /* RMS norms: mean 0 */
@@ -76,7 +53,7 @@ spread_of(const struct dev_model &m, float mean, float squares, uint32_t n)
  * the same. Squares are of deviations from the mean, because squares of large numbers would lose the deviations to
  * rounding. */
 static __device__ __forceinline__ struct spread
-block_spread(const struct dev_model &m, const float *x, uint32_t n, float *parts)
+block_spread(const struct dev_model &m, const float *x, uint32_t n, struct block_scratch *scratch)
 {
     const uint32_t thread = thread_here();
     float mean = 0, squares = 0;
@@ -84,11 +61,11 @@ block_spread(const struct dev_model &m, const float *x, uint32_t n, float *parts
         float sum = 0;
         for (uint32_t k = thread; k < n; k += BLOCK_THREADS)
             sum += x[k];
-        mean = block_sum(sum, parts, thread) / (float)n;
+        mean = block_reduce(sum, add_op(), scratch) / (float)n;
     }
     for (uint32_t k = thread; k < n; k += BLOCK_THREADS)
         squares = fmaf(x[k] - mean, x[k] - mean, squares);
-    return spread_of(m, mean, block_sum(squares, parts, thread), n);
+    return spread_of(m, mean, block_reduce(squares, add_op(), scratch), n);
 }
 
 /* Returns the normed value of number k of a row. */
@@ -103,10 +80,10 @@ normed(const struct dev_norm &norm, const struct spread &s, float x, uint32_t k)
  * NULL. exact: to is F32. */
 static __device__ __forceinline__ void
 norm_row(const struct dev_model &m, bool exact, const float *from, const struct dev_norm &norm, void *to, uint32_t r,
-         float *parts, float *copy = NULL)
+         struct block_scratch *scratch, float *copy = NULL)
 {
     const bool norms = norm.weight != NULL;
-    const struct spread s = norms ? block_spread(m, from, m.width, parts) : spread{0, 1};
+    const struct spread s = norms ? block_spread(m, from, m.width, scratch) : spread{0, 1};
     for (uint32_t k = thread_here(); k < m.width; k += BLOCK_THREADS) {
         const float x = norms ? normed(norm, s, from[k], k) : from[k];
         put_activation(to, exact, m.width, r, k, x);
@@ -116,26 +93,21 @@ norm_row(const struct dev_model &m, bool exact, const float *from, const struct 
     put_padding(to, exact, m.width, r);
 }
 
-static __device__ __forceinline__ float
-smem_sum(const float *sums)
-{
-    const uint32_t lane = thread_here() % WARP;
-    return warp_sum(lane < BLOCK_WARPS ? sums[lane] : 0);
-}
-
-/* The same in two parts, for rows that every block norms for itself, two at once, so that their loads overlap; RMS norms
- * only. A row that takes no part is NULL. First part: the warps' sums of squares, of (2, BLOCK_WARPS), which may be read
- * after a __syncthreads(). */
+/* The same in parts, for rows that every block norms for itself, two at once, so that their loads overlap. A row that takes
+ * no part is NULL. First the warps' sums of the rows' terms, of (2, BLOCK_WARPS), which may be read after a
+ * __syncthreads(): for centred norms of the numbers, then of the squares. with(sum, x, second) returns a sum with another
+ * number's term. */
+template <class With>
 static __device__ __forceinline__ void
-add_squares(const struct dev_model &m, const float *first, const float *second, float (*sums)[BLOCK_WARPS])
+add_terms(const struct dev_model &m, const float *first, const float *second, float (*sums)[BLOCK_WARPS], With with)
 {
     const uint32_t thread = thread_here();
     float one = 0, two = 0;
 #pragma unroll 8
     for (uint32_t k = thread; k < m.width; k += BLOCK_THREADS) {
         const float x = first != NULL ? first[k] : 0, y = second != NULL ? second[k] : 0;
-        one = fmaf(x, x, one);
-        two = fmaf(y, y, two);
+        one = with(one, x, false);
+        two = with(two, y, true);
     }
     one = warp_sum(one);
     two = warp_sum(two);
@@ -145,68 +117,25 @@ add_squares(const struct dev_model &m, const float *first, const float *second, 
     }
 }
 
-/* Second part: stores row r of n in shared memory, and the one after it. Rows that take no part are zero. */
+/* Then row r of n is stored in shared memory, and the one after it; without a norm their numbers. Rows that take no part
+ * are zero. */
 static __device__ __forceinline__ void
-put_smem(const struct dev_model &m, const float *first, const float *second, const float *weight,
-         const float (*sums)[BLOCK_WARPS], uint16_t *to, uint32_t r, uint32_t n)
+put_smem(const struct dev_model &m, const float *first, const float *second, bool norms, const struct dev_norm &norm,
+         const struct spread (&spreads)[2], uint16_t *to, uint32_t r, uint32_t n)
 {
     const uint32_t units = units_of(m.width);
-    const float one = 1.0f / sqrtf(smem_sum(sums[0]) / (float)m.width + m.rms_eps),
-                two = 1.0f / sqrtf(smem_sum(sums[1]) / (float)m.width + m.rms_eps);
+    const auto of = [&](const float *from, const struct spread &s, uint32_t k) -> uint16_t {
+        return from == NULL ? 0 : half_bits(norms ? normed(norm, s, from[k], k) : from[k]);
+    };
 #pragma unroll 8
     for (uint32_t k = thread_here(); k < m.width; k += BLOCK_THREADS) {
-        to[smem_place(units, r, k)] = first != NULL ? half_bits(first[k] * one * weight[k]) : 0;
+        to[smem_place(units, r, k)] = of(first, spreads[0], k);
         if (r + 1 < n)
-            to[smem_place(units, r + 1, k)] = second != NULL ? half_bits(second[k] * two * weight[k]) : 0;
+            to[smem_place(units, r + 1, k)] = of(second, spreads[1], k);
     }
     for (uint32_t k = m.width + thread_here(); k < units * UNIT; k += BLOCK_THREADS)
         for (uint32_t i = r; i < n && i < r + 2; i++)
             to[smem_place(units, i, k)] = 0;
-}
-
-/* The same for centred norms, in three parts: the warps' sums, of (BLOCK_WARPS), */
-static __device__ __forceinline__ void
-add_numbers(const struct dev_model &m, const float *from, float *sums)
-{
-    const uint32_t thread = thread_here();
-    float sum = 0;
-#pragma unroll 4
-    for (uint32_t k = thread; k < m.width; k += BLOCK_THREADS)
-        sum += from[k];
-    sum = warp_sum(sum);
-    if (thread % WARP == 0)
-        sums[thread / WARP] = sum;
-}
-
-/* the sums of squared deviations from the mean, */
-static __device__ __forceinline__ void
-add_deviations(const struct dev_model &m, const float *from, const float *sums, float *squares)
-{
-    const uint32_t thread = thread_here();
-    const float mean = smem_sum(sums) / (float)m.width;
-    float own = 0;
-#pragma unroll 4
-    for (uint32_t k = thread; k < m.width; k += BLOCK_THREADS)
-        own = fmaf(from[k] - mean, from[k] - mean, own);
-    own = warp_sum(own);
-    if (thread % WARP == 0)
-        squares[thread / WARP] = own;
-}
-
-/* and the row itself, or without a norm its numbers. from NULL: zeros. */
-static __device__ __forceinline__ void
-put_centred(const struct dev_model &m, const float *from, const struct dev_norm &norm, const float *sums,
-            const float *squares, uint16_t *to, uint32_t r)
-{
-    const uint32_t units = units_of(m.width);
-    const bool norms = norm.weight != NULL;
-    const struct spread s = norms && from != NULL
-                                ? spread_of(m, smem_sum(sums) / (float)m.width, smem_sum(squares), m.width)
-                                : spread{0, 1};
-#pragma unroll 4
-    for (uint32_t k = thread_here(); k < units * UNIT; k += BLOCK_THREADS)
-        to[smem_place(units, r, k)] =
-            from == NULL || k >= m.width ? 0 : half_bits(norms ? normed(norm, s, from[k], k) : from[k]);
 }
 
 /* Trained heads (backend_ops.heads): input of the final norm in a layer with an affine head. */

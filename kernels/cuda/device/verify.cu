@@ -26,7 +26,7 @@ judge(const struct dev_round &w, const struct prediction *predictions)
 /* Node blockIdx.x of round blockIdx.y: the distribution of its row, and the sums of p and of the q that it was drawn
  * from. */
 __global__ void
-__launch_bounds__(ROW_THREADS) measure_nodes(struct verify_args a)
+__launch_bounds__(BLOCK_THREADS) measure_nodes(struct verify_args a)
 {
     const uint32_t vocab = a.model->vocab;
     __shared__ struct select_scratch scratch;
@@ -182,7 +182,7 @@ walk_round(const struct verify_args &a, const struct dev_round &w, float *verify
 
 /* At most VERIFY_WALKS blocks, which process the rounds in turn. */
 __global__ void
-__launch_bounds__(ROW_THREADS) walk_rounds(struct verify_args a)
+__launch_bounds__(BLOCK_THREADS) walk_rounds(struct verify_args a)
 {
     __shared__ struct block_scratch scratch;
     __shared__ token_t rejected[VERIFY_NODES];
@@ -199,8 +199,8 @@ launch_verify(struct verify_args a, cudaStream_t stream)
 {
     cudaError_t said = cudaSuccess;
     if (a.sampled)
-        said = launch(measure_nodes, dim3(a.longest, a.n), ROW_THREADS, a, stream);
+        said = launch(measure_nodes, dim3(a.longest, a.n), BLOCK_THREADS, a, stream);
     if (said == cudaSuccess)
-        said = launch(walk_rounds, a.n < VERIFY_WALKS ? a.n : VERIFY_WALKS, ROW_THREADS, a, stream);
+        said = launch(walk_rounds, a.n < VERIFY_WALKS ? a.n : VERIFY_WALKS, BLOCK_THREADS, a, stream);
     return said;
 }

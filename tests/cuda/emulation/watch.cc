@@ -19,7 +19,7 @@ const watcher *watching = nullptr;
 static const char *const names[] = {"barrier", "warp",  "fence",  "acquire", "release", "meeting",
                                     "scope",   "class", "parity", "wait",    "record"};
 
-/* EMULATED_CUDA_DROP="barrier norm.cuh:49" leaves one out wherever it is passed, "barrier norm.cuh:49 @forward" in that kernel,
+/* EMULATED_CUDA_DROP="barrier block.cuh:102" leaves one out wherever it is passed, "barrier block.cuh:102 @forward" in that kernel,
  * "meeting forward.cu:128 3" the third of a grid, "wait kv_cache.c:217" the host's waiting for a stream. "scope", "class" and
  * "parity" leave out a property of one (fibers.h). What is found then ends the process. EMULATED_CUDA_SITES=FILE: those that were passed are listed there, with their kernels. */
 struct mutation {

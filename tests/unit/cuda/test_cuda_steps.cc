@@ -20,9 +20,9 @@ struct norm_args {
 static __global__ void
 norm_one(struct norm_args a)
 {
-    SHARED_MEMORY(float, parts);
+    SHARED_MEMORY(struct block_scratch, scratch);
     if (blockIdx.x == 0)
-        norm_row(a.model, a.model.exact, a.from, a.norm, a.to, 5, parts);
+        norm_row(a.model, a.model.exact, a.from, a.norm, a.to, 5, scratch);
 }
 
 TEST(rows_are_normed_in_every_form)
@@ -55,7 +55,7 @@ TEST(rows_are_normed_in_every_form)
         const float *const weights = on_device(weight), *const biases = on_device(bias);
         a.norm = {none ? NULL : weights, biased ? biases : NULL};
         a.to = on_device(std::vector<uint32_t>((size_t)8 * units * UNIT, 0x7e007e00u)); /* NaN */
-        run(norm_one, a, WARP * sizeof(float));
+        run(norm_one, a, sizeof(struct block_scratch));
         for (uint32_t k = 0; k < units * UNIT && (k < width || !a.model.exact); k++) {
             const float x = a.model.exact ? ((const float *)a.to)[(size_t)5 * width + k]
                                           : half_value(((const uint16_t *)a.to)[packed_place(units, 5, k)]);
