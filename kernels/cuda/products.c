@@ -54,7 +54,6 @@ gemm_load(const struct gemm_ops **out, struct err *err)
     return true;
 }
 
-#define STAGE ((size_t)8 << 20)  /* bytes of the pinned transfer buffer */
 #define BLOCK ((size_t)64 << 20) /* approximate bytes of c on the device at a time: c is computed in blocks of rows */
 
 struct device_matrix {
@@ -67,7 +66,6 @@ struct products {
     const struct gemm_ops *ops;
     struct gemm *gemm;
     cudaStream_t stream;
-    float *stage; /* pinned */
     struct device_matrix a, b, c;
     struct device_matrix kept; /* what was at kept_host */
     const float *kept_host;    /* NULL: none */
@@ -94,7 +92,6 @@ products_close(struct products *p)
     (void)cudaFree(p->a.values);
     (void)cudaFree(p->b.values);
     (void)cudaFree(p->c.values);
-    (void)cudaFreeHost(p->stage);
     if (p->gemm != NULL)
         p->ops->close(p->gemm);
     pthread_mutex_destroy(&p->lock);
@@ -105,16 +102,13 @@ static bool
 products_open(struct backend *b, struct products **out, struct err *err)
 {
     struct products *p = calloc(1, sizeof *p);
-    void *stage = NULL;
     *out = NULL;
     if (p == NULL)
         return err_set(err, ERR_WORK, "not enough memory for products on GPU %d", b->device);
     p->backend = b;
     pthread_mutex_init(&p->lock, NULL);
     const bool ok = device_here(b, err) && gemm_load(&p->ops, err) && p->ops->open(&p->gemm, err) &&
-                    did(p, cudaStreamCreateWithFlags(&p->stream, cudaStreamNonBlocking), err) &&
-                    did(p, cudaHostAlloc(&stage, STAGE, cudaHostAllocDefault), err);
-    p->stage = stage;
+                    did(p, cudaStreamCreateWithFlags(&p->stream, cudaStreamNonBlocking), err);
     if (ok)
         *out = p;
     else
@@ -138,62 +132,25 @@ make_room(struct products *p, struct device_matrix *m, size_t values, struct err
     return true;
 }
 
-/* Part of a matrix that fits the pinned buffer: several rows, or columns of one long row. */
-struct piece {
-    size_t row, rows, column, columns;
-};
-
+/* Copies (rows, columns) between the host and the device, with rows `stride` apart. */
 static bool
-next_piece(struct piece *at, size_t rows, size_t columns)
+carry(struct products *p, float *to, size_t to_stride, const float *from, size_t from_stride, size_t rows,
+      size_t columns, enum cudaMemcpyKind kind, struct err *err)
 {
-    const size_t room = STAGE / sizeof(float);
-    at->column += at->columns;
-    if (at->column >= columns) {
-        at->row += at->rows;
-        at->column = 0;
-    }
-    if (at->row >= rows)
-        return false;
-    const size_t left = columns - at->column, whole = room / columns;
-    at->columns = left < room ? left : room;
-    at->rows = at->column > 0 || at->columns < columns ? 1 : whole < rows - at->row ? whole : rows - at->row;
-    return true;
-}
-
-/* Copies (rows, columns) between the host, with rows `stride` apart, and the device, without gaps. */
-static bool
-carry(struct products *p, float *device, float *host, size_t stride, size_t rows, size_t columns, bool back,
-      struct err *err)
-{
-    bool ok = true;
-    for (struct piece at = {0}; ok && next_piece(&at, rows, columns);) {
-        float *const there = device + at.row * columns + at.column;
-        const size_t bytes = at.rows * at.columns * sizeof *there, row = at.columns * sizeof *there;
-        for (size_t i = 0; i < at.rows && !back; i++)
-            memcpy(p->stage + i * at.columns, host + (at.row + i) * stride + at.column, row);
-        ok = did(p,
-                 back ? cudaMemcpyAsync(p->stage, there, bytes, cudaMemcpyDeviceToHost, p->stream)
-                      : cudaMemcpyAsync(there, p->stage, bytes, cudaMemcpyHostToDevice, p->stream),
-                 err) &&
-             did(p, cudaStreamSynchronize(p->stream), err);
-        for (size_t i = 0; i < at.rows && back && ok; i++)
-            memcpy(host + (at.row + i) * stride + at.column, p->stage + i * at.columns, row);
-    }
-    return ok;
-}
-
-static bool
-send(struct products *p, float *device, const float *host, size_t stride, size_t rows, size_t columns, struct err *err)
-{
-    return carry(p, device, (float *)(uintptr_t)host, stride, rows, columns, false, err);
+    return did(p,
+               cudaMemcpy2DAsync(to, to_stride * sizeof *to, from, from_stride * sizeof *to, columns * sizeof *to, rows,
+                                 kind, p->stream),
+               err) &&
+           did(p, cudaStreamSynchronize(p->stream), err);
 }
 
 static bool
 products_keep(struct products *p, const float *host, size_t n, struct err *err)
 {
     pthread_mutex_lock(&p->lock);
-    const bool ok =
-        device_here(p->backend, err) && make_room(p, &p->kept, n, err) && send(p, p->kept.values, host, n, 1, n, err);
+    const bool ok = device_here(p->backend, err) && make_room(p, &p->kept, n, err) &&
+                    did(p, cudaMemcpy(p->kept.values, host, n * sizeof *host, cudaMemcpyHostToDevice), err) &&
+                    did(p, cudaStreamSynchronize(NULL), err);
     p->kept_host = ok ? host : NULL;
     pthread_mutex_unlock(&p->lock);
     return ok;
@@ -212,10 +169,10 @@ multiply_rows(struct products *p, const struct host_product *h, const float *b, 
     const struct gemm_shape shape = {
         .m = h->n, .n = n, .k = h->k, .transpose_w = !h->transpose_b, .transpose_x = h->transpose_a};
     return make_room(p, &p->a, lines * columns, err) && make_room(p, &p->c, (size_t)n * h->n, err) &&
-           send(p, p->a.values, a, h->stride_a, lines, columns, err) &&
-           (h->beta == 0 || send(p, p->c.values, c, h->n, n, h->n, err)) &&
+           carry(p, p->a.values, columns, a, h->stride_a, lines, columns, cudaMemcpyHostToDevice, err) &&
+           (h->beta == 0 || carry(p, p->c.values, h->n, c, h->n, n, h->n, cudaMemcpyHostToDevice, err)) &&
            p->ops->multiply(p->gemm, &shape, b, p->a.values, p->c.values, h->beta, p->stream, err) &&
-           carry(p, p->c.values, c, h->n, n, h->n, true, err);
+           carry(p, c, h->n, p->c.values, h->n, n, h->n, cudaMemcpyDeviceToHost, err);
 }
 
 static bool
@@ -225,7 +182,7 @@ multiply(struct products *p, const struct host_product *h, struct err *err)
     const uint32_t lines = h->transpose_b ? h->n : h->k, columns = h->transpose_b ? h->k : h->n;
     const bool kept = h->b == p->kept_host && h->stride_b == columns;
     if (!kept && (!make_room(p, &p->b, (size_t)lines * columns, err) ||
-                  !send(p, p->b.values, h->b, h->stride_b, lines, columns, err)))
+                  !carry(p, p->b.values, columns, h->b, h->stride_b, lines, columns, cudaMemcpyHostToDevice, err)))
         return false;
     const float *const b = kept ? p->kept.values : p->b.values;
     for (uint32_t first = 0, n; first < h->m; first += n) {

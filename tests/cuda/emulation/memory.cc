@@ -1,5 +1,6 @@
 /* Memory of the device and pinned memory of the host. Every allocation is one of the host's, with what its address sanitizer
  * puts around it, and poisoned. */
+#include <algorithm>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
@@ -224,6 +225,25 @@ cudaMemcpyAsync(void *to, const void *from, size_t n, enum cudaMemcpyKind kind, 
     if (said == cudaSuccess)
         enqueue_copy(to, from, n, kind, stream);
     return said;
+}
+
+/* Row by row, of pitches that CUDA takes: not below a row's width, nor above 2^31 - 1. */
+cudaError_t
+cudaMemcpy2DAsync(void *to, size_t to_pitch, const void *from, size_t from_pitch, size_t width, size_t height,
+                  enum cudaMemcpyKind kind, cudaStream_t stream)
+{
+    ENTER(emulation::ANY);
+    if (std::min(to_pitch, from_pitch) < width || std::max(to_pitch, from_pitch) > INT32_MAX)
+        return refuse("a copy of rows that do not fit their pitch, or of too large a pitch", width);
+    for (size_t row = 0; row < height; row++) {
+        char *const there = (char *)to + row * to_pitch;
+        const char *const here = (const char *)from + row * from_pitch;
+        const cudaError_t said = check_copy(there, here, width, kind);
+        if (said != cudaSuccess)
+            return said;
+        enqueue_copy(there, here, width, kind, stream);
+    }
+    return cudaSuccess;
 }
 
 cudaError_t

@@ -286,6 +286,10 @@ TEST(copies_stay_where_they_may_go)
     assert_int_equal(cudaMemcpy(host, device, 8, cudaMemcpyHostToDevice), cudaErrorInvalidValue);
     assert_int_equal(cudaMemcpy(host, host, 8, cudaMemcpyDeviceToHost), cudaErrorInvalidValue);
     assert_int_equal(cudaMemset(device, 0, 9), cudaErrorInvalidValue);
+    assert_int_equal(cudaMemcpy2DAsync(device, 4, host, 3, 4, 1, cudaMemcpyHostToDevice, nullptr),
+                     cudaErrorInvalidValue);
+    assert_int_equal(cudaMemcpy2DAsync(device, 4, host, 4, 3, 3, cudaMemcpyHostToDevice, nullptr),
+                     cudaErrorInvalidValue);
     assert_int_equal(cudaFree(device + 1), cudaErrorInvalidValue);
     SUCCEEDS(cudaFree(device));
     assert_int_equal(cudaFree(device), cudaErrorInvalidValue);

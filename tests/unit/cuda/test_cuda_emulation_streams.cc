@@ -75,6 +75,22 @@ TEST(a_copy_reads_its_source_when_it_runs)
     close_scene(&s);
 }
 
+TEST(a_copy_of_rows_leaves_out_what_is_between_them)
+{
+    struct scene s = open_scene();
+    uint32_t rows[5] = {1, 2, 3, 4, 5};
+    SUCCEEDS(cudaMemcpy2DAsync(s.device, 4, rows, 8, 4, 3, cudaMemcpyHostToDevice, s.stream));
+    memset(rows, 0, sizeof rows); /* in time */
+    SUCCEEDS(cudaMemcpy2DAsync(s.host, 8, s.device + 1, 4, 4, 2, cudaMemcpyDeviceToHost, s.stream));
+    s.host[0] = s.host[1] = 9;
+    SUCCEEDS(cudaStreamSynchronize(s.stream));
+    assert_int_equal(s.device[0], 1);
+    assert_int_equal(s.host[0], 3);
+    assert_int_equal(s.host[1], 9);
+    assert_int_equal(s.host[2], 5);
+    close_scene(&s);
+}
+
 TEST(streams_wait_for_each_other_only_where_they_are_told)
 {
     struct scene s = open_scene();

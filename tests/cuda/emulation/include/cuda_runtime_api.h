@@ -93,6 +93,8 @@ cudaError_t cudaHostAlloc(void **, size_t, unsigned flags);
 cudaError_t cudaFreeHost(void *);
 cudaError_t cudaMemcpy(void *to, const void *from, size_t, enum cudaMemcpyKind);
 cudaError_t cudaMemcpyAsync(void *to, const void *from, size_t, enum cudaMemcpyKind, cudaStream_t);
+cudaError_t cudaMemcpy2DAsync(void *to, size_t to_pitch, const void *from, size_t from_pitch, size_t width,
+                              size_t height, enum cudaMemcpyKind, cudaStream_t);
 cudaError_t cudaMemset(void *, int, size_t);
 cudaError_t cudaMemsetAsync(void *, int, size_t, cudaStream_t);
 
@@ -161,6 +163,7 @@ cudaMalloc(T **out, size_t bytes)
 #define cudaFreeHost(...)          EMULATED_CALL(cudaFreeHost(__VA_ARGS__))
 #define cudaMemcpy(...)            EMULATED_CALL(cudaMemcpy(__VA_ARGS__))
 #define cudaMemcpyAsync(...)       EMULATED_CALL(cudaMemcpyAsync(__VA_ARGS__))
+#define cudaMemcpy2DAsync(...)     EMULATED_CALL(cudaMemcpy2DAsync(__VA_ARGS__))
 #define cudaMemset(...)            EMULATED_CALL(cudaMemset(__VA_ARGS__))
 #define cudaMemsetAsync(...)       EMULATED_CALL(cudaMemsetAsync(__VA_ARGS__))
 #define cudaDeviceSynchronize()    EMULATED_CALL(cudaDeviceSynchronize())
