@@ -1,8 +1,7 @@
 /* Attention of rows to their paths, by blocks.
  *
  * A row's path is cut into splits of ATTEND_SPLIT positions, these into quarters and these into blocks of ATTEND_BLOCK, at
- * fixed positions, a block for each warp. A lane scores one position; then a lane sums DIMS dimensions of the values. The
- * warps' partials (maximum, sum, unnormalised output) are merged in ascending order to that of the quarter, the quarters'
+ * fixed positions, a block for each warp, which multiplies queries with keys and weights with values. The warps' partials (maximum, sum, unnormalised output) are merged in ascending order to that of the quarter, the quarters'
  * to that of the split, and those of the splits in ascending order again. A part is what one thread block computes at
  * a time: a split, or a quarter where there are few splits. Parts of few rows are different blocks' work, and the
  * block that finishes last merges them; otherwise one block walks them all. All do the same arithmetic in the same order
@@ -41,13 +40,19 @@ struct attend_scene {
 /* Pairs times dimensions whose sums a block keeps: two per thread. */
 #define ATTEND_SUMS (2 * BLOCK_THREADS)
 
-/* Queries (PAIRS, head_room); for each block of positions and pair maximum and sum, and the unnormalised outputs (PAIRS,
- * dimensions); the weights that a warp is summing with, (ATTEND_BLOCK, PAIRS). */
+/* A position's weight, and where its value is. */
+struct weighed {
+    float weight;
+    slot_t slot;
+};
+
+/* Queries (PAIRS, dimensions) in F32, or (2, PAIRS, dimensions) in F16; for each block of positions and pair maximum and sum, and the
+ * unnormalised outputs (PAIRS, dimensions); exact: what a warp is summing. */
 struct attend_place {
-    float q[ATTEND_SUMS];
+    uint4 q[ATTEND_SUMS * sizeof(float) / sizeof(uint4)];
     float2 heads[BLOCK_WARPS][ATTEND_PAIRS];
     float out[BLOCK_WARPS][ATTEND_SUMS];
-    float weights[BLOCK_WARPS][ATTEND_BLOCK * ATTEND_PAIRS];
+    struct weighed weights[BLOCK_WARPS][ATTEND_BLOCK];
 };
 #define ATTEND_SHARED sizeof(struct attend_place)
 
@@ -130,208 +135,249 @@ find_job(const struct attend_scene &c, const struct row_group &group, uint32_t p
     return true;
 }
 
-/* Copies the queries of a job's pairs to shared memory, with all threads. The queries of the previous job must have
+/* Splits two numbers into F16 and F16: what they are rounded to, and what that leaves. */
+static __device__ __forceinline__ void
+split_halves(float x, float y, uint32_t *high, uint32_t *low)
+{
+    *high = pack_halves(x, y);
+    const float2 rounded = unpack_halves(*high);
+    *low = pack_halves(x - rounded.x, y - rounded.y);
+}
+
+/* Copies the queries of a job's pairs to shared memory, with all threads, padded with zeros. The queries of the previous job must have
  * been read. */
+template <class KV, int PAIRS, int DIMS>
 static __device__ __forceinline__ void
 put_queries(const struct attend_scene &c, const struct attend_job &job, struct attend_place *place)
 {
-    const uint32_t dim = c.m->head_dim, room = head_room(dim), warp = thread_here() / WARP;
+    const uint32_t dim = c.m->head_dim, warp = thread_here() / WARP, room = WARP * DIMS;
     for (uint32_t i = 0; i < job.n; i++) {
         const uint32_t row = __shfl_sync(ALL_OF_WARP, job.row, (int)i),
                        head = __shfl_sync(ALL_OF_WARP, job.head, (int)i);
         const float *from = c.forward->kv_cache.q + ((size_t)row * c.m->heads + head) * dim;
         const float grown = growth_at(c.m->form, __shfl_sync(ALL_OF_WARP, job.seen.y, (int)i));
-        for (uint32_t d = (warp + BLOCK_WARPS - i) % BLOCK_WARPS * WARP + job.lane; d < room; d += BLOCK_THREADS)
-            place->q[i * room + d] = d < dim ? from[d] * grown : 0;
+        const uint32_t d = ((warp + BLOCK_WARPS - i) % BLOCK_WARPS * WARP + job.lane) * 2, pair = (i * room + d) / 2;
+        if (d >= room)
+            continue;
+        const float x = d < dim ? from[d] * grown : 0, y = d + 1 < dim ? from[d + 1] * grown : 0;
+        if (sizeof(KV) == sizeof(float))
+            ((float2 *)place->q)[pair] = make_float2(x, y);
+        else
+            split_halves(x, y, (uint32_t *)place->q + pair, (uint32_t *)place->q + PAIRS * room / 2 + pair);
     }
 }
 
-/* Scores, weights and sums of a job's pairs over a block of positions, by one warp (in the order above).
- *
- * A lane's loads go out many at once, with nothing between them that asks for which pair or where a head ends; then all of
- * them are used. A ring, where each place is filled again as soon as it is used, would be one load at a time: its loads
- * are told apart by what the machine code waits for, and the compiler has them all wait for the newest. */
+/* A warp's block of positions, for a run of pairs of which some are visible. */
+template <class KV> struct attend_block {
+    const struct attend_scene &c;
+    const struct attend_job &job;
+    const struct attend_run &run;
+    uint32_t first; /* position */
+    slot_t slot;    /* of position number `lane`; after the last one, the last one's */
+    uint32_t room;
+    size_t stride; /* of a slot */
+    const KV *keys, *values;
 
-#define KEYS_AHEAD   8   /* loads of 16 bytes per lane */
-#define VALUES_AHEAD 128 /* bytes per lane: 16 positions of 4 halves */
-
-/* Multiplies PER elements of a key with the same elements of the queries q, for each pair, in order. */
-template <class KV, int PAIRS>
-static __device__ __forceinline__ void
-add_scores(const uint4 &words, const float *q, uint32_t room, uint32_t pairs, float (&z)[PAIRS])
-{
-    const int per = 16 / sizeof(KV);
-    float k[per];
-    numbers_of(words, KV(), k);
-#pragma unroll
-    for (int i = 0; i < PAIRS; i++) {
-        if ((uint32_t)i >= pairs)
-            break;
-#pragma unroll
-        for (int d = 0; d < per; d += 4) {
-            const float4 y = *(const float4 *)(q + i * room + d);
-            z[i] = fmaf(k[d + 3], y.w, fmaf(k[d + 2], y.z, fmaf(k[d + 1], y.y, fmaf(k[d], y.x, z[i]))));
-        }
+    __device__ __forceinline__
+    attend_block(const struct attend_scene &c, const struct attend_job &job, const struct attend_run &run,
+                 uint32_t first)
+        : c(c), job(job), run(run), first(first), room(head_room(c.m->head_dim)), stride((size_t)c.m->kv_heads * room),
+          keys((const KV *)c.forward->kv_cache.keys + job.base),
+          values((const KV *)c.forward->kv_cache.values + job.base)
+    {
+        const uint32_t position = min(first + job.lane, run.last);
+        slot = position < job.n_trunk ? job.trunk[position] : c.forward->tails[run.tail + (position - job.n_trunk)];
     }
-}
-
-/* Computes the scores of the lane's position, whose key is at `key`. */
-template <class KV, int PAIRS>
-static __device__ __forceinline__ void
-score(const KV *key, const float *q, uint32_t room, uint32_t pairs, float (&z)[PAIRS])
-{
-    const uint32_t per = 16 / sizeof(KV), loads = room / per;
-    for (uint32_t done = 0; done < loads; done += KEYS_AHEAD) {
-        uint4 words[KEYS_AHEAD];
-#pragma unroll
-        for (uint32_t i = 0; i < KEYS_AHEAD; i++)
-            load_state(&words[i], key + (done + i < loads ? done + i : 0) * per);
-#pragma unroll
-        for (uint32_t i = 0; i < KEYS_AHEAD; i++) {
-            if (done + i >= loads)
-                break;
-            add_scores<KV, PAIRS>(words[i], q + (done + i) * per, room, pairs, z);
-        }
-    }
-}
-
-/* Adds ALiBi's biases to scores. Scores of positions that a pair does not see are undefined. */
-template <int PAIRS>
-static __device__ __forceinline__ void
-add_alibi(const struct alibi &form, const struct attend_job &job, const struct attend_run &run, uint32_t position,
-          float (&z)[PAIRS])
-{
-#pragma unroll
-    for (uint32_t i = 0; i < PAIRS; i++) {
-        if (i >= run.n)
-            break;
-        const float slope = __shfl_sync(ALL_OF_WARP, job.slope, (int)(run.from + i));
-        z[i] += form_leaning(&form, slope, __shfl_sync(ALL_OF_WARP, job.seen.y, (int)(run.from + i)), position);
-    }
-}
-
-/* Converts scores to weights exp(z - max), (ATTEND_BLOCK, PAIRS); writes maxima and sums of the weights to `heads`. */
-template <int PAIRS>
-static __device__ __forceinline__ void
-softmax_block(const struct attend_job &job, const struct attend_run &run, uint32_t position, const float (&z)[PAIRS],
-              float *weights, float2 *heads)
-{
-    float p[PAIRS] = {};
-#pragma unroll
-    for (uint32_t i = 0; i < PAIRS; i++) {
-        if (i >= run.n)
-            break;
-        const int pair = (int)(run.from + i);
-        const uint32_t begin = __shfl_sync(ALL_OF_WARP, job.seen.x, pair),
-                       end = __shfl_sync(ALL_OF_WARP, job.seen.y, pair);
-        const bool seen = position >= begin && position <= end;
-        const float most = warp_reduce(seen ? z[i] : -INFINITY, [](float x, float y) { return fmaxf(x, y); });
-        p[i] = seen ? expf(z[i] - most) : 0;
-        const float sum = warp_sum(p[i]);
-        if (job.lane == 0)
-            heads[i] = make_float2(most, sum);
-    }
-#pragma unroll
-    for (int i = 0; i < PAIRS; i += 4)
-        *(float4 *)(weights + job.lane * PAIRS + i) = make_float4(p[i], p[i + 1], p[i + 2], p[i + 3]);
-}
-
-/* Adds a position's value times the pairs' weights. A pair that does not see the position has weight 0 and is skipped,
- * because the value may be infinite, and 0 times infinity is not a number. */
-template <class KV, int PAIRS, int DIMS>
-static __device__ __forceinline__ void
-add_value(const lane_values<KV, DIMS> &value, const float *weights, uint32_t pairs, float (&out)[PAIRS][DIMS])
-{
-    float v[DIMS], p[PAIRS];
-    value.numbers(v);
-#pragma unroll
-    for (int i = 0; i < PAIRS; i += 4) {
-        const float4 four = *(const float4 *)(weights + i);
-        p[i] = four.x, p[i + 1] = four.y, p[i + 2] = four.z, p[i + 3] = four.w;
-    }
-#pragma unroll
-    for (int i = 0; i < PAIRS; i++) {
-        if ((uint32_t)i >= pairs)
-            break;
-#pragma unroll
-        for (int d = 0; d < DIMS; d++)
-            out[i][d] = p[i] != 0 ? fmaf(p[i], v[d], out[i][d]) : out[i][d];
-    }
-}
-
-/* The address of a lane's dimensions of the values at positions [begin, end) of a block. */
-template <class KV> struct values_place {
-    const KV *base; /* at slot 0 */
-    size_t stride;  /* of a slot */
-    slot_t slot;    /* slot of position number `lane` */
-    uint32_t begin, end;
 };
 
-/* Loads AHEAD values from `from` on, asynchronously; after the end the last one is repeated. */
-template <int AHEAD, class KV, int DIMS>
-static __device__ __forceinline__ void
-load_values(const struct values_place<KV> &at, uint32_t from, lane_values<KV, DIMS> (&values)[AHEAD])
+/* What one pair sees. */
+struct attend_view {
+    uint2 seen;
+    float slope;
+};
+
+static __device__ __forceinline__ struct attend_view
+view_of(const struct attend_job &job, uint32_t pair)
 {
-#pragma unroll
-    for (uint32_t i = 0; i < AHEAD; i++) {
-        const slot_t slot = __shfl_sync(ALL_OF_WARP, at.slot, (int)min(from + i, at.end - 1));
-        values[i].load(at.base + slot * at.stride);
+    return {
+        make_uint2(__shfl_sync(ALL_OF_WARP, job.seen.x, (int)pair), __shfl_sync(ALL_OF_WARP, job.seen.y, (int)pair)),
+        __shfl_sync(ALL_OF_WARP, job.slope, (int)pair)};
+}
+
+/* Returns the score of a position from its product; -infinity: the pair does not see it. */
+static __device__ __forceinline__ float
+score_of(const struct attend_scene &c, const struct attend_view &view, uint32_t position, float z)
+{
+    if (c.m->form.attention_cap > 0)
+        z = capped(c.m->form.attention_cap, z);
+    if (c.slopes != NULL)
+        z += form_leaning(&c.m->form.alibi, view.slope, view.seen.y, position);
+    return position >= view.seen.x && position <= view.seen.y ? z : -INFINITY;
+}
+
+static __device__ __forceinline__ float
+weight_of(float score, float most)
+{
+    return score == -INFINITY ? 0 : expf(score - most);
+}
+
+/* Exact: in F32, by multiply-adds in order. A position that a pair does not see is skipped, because its value may be infinite, and 0 times
+ * infinity is not a number. q (PAIRS, dimensions), heads and own (PAIRS, dimensions) are the run's. */
+template <int DIMS>
+static __device__ __forceinline__ void
+attend_exactly(const struct attend_block<float> &b, const float *q, struct weighed *weights, float2 *heads, float *own)
+{
+    const uint32_t lane = b.job.lane;
+    for (uint32_t i = 0; i < b.run.n; i++, q += WARP * DIMS, own += WARP * DIMS) {
+        const float *const key = b.keys + b.slot * b.stride;
+        float z = 0;
+        for (uint32_t d = 0; d < b.room; d++)
+            z = fmaf(key[d], q[d], z);
+        z = score_of(b.c, view_of(b.job, b.run.from + i), b.first + lane, z);
+        const float most = warp_reduce(z, max_op()), weight = weight_of(z, most), sum = warp_sum(weight);
+        if (lane == 0)
+            heads[i] = make_float2(most, sum);
+        weights[lane] = {weight, b.slot};
+        __syncwarp();
+        for (uint32_t d = lane; d < b.room; d += WARP) {
+            float out = 0;
+            for (uint32_t p = 0; p < ATTEND_BLOCK; p++)
+                if (weights[p].weight != 0)
+                    out = fmaf(weights[p].weight, b.values[weights[p].slot * b.stride + d], out);
+            own[d] = out;
+        }
+        __syncwarp(); /* the weights have been read */
     }
 }
 
-/* Computes positions [first, first + ATTEND_BLOCK) for a run of pairs, of which some are visible: their maxima, sums and
- * outputs. q, heads and own are the run's. */
-template <class KV, int PAIRS, int DIMS>
+/* F16: by products of matrices (ptx.cuh). Rows g and g+8 of A belong to pair g of the run: the two halves of its queries, then those of its
+ * weights. B is keys (16 dimensions, 8 positions), then values (16 positions, 8 dimensions). Which dimensions are whose is free, so 16 bytes
+ * of a key or of four values are a lane's share of B. The scores that a lane gets are its share of the weights as A. Positions that a pair
+ * does not see have weight 0; their values are finite (kv.cuh). */
+
+#define ATTEND_DIMS 64 /* whose loads are under way together: 128 bytes per lane */
+
+/* Multiplies 8 positions at a time: z[t][0] + z[t][2] is position 8t + 2c of the block, z[t][1] + z[t][3] the next one. */
 static __device__ __forceinline__ void
-attend_block(const struct attend_scene &c, const struct attend_job &job, const struct attend_run &run, uint32_t first,
-             const float *q, float *weights, float2 *heads, float *own)
+multiply_keys(const struct attend_block<uint16_t> &b, const uint4 *high, const uint4 *low,
+              float (&z)[ATTEND_BLOCK / 8][4])
 {
-    const uint32_t lane = job.lane, room = head_room(c.m->head_dim);
-    const uint32_t position = first + lane, there = position < run.last ? position : run.last;
-    const size_t stride = (size_t)c.m->kv_heads * room;
-    const slot_t slot = there < job.n_trunk ? job.trunk[there] : c.forward->tails[run.tail + (there - job.n_trunk)];
-    const int ahead = VALUES_AHEAD / (DIMS * sizeof(KV));
-    const uint32_t own_dims = lane * DIMS < room ? lane * DIMS : 0; /* unused in lanes after the head's end */
-    const struct values_place<KV> at = {
-        (const KV *)c.forward->kv_cache.values + job.base + own_dims, stride, slot,
-            run.first > first ? run.first - first : 0,
-            run.last - first < ATTEND_BLOCK ? run.last - first + 1 : ATTEND_BLOCK
-    };
-    float z[PAIRS] = {}, out[PAIRS][DIMS] = {};
-    lane_values<KV, DIMS> values[ATTEND_BLOCK / ahead][ahead]; /* only one of them is in use at a time */
-    score<KV, PAIRS>((const KV *)c.forward->kv_cache.keys + job.base + slot * stride, q, room, run.n, z);
-    load_values<ahead>(at, at.begin, values[0]); /* loads while weights are computed */
-    if (c.m->form.attention_cap > 0)
+    const uint32_t g = b.job.lane / 4, c = b.job.lane % 4;
+    const uint16_t *key[ATTEND_BLOCK / 8];
 #pragma unroll
-        for (int i = 0; i < PAIRS; i++)
-            z[i] = capped(c.m->form.attention_cap, z[i]);
-    if (c.slopes != NULL)
-        add_alibi<PAIRS>(c.m->form.alibi, job, run, position, z);
-    softmax_block<PAIRS>(job, run, position, z, weights, heads);
-    __syncwarp();
+    for (uint32_t t = 0; t < ATTEND_BLOCK / 8; t++)
+        key[t] = b.keys + __shfl_sync(ALL_OF_WARP, b.slot, (int)(t * 8 + g)) * b.stride;
+    for (uint32_t from = 0; from < b.room; from += ATTEND_DIMS) {
+        uint4 k[ATTEND_DIMS / UNIT][ATTEND_BLOCK / 8];
 #pragma unroll
-    for (int b = 0; b < ATTEND_BLOCK / ahead; b++) {
-        const uint32_t from = at.begin + b * ahead;
-        if (from >= at.end)
-            break;
-        if (b > 0)
-            load_values<ahead>(at, from, values[b]);
+        for (uint32_t u = 0; u < ATTEND_DIMS / UNIT; u++)
 #pragma unroll
-        for (uint32_t i = 0; i < ahead; i++) {
-            if (from + i >= at.end)
+            for (uint32_t t = 0; t < ATTEND_BLOCK / 8; t++) {
+                const uint32_t d = from + u * UNIT + c * 8;
+                load_state(&k[u][t], key[t] + (d < b.room ? d : 0)); /* 0: times zero */
+            }
+#pragma unroll
+        for (uint32_t u = 0; u < ATTEND_DIMS / UNIT; u++) {
+            if (from + u * UNIT >= b.room)
                 break;
-            add_value<KV, PAIRS, DIMS>(values[b][i], weights + (from + i) * PAIRS, run.n, out);
+            const uint32_t at = (from + u * UNIT) / 8 + c;
+            const uint4 h = load_smem(high + at), l = load_smem(low + at);
+            const uint32_t first[4] = {h.x, l.x, h.y, l.y}, second[4] = {h.z, l.z, h.w, l.w};
+#pragma unroll
+            for (uint32_t t = 0; t < ATTEND_BLOCK / 8; t++) {
+                mma_f16(z[t], first, k[u][t].x, k[u][t].y);
+                mma_f16(z[t], second, k[u][t].z, k[u][t].w);
+            }
         }
     }
-    __syncwarp(); /* the weights have been read, before those of the warp's next run */
+}
+
+/* Converts products to weights exp(z - max), as A of 16 positions each; writes maxima and sums of the weights to `heads`. */
+static __device__ __forceinline__ void
+weigh_block(const struct attend_block<uint16_t> &b, float (&z)[ATTEND_BLOCK / 8][4],
+            uint32_t (&p)[ATTEND_BLOCK / 16][4], float2 *heads)
+{
+    const uint32_t g = b.job.lane / 4, c = b.job.lane % 4;
+    const struct attend_view view = view_of(b.job, b.run.from + (g < b.run.n ? g : 0));
+    float most = -INFINITY, sum = 0;
 #pragma unroll
-    for (uint32_t i = 0; i < PAIRS; i++) {
-        if (i >= run.n)
-            break;
+    for (uint32_t i = 0; i < ATTEND_BLOCK / 4; i++) {
+        float &own = z[i / 2][i % 2];
+        own = score_of(b.c, view, b.first + i / 2 * 8 + c * 2 + i % 2, own + z[i / 2][i % 2 + 2]);
+        most = fmaxf(most, own);
+    }
+    most = warp_reduce<4>(most, max_op());
 #pragma unroll
-        for (int d = 0; d < DIMS; d += 4)
-            *(float4 *)(own + (i * WARP + lane) * DIMS + d) =
-                make_float4(out[i][d], out[i][d + 1], out[i][d + 2], out[i][d + 3]);
+    for (uint32_t t = 0; t < ATTEND_BLOCK / 8; t++) {
+        const float x = weight_of(z[t][0], most), y = weight_of(z[t][1], most);
+        split_halves(x, y, &p[t / 2][t % 2 * 2], &p[t / 2][t % 2 * 2 + 1]);
+        sum += x + y;
+    }
+    sum = warp_reduce<4>(sum, add_op());
+    if (c == 0 && g < b.run.n)
+        heads[g] = make_float2(most, sum);
+}
+
+/* Loads ATTEND_DIMS dimensions of the values, from d on: of 16 positions each the 2c-th, the next, and the same of the other eight. */
+static __device__ __forceinline__ void
+load_values(const struct attend_block<uint16_t> &b, uint32_t d, uint4 (&v)[ATTEND_BLOCK / 16][4])
+{
+    const uint32_t own = d + b.job.lane / 4 * 8, c = b.job.lane % 4;
+#pragma unroll
+    for (uint32_t i = 0; i < ATTEND_BLOCK / 4; i++) {
+        const uint32_t p = i / 4 * 16 + i / 2 % 2 * 8 + c * 2 + i % 2;
+        const slot_t slot = __shfl_sync(ALL_OF_WARP, b.slot, (int)p);
+        load_state(&v[i / 4][i % 4], b.values + slot * b.stride + (own < b.room ? own : 0)); /* 0: not read */
+    }
+}
+
+/* Multiplies weights and values, and writes the dimensions from d on of each pair's outputs. */
+template <int DIMS>
+static __device__ __forceinline__ void
+multiply_values(const struct attend_block<uint16_t> &b, uint32_t d, const uint32_t (&p)[ATTEND_BLOCK / 16][4],
+                const uint4 (&v)[ATTEND_BLOCK / 16][4], float *own)
+{
+    const uint32_t g = b.job.lane / 4, c = b.job.lane % 4;
+    float out[2][8];
+#pragma unroll
+    for (uint32_t i = 0; i < 8; i++) { /* the i-th of eight dimensions of each lane */
+        float sum[4] = {};
+#pragma unroll
+        for (uint32_t s = 0; s < ATTEND_BLOCK / 16; s++) {
+            uint32_t word[4];
+#pragma unroll
+            for (uint32_t j = 0; j < 4; j++)
+                word[j] = i / 2 == 0 ? v[s][j].x : i / 2 == 1 ? v[s][j].y : i / 2 == 2 ? v[s][j].z : v[s][j].w;
+            const uint32_t halves = i % 2 == 0 ? 0x5410 : 0x7632; /* the lower ones of two words, or the upper ones */
+            mma_f16(sum, p[s], __byte_perm(word[0], word[1], halves), __byte_perm(word[2], word[3], halves));
+        }
+        out[0][i] = sum[0] + sum[2];
+        out[1][i] = sum[1] + sum[3];
+    }
+    float4 *const to = (float4 *)(own + g * WARP * DIMS + d + c * 16);
+#pragma unroll
+    for (uint32_t i = 0; i < 4 && g < b.run.n; i++) {
+        const float *const four = &out[i / 2][i % 2 * 4];
+        to[i] = make_float4(four[0], four[1], four[2], four[3]);
+    }
+}
+
+/* high, low, heads and own are the run's. */
+template <int DIMS>
+static __device__ __forceinline__ void
+attend_halves(const struct attend_block<uint16_t> &b, const uint4 *high, const uint4 *low, float2 *heads, float *own)
+{
+    const uint32_t row = (b.job.lane / 4 < b.run.n ? b.job.lane / 4 : 0) * (WARP * DIMS / 8);
+    float z[ATTEND_BLOCK / 8][4] = {};
+    uint32_t p[ATTEND_BLOCK / 16][4];
+    uint4 v[ATTEND_BLOCK / 16][4];
+    multiply_keys(b, high + row, low + row, z);
+    load_values(b, 0, v); /* loads while weights are computed */
+    weigh_block(b, z, p, heads);
+    multiply_values<DIMS>(b, 0, p, v, own);
+    for (uint32_t d = ATTEND_DIMS; d < b.room; d += ATTEND_DIMS) {
+        load_values(b, d, v);
+        multiply_values<DIMS>(b, d, p, v, own);
     }
 }
 
@@ -462,7 +508,7 @@ static __device__ __forceinline__ struct merged
 attend_part(const struct attend_scene &c, const struct attend_job &job, struct attend_place *place,
             const struct merge_place &at, uint32_t part)
 {
-    const uint32_t thread = thread_here(), warp = thread / WARP, begin = part * c.part, room = head_room(c.m->head_dim);
+    const uint32_t thread = thread_here(), warp = thread / WARP, begin = part * c.part, room = WARP * DIMS;
     static_assert(PAIRS * DIMS * WARP == ATTEND_SUMS && PAIRS <= ATTEND_PAIRS, "two sums a thread");
     __syncthreads(); /* queries are complete, and the previous partials have been read */
     for (uint32_t r = 0; r < job.runs; r++) {
@@ -470,9 +516,16 @@ attend_part(const struct attend_scene &c, const struct attend_job &job, struct a
         if (block * ATTEND_BLOCK >= c.part || first > job.last || first + ATTEND_BLOCK <= job.first)
             continue;
         const struct attend_run run = run_of(job, r, first);
-        if (first <= run.last && first + ATTEND_BLOCK > run.first)
-            attend_block<KV, PAIRS, DIMS>(c, job, run, first, place->q + run.from * room, place->weights[warp],
-                                          place->heads[block] + run.from, place->out[block] + run.from * WARP * DIMS);
+        if (first > run.last || first + ATTEND_BLOCK <= run.first)
+            continue;
+        const struct attend_block<KV> b(c, job, run, first);
+        float2 *const heads = place->heads[block] + run.from;
+        float *const own = place->out[block] + run.from * room;
+        const uint4 *const q = place->q + run.from * room * sizeof(KV) / sizeof *q;
+        if constexpr (sizeof(KV) == sizeof(float))
+            attend_exactly<DIMS>(b, (const float *)q, place->weights[warp], heads, own);
+        else
+            attend_halves<DIMS>(b, q, q + PAIRS * room * sizeof(KV) / sizeof *q, heads, own);
     }
     __syncthreads();
     return merge_blocks(place, at, begin, c.part, thread);
@@ -486,7 +539,7 @@ attend_job_parts(const struct attend_scene &c, const struct attend_job &job, str
     const struct merge_place at = merge_place_of<DIMS>(c, job, thread_here());
     const bool partial = job.first / c.part < first || job.last / c.part > last;
     struct merged all = {-INFINITY, 0, {0, 0}};
-    put_queries(c, job, place);
+    put_queries<KV, PAIRS, DIMS>(c, job, place);
     for (uint32_t part = first; part <= last; part++) {
         const struct merged a = attend_part<KV, PAIRS, DIMS>(c, job, place, at, part);
         const bool sees = at.any && at.seen.x / c.part <= part && at.seen.y / c.part >= part;

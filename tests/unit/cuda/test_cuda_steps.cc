@@ -200,31 +200,40 @@ TEST(a_row_attends_with_the_same_bits_alone)
     }
 }
 
-/* Keys and values that F16 can't hold are stored as infinities. */
+struct overflow_args {
+    struct attend_args a;
+    slot_t slot;
+    float x;
+};
+
+static __global__ void
+store_everywhere(struct overflow_args a)
+{
+    const struct dev_kv_cache &s = a.a.forward.kv_cache;
+    for (uint32_t o = threadIdx.x; blockIdx.x == 0 && o < a.a.model.kv_heads * a.a.model.head_dim; o += blockDim.x) {
+        put_kv(a.a.model, s, s.keys, a.a.layer, a.slot, o, a.x);
+        put_kv(a.a.model, s, s.values, a.a.layer, a.slot, o, a.x);
+    }
+}
+
 TEST(a_row_is_the_same_beside_a_draft_that_overflows)
 {
     for (int exact = 0; exact < 2; exact++) {
         attention_case c(4, 2, 32, 0, 70, 24, exact);
-        const struct dev_kv_cache &s = c.a.forward.kv_cache;
-        const uint32_t room = s.slots * c.a.model.kv_heads * head_room(32);
         const struct row_group group = *std::max_element(
             c.groups.begin(), c.groups.end(), [](struct row_group x, struct row_group y) { return x.n < y.n; });
         const uint32_t last = group.first + group.n - 1;
         assert_true(group.n > 1);
         run_attention(c.a);
         const std::vector<uint32_t> before = attended_words(c);
-        for (uint32_t k = 0; k < c.a.model.kv_heads * head_room(32); k++) {
-            const size_t at = room + c.rows[last].slot * c.a.model.kv_heads * head_room(32) + k; /* of layer 2 */
-            if (exact)
-                ((float *)s.keys)[at] = ((float *)s.values)[at] = INFINITY;
-            else
-                ((uint16_t *)s.keys)[at] = ((uint16_t *)s.values)[at] = 0x7c00;
+        for (float x : {INFINITY, -1e30f, NAN}) {
+            run(store_everywhere, overflow_args{c.a, c.rows[last].slot, x}, 0);
+            run_attention(c.a);
+            const std::vector<uint32_t> after = attended_words(c);
+            for (uint32_t i = group.first; i < last; i++)
+                for (uint32_t k = 0; k < 4 * 32; k++)
+                    assert_true(attended_value(c, after, i, k) == attended_value(c, before, i, k));
         }
-        run_attention(c.a);
-        const std::vector<uint32_t> after = attended_words(c);
-        for (uint32_t i = group.first; i < last; i++)
-            for (uint32_t k = 0; k < 4 * 32; k++)
-                assert_true(attended_value(c, after, i, k) == attended_value(c, before, i, k));
     }
 }
 
