@@ -34,7 +34,7 @@ OPCODES = {
     "merge": ["ld.global.cg.f32", "ld.global.cg.u32"],
     # Weights, which nothing writes; activations and states, which other blocks wrote before the last barrier.
     "load_weights": ["ld.global.nc.L1::no_allocate.v4.u32", "ld.global.nc.u32", "ld.global.nc.v2.u32"],
-    "load_state": ["ld.global.v2.u32", "ld.global.v4.u32"],
+    "load_state": ["ld.global.v4.u32"],
     "load_activations": ["ld.global.v4.u32"],
     "load_smem": ["ld.shared.v4.u32"],
     "prefetch_l2": {"sm_80": ["prefetch.global.L2"], "sm_90": ["cp.async.bulk.prefetch.L2.global"]},
@@ -42,7 +42,7 @@ OPCODES = {
     "mma_bf16": ["mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32"],
     "trap_grid": ["trap"],
     # Within a block or a warp.
-    "attend_block": ["bar.warp.sync"],
+    "attend_exactly": ["bar.warp.sync"],
     "leave_groups_out": ["bar.warp.sync"],
     "score_experts": ["bar.warp.sync"],
     "take_ahead": ["bar.warp.sync"],

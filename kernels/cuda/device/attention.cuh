@@ -1,15 +1,16 @@
 /* Attention of rows to their paths, by blocks.
  *
  * A row's path is cut into splits of ATTEND_SPLIT positions, these into quarters and these into blocks of ATTEND_BLOCK, at
- * fixed positions, a block for each warp, which multiplies queries with keys and weights with values. The warps' partials (maximum, sum, unnormalised output) are merged in ascending order to that of the quarter, the quarters'
+ * fixed positions, a block for each warp. It multiplies queries with keys, and weights with values. The warps'
+ * partials (maximum, sum, unnormalised output) are merged in ascending order to that of the quarter, the quarters'
  * to that of the split, and those of the splits in ascending order again. A part is what one thread block computes at
  * a time: a split, or a quarter where there are few splits. Parts of few rows are different blocks' work, and the
  * block that finishes last merges them; otherwise one block walks them all. All do the same arithmetic in the same order
  * (flash-decoding: Dao, Haziza, Massa, Sizov 2023).
  *
  * What shares a load of keys and values: up to PAIRS (row, head) pairs of a group of rows with one trunk, heads of one
- * key-value head. In blocks that reach behind the trunk, each run of pairs with one tail is computed by another warp. A
- * position that a pair does not see is skipped in its sums; blocks and quarters of which it sees nothing are not merged. */
+ * key-value head. In blocks that reach behind the trunk, each run of pairs with one tail is computed by another warp.
+ * Blocks and quarters of which a pair sees nothing are not merged. */
 #ifndef KERNELS_CUDA_DEVICE_ATTENTION_CUH
 #define KERNELS_CUDA_DEVICE_ATTENTION_CUH
 
@@ -250,14 +251,14 @@ attend_exactly(const struct attend_block<float> &b, const float *q, struct weigh
     }
 }
 
-/* F16: by products of matrices (ptx.cuh). Rows g and g+8 of A belong to pair g of the run: the two halves of its queries, then those of its
- * weights. B is keys (16 dimensions, 8 positions), then values (16 positions, 8 dimensions). Which dimensions are whose is free, so 16 bytes
- * of a key or of four values are a lane's share of B. The scores that a lane gets are its share of the weights as A. Positions that a pair
- * does not see have weight 0; their values are finite (kv.cuh). */
+/* F16: by products of matrices (ptx.cuh). Rows g and g+8 of A belong to pair g of the run: the two F16 numbers whose sum is its query,
+ * then its weight (split_halves). B is keys (16 dimensions, 8 positions), then values (16 positions, 8 dimensions). The order of
+ * dimensions is free, so 16 bytes of a key, or of four values, are a lane's share of B. The scores that a lane gets are its
+ * share of the weights as A. Positions that a pair does not see have weight 0, and their values are finite (kv.cuh). */
 
-#define ATTEND_DIMS 64 /* whose loads are under way together: 128 bytes per lane */
+#define ATTEND_DIMS 64 /* of values whose loads are under way together: 128 bytes per lane */
 
-/* Multiplies 8 positions at a time: z[t][0] + z[t][2] is position 8t + 2c of the block, z[t][1] + z[t][3] the next one. */
+/* Multiplies with the keys of 8 positions at a time: z[t][0] + z[t][2] is of position 8t + 2c of the block, z[t][1] + z[t][3] of the next. */
 static __device__ __forceinline__ void
 multiply_keys(const struct attend_block<uint16_t> &b, const uint4 *high, const uint4 *low,
               float (&z)[ATTEND_BLOCK / 8][4])
@@ -267,27 +268,17 @@ multiply_keys(const struct attend_block<uint16_t> &b, const uint4 *high, const u
 #pragma unroll
     for (uint32_t t = 0; t < ATTEND_BLOCK / 8; t++)
         key[t] = b.keys + __shfl_sync(ALL_OF_WARP, b.slot, (int)(t * 8 + g)) * b.stride;
-    for (uint32_t from = 0; from < b.room; from += ATTEND_DIMS) {
-        uint4 k[ATTEND_DIMS / UNIT][ATTEND_BLOCK / 8];
+    for (uint32_t d = c * 8; d < b.room + c * 8; d += UNIT) {
+        uint4 k[ATTEND_BLOCK / 8];
 #pragma unroll
-        for (uint32_t u = 0; u < ATTEND_DIMS / UNIT; u++)
+        for (uint32_t t = 0; t < ATTEND_BLOCK / 8; t++)
+            load_state(&k[t], key[t] + (d < b.room ? d : 0)); /* 0: times zero */
+        const uint4 h = load_smem(high + d / 8), l = load_smem(low + d / 8);
+        const uint32_t first[4] = {h.x, l.x, h.y, l.y}, second[4] = {h.z, l.z, h.w, l.w};
 #pragma unroll
-            for (uint32_t t = 0; t < ATTEND_BLOCK / 8; t++) {
-                const uint32_t d = from + u * UNIT + c * 8;
-                load_state(&k[u][t], key[t] + (d < b.room ? d : 0)); /* 0: times zero */
-            }
-#pragma unroll
-        for (uint32_t u = 0; u < ATTEND_DIMS / UNIT; u++) {
-            if (from + u * UNIT >= b.room)
-                break;
-            const uint32_t at = (from + u * UNIT) / 8 + c;
-            const uint4 h = load_smem(high + at), l = load_smem(low + at);
-            const uint32_t first[4] = {h.x, l.x, h.y, l.y}, second[4] = {h.z, l.z, h.w, l.w};
-#pragma unroll
-            for (uint32_t t = 0; t < ATTEND_BLOCK / 8; t++) {
-                mma_f16(z[t], first, k[u][t].x, k[u][t].y);
-                mma_f16(z[t], second, k[u][t].z, k[u][t].w);
-            }
+        for (uint32_t t = 0; t < ATTEND_BLOCK / 8; t++) {
+            mma_f16(z[t], first, k[t].x, k[t].y);
+            mma_f16(z[t], second, k[t].z, k[t].w);
         }
     }
 }

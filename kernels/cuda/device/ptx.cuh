@@ -124,12 +124,6 @@ load_state(uint4 *v, const void *p)
     asm volatile("ld.global.v4.u32 {%0, %1, %2, %3}, [%4];" : "=r"(v->x), "=r"(v->y), "=r"(v->z), "=r"(v->w) : "l"(p));
 }
 
-static __device__ __forceinline__ void
-load_state(uint2 *v, const void *p)
-{
-    asm volatile("ld.global.v2.u32 {%0, %1}, [%2];" : "=r"(v->x), "=r"(v->y) : "l"(p));
-}
-
 /* Returns threadIdx.x, read again each time. In a kernel of many phases the compiler would otherwise compute values
  * derived from it before the first phase and keep them in registers until the last. */
 static __device__ __forceinline__ uint32_t
