@@ -172,9 +172,11 @@ advance_ring(unit_of<T> (&ring)[unit_of<T>::DEPTH], float (&sum)[NT][4], const u
  * experts in turn. Of down a block takes the same strip of all experts, one expert after the other: so a row's experts
  * are added by one block, in order. */
 template <bool EXPERTS, int NT> struct block_rows {
-    struct of_lane { /* a lane's rows of a tile; of experts only */
-        uint32_t row[NT];
-        struct strip_place following; /* read together with the rows, so that the ring never waits for the list */
+    struct of_lane {
+        uint32_t row[NT]; /* a lane's rows of the tiles; of experts only */
+        /* The next strip is found before this one is multiplied. Loads are told apart by six counters alone: others among
+         * those of the ring would have to wait for it. */
+        struct strip_place following;
     };
     const struct product &p;
     const uint32_t strips, experts; /* of an expert; of the product, 1 if it is not by expert */
@@ -213,11 +215,6 @@ template <bool EXPERTS, int NT> struct block_rows {
         const uint32_t strip = p.down ? blockIdx.x + i / experts * gridDim.x : i % strips;
         return {p.matrices[0], 0, strip, (p.shared ? 0 : at.expert * strips) + strip, at.first, at.n};
     }
-    __device__ __forceinline__ struct strip_place
-    following(const of_lane &own, uint32_t i) const /* own: result of look_up() */
-    {
-        return EXPERTS ? own.following : find(i);
-    }
     __device__ __forceinline__ uint32_t
     count(const struct strip_place &at) const /* of rows; not kept in a register while strips are multiplied */
     {
@@ -234,9 +231,7 @@ template <bool EXPERTS, int NT> struct block_rows {
     __device__ __forceinline__ of_lane
     look_up(const struct strip_place &at, uint32_t tile, uint32_t lane, uint32_t next) const
     {
-        struct of_lane own = {};
-        if (EXPERTS)
-            own.following = find(next);
+        struct of_lane own = {{}, find(next)};
 #pragma unroll
         for (uint32_t j = 0; EXPERTS && j < NT; j++) {
             const uint32_t row = (tile + j) * TILE + lane / 4;
@@ -299,7 +294,7 @@ all_strips(const Rows &rows, float *shared, Before before, Then &then)
         float sum[NT][4] = {};
         for (uint32_t done = 0; done < n; done += depth) {
             const bool more = done + depth < n;
-            const struct strip_place from = more ? at : rows.following(own, next < strips ? next : strip);
+            const struct strip_place from = more ? at : own.following;
             const uint32_t after = more ? done + depth : 0, here = n - done,
                            left = more || next < strips ? n - after : 0;
             const uint4 *x[NT];
