@@ -11,6 +11,9 @@
 #include "tests/rigs/block_scales.h"
 
 #define MOST_COLS 800
+#ifndef ISA_ROUNDS
+#define ISA_ROUNDS 40
+#endif
 
 struct checks {
     const struct cpu_isa *isa;
@@ -461,7 +464,7 @@ isa_checks(const struct cpu_isa *isa, uint64_t seed)
 {
     struct checks c = {.isa = isa, .state = seed};
     printf("%s: seed %llu\n", isa->name, (unsigned long long)seed);
-    for (int round = 0; round < 40; round++) {
+    for (int round = 0; round < ISA_ROUNDS; round++) {
         for (enum weight_type t = WEIGHT_F32; t < WEIGHT_TYPES; t++)
             if (isa->matmul[t] != NULL) /* the others are dequantised, by nobody's instructions */
                 check_matmul(&c, t);
