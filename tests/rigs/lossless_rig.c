@@ -122,14 +122,14 @@ try_setting(struct trial *t, const struct policy_info *info, int setting)
 }
 
 static struct engine *
-open_engine(const struct lossless_model *of, const struct lossless_matrix *m)
+open_engine(const struct lossless_model *of, const struct lossless_matrix *m, uint32_t threads)
 {
     struct err err = {0};
     struct engine *engine;
     const struct engine_options options = {.model_path = of->path,
                                            .wanted = NEEDS(AUX_MTP),
                                            .backend = m->backend,
-                                           .backend_options = {.threads = 2, .gpu = -1, .isa = of->isa},
+                                           .backend_options = {.threads = threads, .gpu = -1, .isa = of->isa},
                                            .aux = {[AUX_DRAFT] = of->draft},
                                            .lora = &of->lora,
                                            .n_lora = of->lora != NULL};
@@ -140,7 +140,8 @@ open_engine(const struct lossless_model *of, const struct lossless_matrix *m)
 struct lossless_result
 lossless_run(const struct lossless_model *of, const struct lossless_matrix *m, uint64_t seed)
 {
-    struct trial t = {.matrix = m, .model = of, .engine = open_engine(of, m), .seed = seed, .random = seed};
+    struct trial t = {
+        .matrix = m, .model = of, .engine = open_engine(of, m, 1 + seed % 2), .seed = seed, .random = seed};
     const int n = m->settings > 0 ? m->settings : LOSSLESS_SETTINGS;
     for (size_t p = 0; p < m->prompts; p++) {
         generate(&t, "ar", NULL, 0, p, 0, NULL, &t.ar[p]);

@@ -32,7 +32,7 @@ struct lossless_model {
     const char *only;         /* the only policy, which must have what it needs; NULL: all that have */
 };
 
-/* Knobs that are drawn follow from the seed. */
+/* Knobs that are drawn, and whether one or two threads compute, follow from the seed. */
 struct lossless_result lossless_run(const struct lossless_model *, const struct lossless_matrix *, uint64_t seed);
 
 #endif

@@ -29,7 +29,7 @@ static const char *const families[] = {
     "qwen3_next", "qwen3_next-odd", "qwen3_5", "qwen3_5_moe", "qwen3_5-eye", "lfm2", "lfm2-odd", "lfm2_moe", "granitehybrid", "granitehybrid-moe", "granitehybrid-odd", "olmo_hybrid", "bamba"};
 /* clang-format on */
 
-#define SHARES 32 /* an emulated GPU takes one of them, by the seed */
+#define SHARES 64 /* an emulated GPU takes one of them, by the seed */
 
 static struct golden golden;
 static uint64_t seed;

@@ -17,6 +17,8 @@ TEST(rows_of_a_tree_are_those_of_the_naive_model)
     NEEDS_CUDA;
     for (size_t i = 0; i < 2 * CUDA_SHAPES; i++) {
         struct rig r;
+        if (cuda_is_emulated() && getenv("SPECSCOPE_LONG") == NULL && (i / 2 + i + seed) % 2 == 1)
+            continue; /* each shape in F16 or exactly */
         cuda_rig_open(&r, i / 2, i % 2, seed);
         rig_tree(&r, cuda_is_emulated() ? 14 : 40);
         rig_step(&r, (const int[]){0, 1, 2, 3, 4}, 5, r.desc->n_layers, 0); /* few, which blocks norm for themselves */

@@ -1,7 +1,8 @@
 /* Feature drafters on the CUDA backend: rows that are fed features, or the outputs of rows before them, are those of the CPU
  * backend in F32, for each form of a drafter and for each type of weights; and their bits do not depend on the rows that
- * are fed with them. On emulated GPUs, and on a real one (make test-cuda). */
+ * are fed with them, of which an emulated GPU takes a third of the forms, by the seed. On emulated GPUs, and on a real one (make test-cuda). */
 #include <math.h>
+#include <time.h>
 
 #include "kernels/request.h"
 #include "kernels/synthetic.h"
@@ -256,6 +257,8 @@ TEST(the_bits_of_a_row_do_not_depend_on_the_rows_that_are_fed_with_it)
     static struct made m;
     static struct outputs all, some;
     for (size_t i = 0; i < FORMS; i++) {
+        if (cuda_is_emulated() && getenv("SPECSCOPE_LONG") == NULL && (i + seed) % 3 != 0)
+            continue;
         make(&m, &forms[i]);
         run(cuda, false, &m, FED, &all);
         for (uint32_t at_once = 1; at_once < 30; at_once += 11) {
@@ -267,4 +270,4 @@ TEST(the_bits_of_a_row_do_not_depend_on_the_rows_that_are_fed_with_it)
     }
 }
 
-TEST_SEED(seed, 3);
+TEST_SEED(seed, (uint64_t)time(NULL));

@@ -1,6 +1,8 @@
 /* The CUDA backend's head, from hidden states to logits, run by the emulation (tests/cuda/emulation), against products in
- * double; and that a row's bits are its own, however many rows are in the call. SPECSCOPE_SEED=N chooses the numbers. */
+ * double; and that a row's bits are its own, however many rows are in the call. SPECSCOPE_SEED=N chooses the numbers and
+ * a third of the shapes for the latter. */
 #include <math.h>
+#include <time.h>
 
 #include "kernels/cuda/device/launch.h"
 #include "kernels/cuda/pack.h"
@@ -23,7 +25,7 @@ static int
 prepare(void **state)
 {
     (void)state;
-    seed = seed_or(1);
+    seed = seed_or((uint64_t)time(NULL));
     return head_prepare(0) == cudaSuccess ? 0 : -1;
 }
 
@@ -213,6 +215,8 @@ TEST(a_rows_logits_have_the_same_bits_in_every_call)
     const uint32_t counts[] = {2, 8, 9, 17, 32, 33, 64, 65, 130};
     for (size_t s = 0; s < sizeof shapes / sizeof *shapes; s++) {
         struct bench b;
+        if (getenv("SPECSCOPE_LONG") == NULL && (s + seed) % 3 != 0)
+            continue;
         open_bench(&b, shapes[s].type, shapes[s].vocab, shapes[s].width);
         const size_t row = b.vocab * sizeof(float);
         float *all = host_memory(MAX_ROWS * row), *got = host_memory(MAX_ROWS * row);

@@ -3,7 +3,7 @@
  * last layer alone, are enumerated path by path. Chi-square over first drafted tokens, pairs and triples. Half of the
  * draws turn the policy's knobs at random. The same test must catch policies that are biased.
  *
- * 20,000 draws under every setting with SPECSCOPE_LONG=1 (make test-long), else 2,000 under the first one, of half of
+ * 20,000 draws under every setting with SPECSCOPE_LONG=1 (make test-long), else 2,000 under the first one, of a third of
  * the policies, which the seed chooses. Draws have seeds of their own. */
 #include <time.h>
 
@@ -29,7 +29,7 @@ enum {
 extern const struct policy_ops policy_sd;
 
 static const char prompt[] = "a";
-static uint64_t seed_of_half;
+static uint64_t share_seed;
 static const uint64_t first_seed = UINT64_C(0x5eed000000);
 static struct engine *engine;
 static uint32_t draws; /* a test */
@@ -317,7 +317,7 @@ TEST(every_policy_keeps_the_targets_distribution)
         expect(&settings[i].sampling);
         size_t p = 0;
         for (; registry[p] != NULL; p++)
-            assert_true((!all && (p + seed_of_half) % 2 == 1) || keeps_the_distribution(registry, p, &settings[i]));
+            assert_true((!all && (p + share_seed) % 3 != 0) || keeps_the_distribution(registry, p, &settings[i]));
         assert_in_range(p, 1, POLICIES);
     }
 }
@@ -377,4 +377,4 @@ TEST(biased_policies_are_caught)
 }
 
 FIXTURE(open_model, close_model);
-TEST_SEED(seed_of_half, (uint64_t)time(NULL));
+TEST_SEED(share_seed, (uint64_t)time(NULL));
