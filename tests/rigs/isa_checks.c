@@ -365,17 +365,17 @@ isa_check_attention(struct checks *c)
 static void
 isa_check_recurrent(struct checks *c)
 {
-    enum { DIM = 24, N = 37, TAPS = 4 };
-    static _Alignas(64) float s[2][DIM * STATE_COLS], out[2][STATE_COLS], k[DIM], q[DIM], v[STATE_COLS];
+    enum { ROWS = 24, N = 37, TAPS = 4 };
+    static _Alignas(64) float s[2][ROWS * STATE_COLS], out[2][STATE_COLS], k[ROWS], q[ROWS], v[STATE_COLS];
     static float x[TAPS][N], w[TAPS * N], bias[N], y[2][N + 1];
     const struct cpu_isa *const both[2] = {&cpu_isa_reference, c->isa};
     const bool corrects = between(c, 0, 1), reads = between(c, 0, 2), biased = between(c, 0, 1),
                silu = between(c, 0, 1);
-    const size_t dim = between(c, 1, DIM / STATE_ROWS) * STATE_ROWS, n = between(c, 1, N);
+    const size_t dim = between(c, 1, ROWS / STATE_ROWS) * STATE_ROWS, n = between(c, 1, N);
     const float *const from[TAPS] = {between(c, 0, 1) ? NULL : x[0], x[1], x[2], x[3]};
-    fill(c, s[0], DIM * STATE_COLS, 1);
-    fill(c, k, DIM, 0.2f);
-    fill(c, q, DIM, 1);
+    fill(c, s[0], ROWS * STATE_COLS, 1);
+    fill(c, k, ROWS, 0.2f);
+    fill(c, q, ROWS, 1);
     fill(c, v, STATE_COLS, 1);
     fill(c, x[0], TAPS * N, 1);
     fill(c, w, TAPS * N, 1);
@@ -390,7 +390,7 @@ isa_check_recurrent(struct checks *c)
         expect(c, y[b][n] == 77, "convolution ends", (double)n, N);
     }
     double worst = 0;
-    for (size_t i = 0; i < DIM * STATE_COLS; i++)
+    for (size_t i = 0; i < ROWS * STATE_COLS; i++)
         worst = fmax(worst, fabsf(s[0][i] - s[1][i]));
     for (size_t i = 0; i < STATE_COLS; i++)
         worst = fmax(worst, fabsf(out[0][i] - out[1][i]));
