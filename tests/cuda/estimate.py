@@ -15,7 +15,7 @@ LAYERS, WIDTH, FFN, VOCAB, WARPS, POSITIONS = 32, 4096, 11008, 32000, 16, 1024
 
 # Of a turn of a warp's ring: bytes, instructions, clocks by the instructions' own stalls, stops, and instructions between a load
 # of weights and the wait for it.
-TURNS = {"F16": (4096, 76, 328, 8, 64), "Q8_0": (4352, 310, 711, 11, 117)}
+TURNS = {"F16": (4096, 63, 298, 5, 50), "Q8_0": (4352, 299, 700, 8, 98)}
 BYTES = {"F16": 2, "Q8_0": 34 / 32}  # a weight
 TRIPS = 3     # round trips of a barrier that follow each other
 BARRIERS = 5  # of a layer
