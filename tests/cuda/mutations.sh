@@ -28,7 +28,7 @@ reason_of() { # kind, file, function, kernel
     "acquire grid.cuh grid_barrier_of"*) echo "nothing: no thread has written since the launch; the load is the barrier's like the others" ;;
     "acquire forward.cuh begin_layer"*) echo "nothing: it must not be an old value, which is all; what hangs on it is this word alone" ;;
     "class matmul.cuh "*" multiply_matrix" | "class tile.cuh "*" multiply_matrix") echo "nothing: another launch wrote these activations" ;;
-    "class kv.cuh "*" kernel") echo "nothing: the test wrote keys and values before the launch" ;;
+    "class attention.cuh multiply_keys kernel" | "class attention.cuh load_values kernel") echo "nothing: the test wrote keys and values before the launch" ;;
     "wait upload.c upload_finish"*) echo "nothing: a context waits for all of it again when it is opened; here it is that failures are those of loading" ;;
     esac
 }
