@@ -318,7 +318,7 @@ cuda_kv_cache_open(struct weights *w, const struct kv_cache_desc *desc, struct k
     s->dev.dists_vocab = asked.dists.vocab;
     /* The state of the barrier before a forward pass. */
     const struct dev_barrier rest = {.patience = BARRIER_PATIENCE, .notes = b->notes};
-    /* Memory is zeroed on the default stream, for which the KV cache's stream does not wait. */
+    /* Memory is zeroed on the default stream, for which the KV cache's stream does not wait; making the arenas does. */
     if (!device_here(b, err) || !take_places(s, err) ||
         !cuda_did(b, cudaMemcpy(s->dev.barrier, &rest, sizeof rest, cudaMemcpyHostToDevice), doing, err) ||
         !take_arenas(s, err) ||
@@ -327,7 +327,7 @@ cuda_kv_cache_open(struct weights *w, const struct kv_cache_desc *desc, struct k
         !cuda_did(b, cudaEventCreateWithFlags(&s->done, cudaEventDisableTiming), doing, err) ||
         !cuda_did(b, cudaHostAlloc((void **)&s->cancel_words, 2 * sizeof *s->cancel_words, cudaHostAllocDefault), doing,
                   err) ||
-        !take_host(s, err) || !cuda_did(b, cudaDeviceSynchronize(), doing, err)) {
+        !take_host(s, err)) {
         cuda_kv_cache_close(s);
         return false;
     }

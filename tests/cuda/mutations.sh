@@ -29,7 +29,7 @@ reason_of() { # kind, file, function, kernel
     "acquire forward.cuh begin_layer"*) echo "nothing: it must not be an old value, which is all; what hangs on it is this word alone" ;;
     "class matmul.cuh "*" multiply_matrix" | "class tile.cuh "*" multiply_matrix") echo "nothing: another launch wrote these activations" ;;
     "class attention.cuh multiply_keys kernel" | "class attention.cuh load_values kernel") echo "nothing: the test wrote keys and values before the launch" ;;
-    "wait upload.c upload_finish"*) echo "nothing: a context waits for all of it again when it is opened; here it is that failures are those of loading" ;;
+    "wait upload.c upload_finish"*) echo "nothing: closing waits for matrices, and opening a context for arrays; here it is that failures are those of loading" ;;
     esac
 }
 
