@@ -39,9 +39,12 @@ one() { # the name of a script below tests/ or of a program: runs it and prints 
     report=$(tally "$1" "$log" $? "$began")
     echo "$report"
 }
+# The programs that take longest begin first, so that all processors have work until the end.
+LONGEST="test_policy_sampling test_lossless_matrix test_lossless_forms test_isa test_cuda_backend test_session test_golden_families
+    test_invariance test_context_property test_what_if test_context_batch test_batch test_features_window test_cuda_long_paths"
 programs() { # those that no other loop has taken
-    for program in "$BUILD"/tests/test_*; do
-        [ -x "$program" ] && mkdir "$LOG/taken/${program##*/}" 2>/dev/null && one "${program##*/}"
+    for program in $LONGEST $(cd "$BUILD/tests" && printf '%s ' test_*); do
+        [ -x "$BUILD/tests/$program" ] && mkdir "$LOG/taken/$program" 2>/dev/null && one "$program"
     done
 }
 scripts() { # files
@@ -51,13 +54,15 @@ scripts() { # files
 }
 total() { awk -v column="$1" '{ n += $column } END { print n + 0 }' "$LOG/counts"; }
 
-# Scripts wait for terminals most of the time, so programs run meanwhile. A loop that has run its scripts continues with programs.
+# Scripts wait for terminals and processes, so there are more loops than processors may be. A loop that has run its scripts continues
+# with programs.
 : >"$LOG/counts"
 rm -rf "$LOG/taken"
 mkdir "$LOG/taken"
 { scripts tests/screens/test_*.sh; programs; } &
+{ scripts tests/cuda/test_*.sh tests/docs/test_*.sh tests/f*/test_*.sh; programs; } &
 # shellcheck disable=SC2046 # names without spaces
-{ scripts $(printf '%s\n' tests/*/test_*.sh | grep -v '^tests/screens/'); programs; } &
+{ scripts $(printf '%s\n' tests/*/test_*.sh | grep -Ev '^tests/(screens|cuda|docs|f[a-z]*)/'); programs; } &
 programs
 wait
 failing=$(awk '$2 > 0 { print $3 }' "$LOG/counts")

@@ -3,7 +3,7 @@
 cd "$(dirname "$0")/../.." || exit 1
 . tests/cli/checks.sh
 SYNTH=$BUILD/tests/synth
-CTX=96
+CTX=48
 
 # Prints the peak memory of a run in KiB, as the kernel counts it.
 peak() { # model

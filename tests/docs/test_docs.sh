@@ -36,7 +36,7 @@ writes() { # command: is its output read by the next ones?
     case $1 in rm\ * | *' --trace '* | *' --json '* | *' --csv '* | *' -o '*) true ;; *) false ;; esac
 }
 : >"$WORK/seen" # commands that write nothing run once for all documents
-: >"$WORK/repeated" # measurements that ran twice in a document
+: >"$WORK/repeated" # measurements that ran twice in a document; a grid runs once
 leaves_nothing() { # where git would not ignore it
     left=$(find "$FOLDER" -mindepth 1 -maxdepth 1 ! -type l ! -name build) && [ -z "$left" ] || { echo "$left"; false; }
 }
@@ -54,7 +54,7 @@ for document in $DOCUMENTS; do
     done <"$WORK/commands"
     while read -r command; do
         writes "$command" && ! grep -qxF "$command" "$WORK/repeated" || continue
-        case $command in *' bench '*) echo "$command" >>"$WORK/repeated" ;; esac
+        case $command in *' --grid '*) continue ;; *' bench '*) echo "$command" >>"$WORK/repeated" ;; esac
         check "$document, again: $command" runs "$command" </dev/null
     done <"$WORK/commands"
     check "$document: its commands write into build/ alone" leaves_nothing

@@ -10,9 +10,9 @@ for target in tests/fuzz/fuzz_*.c; do
     name=$(basename "$target" .c)
     n=$((n + 1))
     case $name in
-    fuzz_keys | fuzz_commands) usual=40 ;; # a whole app each
-    fuzz_files | fuzz_places) usual=4000 ;;
-    *) usual=20000 ;;
+    fuzz_keys | fuzz_commands) usual=25 ;; # a whole app each
+    fuzz_files | fuzz_places | fuzz_trace) usual=4000 ;;
+    *) usual=12000 ;;
     esac
     if timeout 1200 "$BUILD/fuzz/$name" -mutate "${FUZZ_MUTATIONS:-$usual}" -seed "${SPECSCOPE_SEED:-1}" "$SEEDS/$name"/* 2>&1; then
         echo "ok $n - $name survives mutated inputs"
