@@ -15,16 +15,28 @@ finds_nothing() { # program
     "$@" >"$TMP/out" 2>"$TMP/err" && ! grep -q '^emulated GPU' "$TMP/err" && ! grep -q 'Running 0 test' "$TMP/out"
 }
 
-SHORT="test_cuda_steps test_cuda_verify test_cuda_head_statistics"
-LONG="test_cuda_head test_cuda_products test_cuda_sampling test_cuda_overlap test_cuda_synthetic"
+SHORT=test_cuda_head_statistics
+SOME= # program/tests
+LONG="test_cuda_steps test_cuda_verify test_cuda_head test_cuda_products test_cuda_sampling test_cuda_overlap test_cuda_synthetic"
 BACKEND_TESTS=
 LONG_OF_PLUGIN="test_cuda_queue test_cuda_feed test_cuda_long_paths test_trained_heads test_training_on_gpu test_invariance
     test_context_property"
 if [ -z "${SPECSCOPE_LONG:-}" ]; then
     LONG='' LONG_OF_PLUGIN='' BACKEND_TESTS='test_predictions_*'
+    SOME="test_cuda_steps/test_rows_* test_cuda_steps/test_a_row_* test_cuda_steps/test_experts_* test_cuda_verify/test_a_round_*"
+    case $(($(date +%s) % 4)) in # the longer ones take turns
+    0) SOME="$SOME test_cuda_steps/test_attention_is_* test_cuda_verify/test_greedy_*" ;;
+    1) SOME="$SOME test_cuda_steps/test_attention_over_* test_cuda_verify/test_sampled_walks_*" ;;
+    2) SOME="$SOME test_cuda_steps/test_attention_is_* test_cuda_verify/test_rounds_*" ;;
+    3) SOME="$SOME test_cuda_steps/test_attention_over_* test_cuda_verify/test_sampled_verification_*" ;;
+    esac
+    set -f # the patterns are for the programs
 fi
 for test in $SHORT $LONG; do
     check "nothing races in $test" finds_nothing "$RACES/$test"
+done
+for tests in $SOME; do
+    check "nothing races in ${tests%/*}: ${tests#*/}" finds_nothing "$RACES/${tests%/*}" "${tests#*/}"
 done
 # Programs of the short run below are the sweeps that the short run omits here.
 check "nothing races in the plug-in under test_cuda_backend" finds_nothing "$BUILD/tests/test_cuda_backend" \

@@ -23,7 +23,7 @@ extern "C" {
 
 enum { ORDERS = 5, LANES = 32 };
 
-/* TEST(sentence) { … } defines a test, as in test.h; main() runs all tests of the program. */
+/* TEST(sentence) { … } defines a test, as in test.h; main() runs all tests of the program, or those that its argument matches. */
 static std::vector<CMUnitTest> listed_tests;
 
 #define TEST(name)                                                                                                     \
@@ -32,8 +32,9 @@ static std::vector<CMUnitTest> listed_tests;
     static void test_##name(void **)
 
 int
-main(void)
+main(int argc, char **argv)
 {
+    cmocka_set_test_filter(argc > 1 ? argv[1] : nullptr);
     state_of_random = seed_or((uint64_t)time(nullptr));
     return _cmocka_run_group_tests("tests", listed_tests.data(), listed_tests.size(), nullptr, nullptr);
 }
