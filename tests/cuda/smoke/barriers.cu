@@ -8,7 +8,7 @@
 
 struct barrier_args {
     struct dev_barrier *barrier;
-    uint2 *words; /* (2, blocks, BLOCK_THREADS) */
+    uint4 *words; /* (2, blocks, BLOCK_THREADS) */
     uint32_t n;
     uint32_t *wrong; /* how many; of the first: barrier, block, thread, what was read */
 };
@@ -19,11 +19,11 @@ __launch_bounds__(BLOCK_THREADS, 1) meet_again_and_again(struct barrier_args a)
     struct grid_barrier barrier = grid_barrier_of(a.barrier);
     const uint32_t thread = thread_here(), place = blockIdx.x * BLOCK_THREADS + thread;
     for (uint32_t i = 0; i < a.n; i++) {
-        uint2 *const words = a.words + (size_t)(i % 2) * gridDim.x * BLOCK_THREADS;
-        words[place] = make_uint2(i, place);
+        uint4 *const words = a.words + (size_t)(i % 2) * gridDim.x * BLOCK_THREADS;
+        words[place] = make_uint4(i, place, 0, 0);
         grid_sync(barrier, [] {});
         const uint32_t other = (blockIdx.x + 1 + i) % gridDim.x * BLOCK_THREADS + (thread + i) % BLOCK_THREADS;
-        uint2 got;
+        uint4 got;
         load_state(&got, &words[other]);
         if ((got.x != i || got.y != other) && atomicAdd(&a.wrong[0], 1u) == 0) {
             a.wrong[1] = i;
@@ -46,7 +46,7 @@ smoke_barriers(struct smoke *s)
     rest.patience = PATIENCE; /* who stands still ends the kernel, and with it the program: smoke_must() */
     rest.notes = (uint32_t *)notes;
     struct dev_barrier *barrier = on_device(std::vector<struct dev_barrier>(1, rest));
-    uint2 *words = on_device(std::vector<uint2>((size_t)2 * blocks * BLOCK_THREADS));
+    uint4 *words = on_device(std::vector<uint4>((size_t)2 * blocks * BLOCK_THREADS));
     uint32_t *wrong = on_device(std::vector<uint32_t>(5, 0));
     cudaEvent_t begun, done;
     float ms = 0;

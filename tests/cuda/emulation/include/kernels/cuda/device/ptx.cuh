@@ -139,14 +139,13 @@ load_weights(T *v, const void *p, bool take, EMULATED_SITE)
     }
 }
 
-template <class T>
 static inline void
-load_state(T *v, const void *p, EMULATED_SITE)
+load_state(uint4 *v, const void *p, EMULATED_SITE)
 {
-    if ((uintptr_t)p % sizeof(T) != 0)
-        emulation::misuse(EMULATED_HERE, "loads %zu bytes from an address that is no multiple of that", sizeof(T));
+    if ((uintptr_t)p % sizeof *v != 0)
+        emulation::misuse(EMULATED_HERE, "loads %zu bytes from an address that is no multiple of that", sizeof *v);
     emulation::loaded(p, sizeof *v, EMULATED_HERE);
-    *v = *(const T *)p;
+    *v = *(const uint4 *)p;
 }
 
 static inline uint32_t
