@@ -25,7 +25,7 @@ OPCODES = {
     "add_acquire_release": ["atom.acq_rel.gpu.global.add.u32"],
     "grid_sync": BARRIER,
     "check_clock": ["membar.sys"],
-    "is_last": ["bar.red.or.pred", "bar.sync"],
+    "is_last": ["bar.red.or.pred"],
     # Written by other blocks in the same phase, so not through L1.
     "begin_layer": ["st.global.cg.u32"],
     "wait_usefully": ["ld.global.cg.u32"],
@@ -52,9 +52,9 @@ OPCODES = {
     "order_expert_rows": ["atom.shared.add.u32", "bar.sync"],
     "inspect_rows": ["atom.shared.max.u32"],
     **{name: BARRIER for name in (
-        "add_norm_sums", "add_up", "all_strips", "attend_part", "begin_forward", "block_draw", "block_reduce", "descend",
-        "do_products", "exact_strips", "find_top", "multiply_tile", "norm_to_smem", "reject", "select_cut", "sum_tile",
-        "walk_rounds", "write_dists")},
+        "add_norm_sums", "add_up", "all_strips", "attend_job_parts", "attend_part", "begin_forward", "block_draw",
+        "block_reduce", "descend", "do_products", "exact_strips", "find_top", "multiply_tile", "norm_to_smem",
+        "reject", "route_rows", "select_cut", "sum_tile", "walk_rounds", "write_dists")},
 }
 COUNTED = re.compile(r"(?:@!?\w+\s+|@!?%\w+\s+)?((?:ld|st|atom|red|membar|fence|bar|barrier|cp|prefetch|prefetchu|cctl|"
                      r"mma|ldmatrix|discard|trap)\b[\w.:]*)")

@@ -540,8 +540,11 @@ attend_job_parts(const struct attend_scene &c, const struct attend_job &job, str
             merge(all, make_float2(a.max, a.sum), a.out);
     }
     const uint32_t others = job.last / c.part - job.first / c.part;
-    if (partial && !is_last(&c.forward->kv_cache.arrivals[job.counter], others))
-        return;
+    if (partial) {
+        __syncthreads(); /* partials are stored */
+        if (!is_last(&c.forward->kv_cache.arrivals[job.counter], others))
+            return;
+    }
     if (at.any)
         put_attended(c, at, partial ? merge_parts(c, at) : all);
 }

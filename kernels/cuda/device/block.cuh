@@ -106,19 +106,19 @@ block_reduce(T value, Op op, struct block_scratch *scratch)
     return warp_reduce<BLOCK_WARPS>(parts[thread % BLOCK_WARPS], op);
 }
 
-/* Call by all threads when the block has stored its part of a result. Returns whether the parts of the `others` are
- * complete too, so that this block may read all of them. The counter is zero before and after. */
+/* Call by all threads when the block has stored its part of a result, and after a __syncthreads() if threads other than
+ * the first did. Returns whether the parts of the `others` are complete too, so that this block may read all of them. The
+ * counter is zero before and after. */
 static __device__ __forceinline__ bool
 is_last(uint32_t *counter, uint32_t others)
 {
     bool last = false;
-    __syncthreads(); /* makes thread 0's release and acquire apply to the whole block */
     if (thread_here() == 0) {
         last = add_acquire_release(counter, 1) == others;
         if (last)
             *counter = 0;
     }
-    return __syncthreads_or(last);
+    return __syncthreads_or(last); /* the acquire applies to the whole block */
 }
 
 #endif

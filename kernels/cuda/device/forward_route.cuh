@@ -219,6 +219,7 @@ route_rows(struct forward_state *s)
 {
     struct route_shared *const shared = (struct route_shared *)s->work;
     put_router_logits(s);
+    __syncthreads();
     if (!is_last(&s->a.kv_cache.expert_list->arrived, gridDim.x - 1))
         return;
     choose_all(s, shared);
