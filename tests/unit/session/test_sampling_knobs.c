@@ -75,6 +75,7 @@ TEST(a_run_after_a_knob_change_equals_that_of_a_new_session)
 
 struct middle {
     uint32_t yes, drawn, applied;
+    uint32_t known, hot, cold; /* rounds after the first comparison, at temperature 1.5, and at 0 again */
 };
 
 static void
@@ -88,11 +89,11 @@ turn_in_the_middle(void *user, struct session *s, const struct event *e)
         return;
     if (e->round == 2)
         session_control(s, CONTROL_BASELINE, NULL, NULL, 0);
-    if (e->round == 3)
+    if (m->yes == 1 && ++m->known == 1)
         session_control(s, CONTROL_KNOB, "temperature", "1.5", 0);
-    if (e->round == 6)
+    if (m->applied == 1 && ++m->hot == 3)
         session_control(s, CONTROL_KNOB, "temperature", "0", 0);
-    if (e->round == 8)
+    if (m->applied == 2 && ++m->cold == 2)
         session_control(s, CONTROL_BASELINE, NULL, NULL, 0);
 }
 
