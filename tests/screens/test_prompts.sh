@@ -31,7 +31,7 @@ tm send-keys -l ':sweep d_max=3:5:1'
 tm send-keys Enter
 wait_for 'the sweep has its 3 points' >/dev/null
 drawn_again
-check "a sweep's end stays" shows 'the sweep has its 3 points'
+check "a sweep's end stays" wait_for 'the sweep has its 3 points'
 
 terminal 120x36 "exec $PROGRAM --pace 0 -n 12 --ignore-eos --prompts $LIST"
 until_true shows 'next prompt in' >/dev/null
@@ -42,7 +42,7 @@ until_true stays_by Down >/dev/null
 tm send-keys b
 check "b's result is shown" wait_for '^ autoregressive: [0-9]'
 drawn_again
-check "and a text that a key keeps stays" shows '^ autoregressive: [0-9]' # the seconds to the next prompt would be in its place
+check "and a text that a key keeps stays" wait_for '^ autoregressive: [0-9]' # the seconds to the next prompt would be in its place
 text=$(tm capture-pane -p | grep -o '<s> [A-Z][a-z]* [a-z]*')
 tm send-keys b F
 check "F does not wait for a baseline" until_true hides "$text"
