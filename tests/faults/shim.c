@@ -6,6 +6,7 @@
 #include <execinfo.h>
 #include <fcntl.h>
 #include <pthread.h>
+#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -43,6 +44,40 @@ read_fault(const char *text)
             fault.how = (enum fault_how)i;
 }
 
+/* A library that crashes for want of memory says so in a line, by which the driver knows it. libgfortran, which OpenBLAS brings
+ * along, calls itself without end in its constructor. */
+static void
+crashed(int number)
+{
+    void *stack[16];
+    const int n = backtrace(stack, 16);
+    const char *name = NULL;
+    for (int i = 2; i < n && name == NULL; i++) { /* behind this function and the signal's frame */
+        Dl_info at;
+        if (dladdr(stack[i], &at) != 0 && strstr(at.dli_fname, "/fault_shim") == NULL)
+            name = strrchr(at.dli_fname, '/');
+    }
+    if (name != NULL && strncmp(name, "/lib", 4) == 0) {
+        syscall(SYS_write, STDERR_FILENO, name + 1, strlen(name + 1));
+        syscall(SYS_write, STDERR_FILENO, ": gave up\n", 10);
+        _exit(1);
+    }
+    signal(number, SIG_DFL);
+    raise(number);
+}
+
+static void
+watch_crashes(void)
+{
+    static char room[1 << 16];
+    const stack_t other = {.ss_sp = room, .ss_size = sizeof room};
+    const struct sigaction act = {.sa_handler = crashed, .sa_flags = SA_ONSTACK};
+    void *stack[1];
+    backtrace(stack, 1); /* loads what it needs */
+    sigaltstack(&other, NULL);
+    sigaction(SIGSEGV, &act, NULL);
+}
+
 /* Other libraries' constructors ran before: what they asked for is not the program's doing. */
 __attribute__((constructor)) static void
 begin(void)
@@ -56,11 +91,8 @@ begin(void)
         syscall(SYS_close, fd);
     }
     fault.where = getenv(WHERE_VARIABLE) != NULL;
-    if (fault.where) {
-        void *stack[1];
-        backtrace(stack, 1); /* loads what it needs */
-    }
     shim_take_stdout();
+    watch_crashes();
     if (text != NULL)
         read_fault(text);
     unsetenv(FAULT_VARIABLE); /* what the program starts is another program */
