@@ -44,7 +44,7 @@ check "the message names the policy" grep -q 'what-if never came: what-if does n
 for size in 80x24 120x36 160x48; do
     terminal $size "$PROGRAM --pace 0 --once --ignore-eos -n 160 --set alpha=0.9 --trace trace"
     tm send-keys 5
-    check "a record is there at $size" wait_for 'best .*: [0-9.]*×'
+    check "a record is there at $size" wait_for '├[^┤]*[▁▂▃▄▅▆▇█][^┤]*┤'
     tm send-keys Down w
     check "w opens a grid at $size" wait_for 'what if, [0-9]* tokens'
     check "the forecast at the cursor is below it at $size" wait_for 'now [0-9.]*×'
