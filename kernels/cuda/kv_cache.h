@@ -58,9 +58,9 @@ enum delivery_kind { DELIVER_BYTES, DELIVER_ROUTES, DELIVER_EXIT, DELIVER_STAMPS
 struct delivery {
     enum delivery_kind kind;
     void *out; /* result of the caller; STAMPS: none */
-    const void
-        *from;      /* in the results' host memory, valid after the copy; EXIT: struct until_state, then predictions */
-                    /* (L + 1), of probed layers only */
+    /* In the results' host memory, valid after the copy. EXIT: struct until_state, then predictions (L + 1), of probed
+     * layers only. */
+    const void *from;
     size_t bytes;   /* of the result, except EXIT */
     uint32_t layer; /* of the predictions that are checked; EXIT: the depth if no layer runs */
     size_t checked; /* first of n_checked predictions in the result, in bytes: their numbers must be finite */

@@ -44,8 +44,8 @@ read_fault(const char *text)
             fault.how = (enum fault_how)i;
 }
 
-/* A library that crashes for want of memory says so in a line, by which the driver knows it. libgfortran, which OpenBLAS brings
- * along, calls itself without end in its constructor. */
+/* Prints a line that names the library in which a crash happened, and exits; the driver recognises the line. Without memory the
+ * constructor of libgfortran, which OpenBLAS needs, calls itself without end. */
 static void
 crashed(int number)
 {

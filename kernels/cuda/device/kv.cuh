@@ -8,8 +8,8 @@
 
 #define HALF_MOST 65504.0f
 
-/* Stores element o, counted over all heads, of a slot of layer l. F16 is finite: out of range or not a number, it is the largest one, because
- * attention multiplies also values that a row does not see, by 0. */
+/* Stores element o, counted over all heads, of a slot of layer l. F16 numbers are clamped to the finite ones (NaN to
+ * -HALF_MOST), because attention multiplies the values of positions that a row does not see by 0. */
 static __device__ __forceinline__ void
 put_kv(const struct dev_model &m, const struct dev_kv_cache &s, void *keys_or_values, uint32_t l, slot_t slot,
        uint32_t o, float x)
