@@ -11,8 +11,7 @@ struct knob_sweep {
     char *words; /* owned: memory of the axes' texts */
     struct knob_axis axis[SWEEP_AXES];
     uint32_t n_axes, knob[SWEEP_AXES]; /* knob: index of each axis's knob in the policy */
-    double before[SWEEP_AXES];         /* values of the knobs before the sweep */
-    struct segment setting;            /* all other settings before the sweep */
+    struct settings setting;           /* requested before the sweep */
     char *own_prompt;                  /* owned; the run's prompt before the sweep */
     char **prompts;                    /* (n_prompts) owned */
     uint32_t n_prompts;
@@ -23,11 +22,9 @@ struct knob_sweep {
     bool with_ar;          /* a baseline is requested */
     bool at_ar;            /* the baseline runs or is next */
     bool under_ar;         /* its policy was the last one requested */
-    bool returning;        /* the sweep's policy was requested again at the end, but not yet recorded */
 
     enum sweep_state state;
     uint32_t at, prompt_at, pass;
-    bool first;             /* the first run is requested: changes from before the sweep may still be recorded */
     struct sweep_point now; /* sums of the running point */
     struct tally joint;     /* its newest round, which may be incomplete */
     uint32_t joint_round;   /* number of that round */
@@ -434,8 +431,8 @@ same_prompts(const struct knob_sweep *a, const struct knob_sweep *b)
 static bool
 same_sweep(const struct knob_sweep *a, const struct knob_sweep *b)
 {
-    const struct segment *x = &a->setting, *y = &b->setting;
-    if (a->n_axes != b->n_axes || x->policy != y->policy || strcmp(x->head, y->head) != 0 || x->seed != y->seed ||
+    const struct settings *x = &a->setting, *y = &b->setting;
+    if (a->n_axes != b->n_axes || x->policy != y->policy || x->head != y->head || x->seed != y->seed ||
         x->sampling.temperature != y->sampling.temperature || x->sampling.top_k != y->sampling.top_k ||
         x->sampling.top_p != y->sampling.top_p || !same_prompts(a, b))
         return false;
@@ -447,7 +444,7 @@ same_sweep(const struct knob_sweep *a, const struct knob_sweep *b)
         swept[a->knob[i]] = true;
     }
     for (uint32_t k = 0; k < a->info->policies[x->policy].n_knobs; k++)
-        if (!swept[k] && x->value[k] != y->value[k])
+        if (!swept[k] && x->value[x->policy][k] != y->value[x->policy][k])
             return false;
     return true;
 }
@@ -500,18 +497,16 @@ want_baseline(struct knob_sweep *s)
 }
 
 bool
-sweep_begin(struct knob_sweep *s, const char *grid, char *const *prompts, size_t n_prompts, const struct segments *all,
-            struct err *err)
+sweep_begin(struct knob_sweep *s, const char *grid, char *const *prompts, size_t n_prompts,
+            const struct settings *requested, const char *prompt, struct err *err)
 {
-    struct knob_sweep new = {.info = s->info, .setting = *segments_now(all), .pass = 1};
+    struct knob_sweep new = {.info = s->info, .setting = *requested, .pass = 1};
     if (sweep_running(s))
         return err_set(err, ERR_USAGE, "a sweep is under way; Esc or " WHO " stop ends it");
-    if (s->returning && s->n_points > 0) /* the settings recorded last are those of the sweep */
-        new.setting = s->setting;
     if (new.setting.policy >= s->info->n_policies)
         return err_set(err, ERR_USAGE, WHO ": the policy is not known here");
     new.words = strdup(grid);
-    bool ok = (new.words != NULL &&copy_prompts(&new, prompts, n_prompts, segments_prompt(all, &new.setting))) ||
+    bool ok = (new.words != NULL &&copy_prompts(&new, prompts, n_prompts, prompt)) ||
               err_set(err, ERR_WORK, "out of memory for a sweep");
     ok = ok && read_axes(&new, &s->info->policies[new.setting.policy], err);
     if (ok && s->n_points > 0 && same_sweep(s, &new)) { /* the same sweep resumes at the missing points */
@@ -531,9 +526,6 @@ sweep_begin(struct knob_sweep *s, const char *grid, char *const *prompts, size_t
     }
     forget(s);
     *s = new;
-    for (uint32_t i = 0; i < s->n_axes; i++)
-        s->before[i] = s->setting.value[s->knob[i]];
-    s->first = true;
     s->state = SWEEP_DUE;
     begin_point(s, missing(s, 0));
     return true;
@@ -582,30 +574,14 @@ end_run(struct knob_sweep *s)
     begin_point(s, missing(s, s->at + 1));
 }
 
-/* Applies a change that was requested before the sweep and is recorded only now: it is the knob's value to restore. */
-static void
-take_change(struct knob_sweep *s, const struct control_event *c)
-{
-    for (uint32_t i = 0; i < s->n_axes; i++) {
-        const struct knob *k = sweep_knob(s, i);
-        double value;
-        if (strcmp(k->name, c->knob) == 0 && knob_parse(k, c->new_text, &value, NULL) &&
-            (s->at_ar || value != sweep_value(s, s->at, i)))
-            s->before[i] = value;
-    }
-}
-
 static void
 take_control(struct knob_sweep *s, const struct control_event *c)
 {
     const char *cause = s->n_prompts > 0 ? "prompt" : "restart";
     if (s->state == SWEEP_ASKED && c->kind == RECORDED_RUN && strcmp(c->new_text, cause) == 0) {
         s->state = SWEEP_RUNS;
-        s->first = false;
         s->joint_round = 0;
         s->joint = (struct tally){0};
-    } else if (s->first) {
-        take_change(s, c);
     } else if (s->state == SWEEP_RUNS && c->kind == RECORDED_END && strncmp(c->new_text, "error", 5) == 0) {
         snprintf(s->failed, sizeof s->failed, "%s", c->new_text);
         s->state = SWEEP_DUE;
@@ -619,9 +595,6 @@ sweep_event(struct knob_sweep *s, const struct event *e)
 {
     if (s->state == SWEEP_RUNS)
         s->run_us = e->t_us;
-    if (s->returning && e->type == EVENT_CONTROL && e->control.kind == RECORDED_POLICY && e->control.new_text != NULL &&
-        strcmp(e->control.new_text, sweep_policy(s)->name) == 0)
-        s->returning = false;
     if (e->type == EVENT_CONTROL && s->state != SWEEP_OVER && e->control.new_text != NULL)
         take_control(s, &e->control);
     else if (e->type == EVENT_ROUND && s->state == SWEEP_RUNS)
@@ -635,13 +608,12 @@ static bool
 bring_back(struct knob_sweep *s, const struct run_host *host, struct err *err)
 {
     bool ok = !s->under_ar || host->post(host->user, CONTROL_POLICY, NULL, sweep_policy(s)->name, err);
-    s->returning = s->under_ar;
     s->under_ar = s->at_ar = false;
     s->state = SWEEP_OVER;
     s->run_us = 0;
     for (uint32_t i = 0; i < s->n_axes; i++) {
         char text[32];
-        knob_format(sweep_knob(s, i), s->before[i], text, sizeof text);
+        knob_format(sweep_knob(s, i), s->setting.value[s->setting.policy][s->knob[i]], text, sizeof text);
         ok = host->post(host->user, CONTROL_KNOB, sweep_knob(s, i)->name, text, ok ? err : NULL) && ok;
     }
     if (s->n_prompts > 0 && s->own_prompt != NULL)

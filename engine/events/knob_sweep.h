@@ -6,8 +6,9 @@
 #include <stdio.h>
 
 #include "engine/events/control.h"
+#include "engine/events/metrics.h"
 #include "engine/events/policy.h"
-#include "engine/events/segments.h"
+#include "engine/events/settings.h"
 
 #define KNOB_GRID_MOST 1000 /* points */
 #define KNOB_GRID_AXES 32
@@ -60,11 +61,12 @@ struct knob_sweep;
 bool sweep_open(struct knob_sweep **, const struct run_info *, struct err *); /* info is borrowed */
 void sweep_close(struct knob_sweep *);
 
-/* Begins a sweep "tau=0.3:0.9:0.1 d_max=3:8:1" over the settings in force (segments_now()), on the prompts or, without
- * any, on the run's prompt. The same sweep on the same settings resumes at the missing points; any other begins anew.
+/* Begins a sweep "tau=0.3:0.9:0.1 d_max=3:8:1" over the requested settings, on the prompts or, without any, on the run's
+ * prompt. The settings may differ from those in force, as changes are recorded with the next round. The same sweep on
+ * the same settings resumes at the missing points; any other begins anew. `prompt`: the run's, or NULL.
  * Fails with ERR_USAGE: unknown knob, invalid values, more than KNOB_GRID_MOST points, or a sweep is running. */
-bool sweep_begin(struct knob_sweep *, const char *grid, char *const *prompts, size_t n_prompts, const struct segments *,
-                 struct err *);
+bool sweep_begin(struct knob_sweep *, const char *grid, char *const *prompts, size_t n_prompts,
+                 const struct settings *requested, const char *prompt, struct err *);
 void sweep_event(struct knob_sweep *, const struct event *);
 /* In SWEEP_DUE: sets knobs and starts a run; at the end restores the knobs (and the prompt). Returns false with a
  * message if the run or a request failed; the sweep is then over. */

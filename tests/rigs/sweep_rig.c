@@ -30,7 +30,8 @@ made_ask_knob(struct made *m, const char *name, const char *text, struct err *er
         return err_set(err, ERR_USAGE, "%s can't be turned", name);
     snprintf(before, sizeof before, "%.9g", *value);
     *value = strtod(text, NULL);
-    made_emit_control(m, name, before, text);
+    if (!m->silent)
+        made_emit_control(m, name, before, text);
     return true;
 }
 
@@ -139,11 +140,28 @@ made_go_on(struct made *m, uint32_t n)
     made_next(m);
 }
 
+struct settings
+made_settings(const struct made *m)
+{
+    const struct run_info *info = &m->f->info;
+    struct settings now;
+    settings_begin(&now, info);
+    now.policy = (uint32_t)(run_info_policy(info, m->policy[0] != '\0' ? m->policy : info->policy) - info->policies);
+    const struct policy_info *policy = &info->policies[now.policy];
+    for (uint32_t k = 0; k < policy->n_knobs; k++)
+        now.value[now.policy][k] = strcmp(policy->knobs[k].name, "tau") == 0     ? m->tau
+                                   : strcmp(policy->knobs[k].name, "d_max") == 0 ? m->d_max
+                                                                                 : now.value[now.policy][k];
+    return now;
+}
+
 void
 made_sweep(struct made *m, const char *grid, char *const *prompts, size_t n)
 {
     struct err err = {0};
-    assert_ok(sweep_begin(m->sweep, grid, prompts, n, m->f->segments, &err), err);
+    const struct settings now = made_settings(m);
+    const struct segments *all = m->f->segments;
+    assert_ok(sweep_begin(m->sweep, grid, prompts, n, &now, segments_prompt(all, segments_now(all)), &err), err);
 }
 
 void

@@ -15,7 +15,7 @@ struct made {
     char run[16], prompt[64]; /* asked for; "": nothing */
     uint32_t asked, rounds;   /* runs and how many rounds each has */
     const char *refuse;       /* a knob that can't be turned */
-    bool silent;              /* changes of the policy are told later */
+    bool silent;              /* changes are not recorded yet */
     char end[16];
 };
 
@@ -27,6 +27,7 @@ void made_ask_run(struct made *, const char *prompt);
 void made_emit_control(struct made *, const char *name, const char *before, const char *after);
 void made_emit_round(struct made *, uint32_t sequences);
 bool made_run(struct made *, uint32_t rounds); /* the one asked for, up to so many rounds of it; true: to its end */
+struct settings made_settings(const struct made *); /* requested */
 void made_sweep(struct made *, const char *grid, char *const *prompts, size_t n);
 void made_next(struct made *);              /* what is asked for is asked for */
 void made_go_on(struct made *, uint32_t n); /* n further runs, or all */

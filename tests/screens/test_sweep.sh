@@ -6,8 +6,8 @@ BUILD=${BUILD:-build}
 
 PROMPT='Three mice sat on a wall,'
 GRID='tau=0.3:0.9:0.15 d_max=3:8:1'
-knob() { # saved screen, knob: its value
-    sed -n "s/.* $2 .*├[^┤]*┤ *\([^ ┃│]*\).*/\1/p" "$1" | head -n 1
+knob() { # saved screen, knob: its value, perhaps with … as it comes into force with the next round
+    sed -n "s/.* $2 .*├[^┤]*┤ *\([^ ┃│…]*\).*/\1/p" "$1" | head -n 1
 }
 unchanged() { # saved screen; says what it has instead
     test "$(knob "$1" tau) $(knob "$1" d_max)" = '0.55 5' || { grep ' tau \| d_max ' "$1"; return 1; }

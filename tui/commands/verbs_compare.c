@@ -118,8 +118,7 @@ begin(struct app *app, const char *rest, struct err *err)
         return err_set(err, ERR_USAGE, "there is no list of prompts; start with --prompts FILE.jsonl");
     const struct scope_now *now = scope_now(app->run.scope);
     const bool paused = !now->running && now->end[0] == '\0';
-    if (!sweeping_begin(sw, grid, o->prompts, list ? o->n_prompts : 0, scope_segments(app->run.scope), paused, o->pace,
-                        err))
+    if (!sweeping_begin(sw, grid, o->prompts, list ? o->n_prompts : 0, app_prompt(app), paused, o->pace, err))
         return false;
     app->run.ended = false;
     return run_panel(app, "sweep", err);

@@ -120,13 +120,15 @@ restore(struct sweeping *sw, struct err *err)
 }
 
 bool
-sweeping_begin(struct sweeping *sw, const char *grid, char *const *prompts, size_t n_prompts,
-               const struct segments *all, bool paused, double pace, struct err *err)
+sweeping_begin(struct sweeping *sw, const char *grid, char *const *prompts, size_t n_prompts, const char *prompt,
+               bool paused, double pace, struct err *err)
 {
     bool over;
+    struct settings now;
     if (sweeping_races(sw))
         return err_set(err, ERR_USAGE, "a race is running; Esc or :tune stop ends it");
-    if (!sweep_begin(sw->sweep, grid, prompts, n_prompts, all, err))
+    session_requested(sw->session, 0, &now);
+    if (!sweep_begin(sw->sweep, grid, prompts, n_prompts, &now, prompt, err))
         return false;
     sw->raced = false;
     sw->pace = pace;

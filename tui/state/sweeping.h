@@ -31,8 +31,8 @@ bool sweeping_open(struct sweeping *, struct session *, const struct scope *, co
 void sweeping_close(struct sweeping *);
 
 /* The same as sweep_begin(), with the present pause and pace (0: full speed). */
-bool sweeping_begin(struct sweeping *, const char *grid, char *const *prompts, size_t n_prompts,
-                    const struct segments *, bool paused, double pace, struct err *);
+bool sweeping_begin(struct sweeping *, const char *grid, char *const *prompts, size_t n_prompts, const char *prompt,
+                    bool paused, double pace, struct err *);
 /* The same for tuner_begin(). The prompt (or NULL) runs again at the end. */
 bool sweeping_race(struct sweeping *, const struct tune_request *, const char *prompt, bool paused, double pace,
                    struct err *);

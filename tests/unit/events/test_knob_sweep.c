@@ -150,7 +150,7 @@ SEGMENTS_TEST(the_baseline_is_run_among_the_points)
     sweep_close(m.sweep);
 }
 
-SEGMENTS_TEST(a_sweep_can_restart_before_its_policy_change_is_confirmed)
+SEGMENTS_TEST(a_sweep_resumes_before_the_earlier_settings_are_recorded)
 {
     struct made m;
     char order[64] = "";
@@ -160,11 +160,16 @@ SEGMENTS_TEST(a_sweep_can_restart_before_its_policy_change_is_confirmed)
     const struct run_host host = made_host_of(&m);
     made_baseline(&m, true);
     made_sweep(&m, "tau=0.3:0.6:0.15", NULL, 0);
-    go_on_among(&m, &host, 0, order); /* the baseline is asked for */
+    go_on_among(&m, &host, 2, order); /* a point was run, and another one is requested */
+    assert_int_equal(sweep_done(m.sweep), 1);
     m.silent = true;
     assert_true(sweep_stop(m.sweep, &host, &err));
+    m.silent = false;
     made_sweep(&m, "tau=0.3:0.6:0.15", NULL, 0);
     assert_string_equal(sweep_policy(m.sweep)->name, "specbound");
+    assert_int_equal(sweep_done(m.sweep), 1);
+    made_go_on(&m, UINT32_MAX);
+    assert_true(m.tau == 0.55);
     sweep_close(m.sweep);
 }
 
@@ -272,17 +277,6 @@ SEGMENTS_TEST(failures_end_it_with_knobs_as_they_were)
     sweep_close(m.sweep);
 }
 
-SEGMENTS_TEST(a_late_control_event_is_the_knobs_earlier_value)
-{
-    struct made m;
-    made_session(&m, *state);
-    made_sweep(&m, "tau=0.3:0.6:0.3", NULL, 0);
-    made_emit_control(&m, "tau", "0.55", "0.8"); /* asked for just before */
-    made_go_on(&m, UINT32_MAX);
-    assert_true(m.tau == 0.8);
-    sweep_close(m.sweep);
-}
-
 SEGMENTS_TEST(the_best_is_one_or_has_others_near)
 {
     struct made m;
@@ -336,9 +330,10 @@ SEGMENTS_TEST(invalid_grids_are_refused_in_one_line)
     made_session(&m, *state);
     made_sweep(&m, "d_max=3:4:1", NULL, 0);
     made_go_on(&m, UINT32_MAX);
+    const struct settings now = made_settings(&m);
     for (size_t i = 0; i < sizeof wrong / sizeof wrong[0]; i++) {
         struct err err = {0};
-        assert_false(sweep_begin(m.sweep, wrong[i].grid, NULL, 0, m.f->segments, &err));
+        assert_false(sweep_begin(m.sweep, wrong[i].grid, NULL, 0, &now, NULL, &err));
         assert_int_equal(err.kind, ERR_USAGE);
         if (strstr(err.text, wrong[i].why) == NULL)
             fail_msg("'%s' does not say '%s'", err.text, wrong[i].why);
@@ -346,7 +341,7 @@ SEGMENTS_TEST(invalid_grids_are_refused_in_one_line)
     }
     made_sweep(&m, "d_max=3:4:1", NULL, 0);
     struct err err = {0};
-    assert_false(sweep_begin(m.sweep, "d_max=3:4:1", NULL, 0, m.f->segments, &err));
+    assert_false(sweep_begin(m.sweep, "d_max=3:4:1", NULL, 0, &now, NULL, &err));
     assert_non_null(strstr(err.text, "under way"));
     sweep_close(m.sweep);
 }

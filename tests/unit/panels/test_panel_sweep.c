@@ -8,7 +8,6 @@
 struct swept {
     struct fixture *f;
     struct knob_sweep *sweep;
-    struct segments *segments;
     uint32_t policy;
     double value[3];
     bool ar; /* the baseline's run */
@@ -35,6 +34,7 @@ sweep_with(struct swept *w, struct fixture *f, const char *grid, uint32_t runs, 
     struct err err = {0};
     const struct run_host host = {.user = w, .post = take};
     struct policy p = {.ops = NULL};
+    struct settings now;
     *w = (struct swept){.f = f};
     snprintf(f->info.policies[0].name, sizeof f->info.policies[0].name, baseline ? "ar" : "none");
     assert_true(policy_number(&p, "a", "", 0, 100, 1, 1, "") && policy_number(&p, "b", "", 0, 100, 1, 1, "") &&
@@ -46,9 +46,9 @@ sweep_with(struct swept *w, struct fixture *f, const char *grid, uint32_t runs, 
     info->n_knobs = p.info.n_knobs;
     for (uint32_t k = 0; k < 3; k++)
         f->info.start_values[w->policy * POLICY_KNOBS + k] = 0;
-    assert_true(segments_open(&w->segments, &f->info, &err));
+    settings_begin(&now, &f->info);
     assert_true(sweep_open(&w->sweep, &f->info, &err));
-    assert_ok(sweep_begin(w->sweep, grid, NULL, 0, w->segments, &err), err);
+    assert_ok(sweep_begin(w->sweep, grid, NULL, 0, &now, NULL, &err), err);
     for (uint32_t i = 0; i < runs && sweep_running(w->sweep); i++) {
         struct event e = {.type = EVENT_CONTROL,
                           .control = {.kind = RECORDED_RUN, .old_text = "", .new_text = "restart"}};
@@ -90,7 +90,6 @@ done(struct swept *w)
 {
     w->f->view.sweep = NULL;
     sweep_close(w->sweep);
-    segments_close(w->segments);
 }
 
 PANEL_TEST(without_a_sweep_there_is_no_panel)
