@@ -19,7 +19,7 @@ click() { # column and row, from 1: a press and a release of the left button
     tm send-keys -l "${ESC}[<0;$1;$2m"
 }
 for size in 40x10 80x24 120x36 260x60; do
-    terminal $size "exec $PROGRAM"
+    terminal $size "exec $PROGRAM -t 1" # the header is not moved by another number of threads
     wait_for 'slowed down to be' >/dev/null
     check "at the first start the key line shows help, quit and pause at $size" until_true says 'Space [pr].*? help.*q quit'
     check "and the panels' digits are on the screen at $size" wait_for '2 layers'
@@ -38,7 +38,7 @@ click_on() { # row, text
 }
 for size in 80x24 160x48; do
     rows=${size#*x}
-    terminal $size "exec $PROGRAM --once --pace 1"
+    terminal $size "exec $PROGRAM -t 1 --once --pace 1"
     wait_for 'q quit' >/dev/null
     click_on "$rows" '? help'
     check "and opens the help at $size" wait_for '┏ help'
