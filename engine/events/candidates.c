@@ -94,8 +94,18 @@ apart(const struct policy_info *info, const struct point *a, const struct point 
     return false;
 }
 
-/* Returns the best tested point that is apart from all chosen ones. A point with the same score is skipped: it differs
- * in a knob without effect. */
+/* Returns the distance from the defaults, as a sum of shares of the knobs' ranges. */
+static double
+from_defaults(const struct policy_info *info, const struct point *p)
+{
+    double sum = 0;
+    for (uint32_t k = 0; k < info->n_knobs; k++)
+        sum += fabs(p->value[k] - info->knobs[k].def) / (info->knobs[k].max - info->knobs[k].min);
+    return sum;
+}
+
+/* Returns the best tested point that is apart from all chosen ones; of equal ones, whose knobs differ without effect, the
+ * one next to the defaults. A point with the score of a chosen one is skipped. */
 static const struct point *
 next_best(const struct search *s, const struct point *const *chosen, uint32_t n)
 {
@@ -105,7 +115,8 @@ next_best(const struct search *s, const struct point *const *chosen, uint32_t n)
         bool new = p->score > 0;
         for (uint32_t j = 0; j < n && new; j++)
             new = apart(s->info, p, chosen[j]) && fabs(p->score - chosen[j]->score) > 1e-9;
-        if (new && (best == NULL || p->score > best->score))
+        if (new && (best == NULL || p->score > best->score ||
+                    (!(p->score < best->score) && from_defaults(s->info, p) < from_defaults(s->info, best))))
             best = p;
     }
     return best;

@@ -22,6 +22,22 @@ open(struct policy *p, const struct model_info *model, const struct sampling *sa
            policy_number(p, "c", "c", 1, 8, 1, 1, "no effect");
 }
 
+/* Fastest at a = 5 with c of at least 5: as prompt lookup at n_max = 5, whose n_min is limited by it. */
+static bool
+open_capped(struct policy *p, const struct model_info *model, const struct sampling *sampling, struct err *err)
+{
+    (void)model, (void)sampling, (void)err;
+    return policy_number(p, "a", "a", 1, 12, 1, 2, "upper end") && policy_number(p, "c", "c", 1, 34, 1, 1, "lower end");
+}
+
+static bool
+what_if_capped(const struct layer_record *record, const double *value, struct tally *out)
+{
+    const double a = value[0], c = fmin(value[0], value[1]), times = 2 - 0.02 * (a - 5) * (a - 5) + 0.01 * c;
+    *out = (struct tally){.rounds = 100, .emitted = 100, .layers = 100 * record->layers / times, .heads = 100 / times};
+    return true;
+}
+
 static bool
 open_lengths(struct policy *p, const struct model_info *model, const struct sampling *sampling, struct err *err)
 {
@@ -46,6 +62,7 @@ no_what_if(const struct layer_record *record, const double *value, struct tally 
 
 static const struct policy_ops
     known = {.name = "known", .title = "of known speed", .paper = "", .open = open, .what_if = what_if},
+    capped = {.name = "capped", .title = "a range", .paper = "", .open = open_capped, .what_if = what_if_capped},
     lengths = {.name = "lengths", .title = "without what-if", .paper = "", .open = open_lengths, .length = "k"},
     failing = {.name = "failing",
                .title = "no forecast",
@@ -86,6 +103,14 @@ TEST(no_two_differ_only_in_a_knob_without_effect)
         for (uint32_t j = 0; j < i; j++)
             assert_true(strcmp(found[i].set[0].text, found[j].set[0].text) != 0 ||
                         strcmp(found[i].set[1].text, found[j].set[1].text) != 0);
+}
+
+TEST(of_equal_forecasts_the_one_next_to_the_defaults_is_a_candidate)
+{
+    struct preset found[CANDIDATES_MOST];
+    (void)find(&capped, found);
+    assert_string_equal(found[0].set[0].text, "5");
+    assert_string_equal(found[0].set[1].text, "5");
 }
 
 TEST(a_policy_without_forecasts_has_several_lengths)
