@@ -17,6 +17,7 @@ load(struct blas_library *library, uint32_t threads, struct err *err)
 
 #else
 #include <dlfcn.h>
+#include <errno.h>
 #include <limits.h>
 #include <string.h>
 
@@ -65,7 +66,10 @@ load(struct blas_library *library, uint32_t threads, struct err *err)
     void (*set_threads)(int);
     if (!plugin_find(FILE_NAME, path, sizeof path))
         return err_set(err, ERR_WORK, CANNOT ": there is no " FILE_NAME " beside the program; build it with `make`");
+    errno = 0;
     void *plugin = dlopen(path, RTLD_NOW | RTLD_LOCAL);
+    if (plugin == NULL && errno == ENOMEM) /* which dlerror() may not say */
+        return err_set(err, ERR_WORK, CANNOT ": out of memory for " FILE_NAME);
     if (plugin == NULL || !find(plugin, "cblas_sgemm", &library->multiply))
         return err_set(err, ERR_WORK, CANNOT ": %.300s; install a BLAS, such as OpenBLAS", dlerror());
     find(plugin, "openblas_get_config", &library->config);

@@ -144,7 +144,7 @@ TEST(products_larger_than_the_buffers_are_cut)
 TEST(a_matrix_that_is_kept_is_not_copied_again)
 {
     NEEDS_DEVICE(d);
-    const size_t n = 9, k = 20;
+    const uint32_t n = 9, k = 20;
     float *const b = noise(n * k, 1), *const before = malloc(n * k * sizeof *before);
     assert_non_null(before);
     memcpy(before, b, n * k * sizeof *before);
