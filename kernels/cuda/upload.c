@@ -83,11 +83,10 @@ plant(struct upload *u, const struct packing *p, uint32_t e, struct dev_matrix t
         a.parts[i] = *pack_part(p, i, e)->synthetic;
         a.from[i] = pack_part(p, i, e)->type;
     }
-    /* `source` may still be in transfer on the default stream. Waits after each matrix so that the reported progress is
-     * correct. */
+    /* `source` may still be in transfer on the default stream. This also waits for the last matrix, so that progress is
+     * reported while matrices are made. */
     if (!cuda_did(u->backend, cudaDeviceSynchronize(), doing, err) ||
-        !cuda_did(u->backend, launch_synthetic(a, u->stream), doing, err) ||
-        !cuda_did(u->backend, cudaStreamSynchronize(u->stream), doing, err))
+        !cuda_did(u->backend, launch_synthetic(a, u->stream), doing, err))
         return false;
     u->done += quants + scales;
     return report(u, err);

@@ -40,6 +40,8 @@ OPCODES = {
     "prefetch_l2": {"sm_80": ["prefetch.global.L2"], "sm_90": ["cp.async.bulk.prefetch.L2.global"]},
     "mma_f16": ["mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32"],
     "mma_bf16": ["mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32"],
+    "barrier_arrive": ["bar.arrive"],
+    "barrier_sync": BARRIER,
     "trap_grid": ["trap"],
     # Within a block or a warp.
     "attend_exactly": ["bar.warp.sync"],
@@ -52,9 +54,9 @@ OPCODES = {
     "order_expert_rows": ["atom.shared.add.u32", "bar.sync"],
     "inspect_rows": ["atom.shared.max.u32"],
     **{name: BARRIER for name in (
-        "add_norm_sums", "add_up", "all_strips", "attend_job_parts", "attend_part", "begin_forward", "block_draw",
+        "add_norm_sums", "add_up", "attend_job_parts", "attend_part", "begin_forward", "block_draw",
         "block_reduce", "descend", "do_products", "exact_strips", "find_top", "multiply_tile", "norm_to_smem",
-        "reject", "route_rows", "select_cut", "sum_tile", "walk_rounds", "write_dists")},
+        "put_part", "reject", "route_rows", "select_cut", "sum_tile", "walk_rounds", "write_dists")},
 }
 COUNTED = re.compile(r"(?:@!?\w+\s+|@!?%\w+\s+)?((?:ld|st|atom|red|membar|fence|bar|barrier|cp|prefetch|prefetchu|cctl|"
                      r"mma|ldmatrix|discard|trap)\b[\w.:]*)")

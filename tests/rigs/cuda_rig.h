@@ -21,6 +21,7 @@ bool cuda_is_emulated(void);
  * CUDA_MOE on of experts. Of a model that is not exact all rows go to all experts: rounded, one may choose another. */
 #define CUDA_PLAIN_SHAPES 9
 #define CUDA_MOE          18
+#define CUDA_MOE_WIDE     21 /* several stages of a tile (tile.cuh) */
 #define CUDA_SHAPES       24
 extern const struct naive_shape cuda_shapes[CUDA_SHAPES];
 

@@ -121,24 +121,32 @@ norm_heads(Shared *s)
 
 /* Early exit: the last row's softmax, merged from all blocks. */
 
-/* Merges the parts of all lanes; every lane gets the result. */
+/* Merges the parts of each LANES adjacent lanes; every lane gets the result. */
+template <int LANES = WARP>
 static __device__ __forceinline__ void
 add_lanes(struct softmax_part *all, float temperature)
 {
 #pragma unroll
-    for (int apart = 16; apart > 0; apart /= 2)
+    for (int apart = LANES / 2; apart > 0; apart /= 2)
         all->add(__shfl_xor_sync(ALL_OF_WARP, all->max, apart), __shfl_xor_sync(ALL_OF_WARP, all->sum, apart),
                  temperature);
 }
 
-/* Call before the grid's barrier: merges the parts of row 0's softmax in the first warp's threads. */
+/* Call before the grid's barrier: merges the parts of row 0's softmax in the block's threads. */
 static __device__ __forceinline__ void
 put_part(struct forward_state *s, struct softmax_part all)
 {
-    if (threadIdx.x >= WARP)
-        return;
+    float2 *const parts = (float2 *)s->norm_parts;
+    const uint32_t thread = thread_here();
     add_lanes(&all, s->temperature);
-    if (threadIdx.x == 0)
+    if (thread % WARP == 0)
+        parts[thread / WARP] = make_float2(all.max, all.sum);
+    __syncthreads();
+    if (thread >= WARP)
+        return;
+    all = {parts[thread % BLOCK_WARPS].x, parts[thread % BLOCK_WARPS].y};
+    add_lanes<BLOCK_WARPS>(&all, s->temperature);
+    if (thread == 0)
         ((float2 *)s->a.kv_cache.until_parts)[blockIdx.x] = make_float2(all.max, all.sum);
 }
 

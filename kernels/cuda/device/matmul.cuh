@@ -7,8 +7,11 @@
  * A lane loads units into a ring of registers: when a unit is multiplied, its register is loaded with the unit that the warp multiplies
  * one ring later, in the same strip or in the next one. So loads are under way at all times, also while partial sums are added up.
  *
- * Shared memory: PRODUCT_SHARED bytes, two buffers used in turn, so that one __syncthreads() a strip is enough; between
- * two products is another one. With one tile of rows they end at SMEM_AT. */
+ * Two warps for each tile own a turn: only they wait for all partial sums, add them and process the outputs; the others
+ * continue with the next strip. The owners are other warps in the next turn.
+ *
+ * Shared memory: PRODUCT_SHARED bytes, two buffers used in turn. A buffer is written again after its owners have read it.
+ * Between two products is a __syncthreads(). With one tile of rows the buffers end at SMEM_AT. */
 #ifndef KERNELS_CUDA_DEVICE_MATMUL_CUH
 #define KERNELS_CUDA_DEVICE_MATMUL_CUH
 
@@ -98,6 +101,26 @@ add_sums(const float2 *buffer, uint32_t thread)
         y.y += more.y;
     }
     return y;
+}
+
+/* Named barriers of the first buffer; those of the second follow each. */
+enum { BUFFER_FULL = 1, BUFFER_READ = 3, BUFFER_FREE = 5 };
+
+/* The number of a thread among the owners of a turn; they are those below NT * 2 * WARP. */
+template <int NT>
+static __device__ __forceinline__ uint32_t
+owner_number(uint32_t turn, uint32_t thread)
+{
+    return (thread - turn * (NT * 2 * WARP)) % BLOCK_THREADS;
+}
+
+/* Waits until the owners of a turn have read its buffer; the owners themselves do not wait. */
+template <int NT>
+static __device__ __forceinline__ void
+wait_for_owners(uint32_t turn, uint32_t thread)
+{
+    if (owner_number<NT>(turn, thread) >= NT * 2 * WARP)
+        barrier_sync(BUFFER_FREE + parity(turn), BLOCK_THREADS);
 }
 
 /* Starts to look up the outputs of packed rows g and g+8 of a strip, so that no thread waits before own_outputs(). */
@@ -260,6 +283,32 @@ template <bool EXPERTS, int NT> struct block_rows {
     }
 };
 
+/* Stores a warp's partial sums of a turn in its buffer. The owners add them and process the outputs. */
+template <enum weight_type T, int NT, class Rows, class Then>
+static __device__ __forceinline__ void
+end_turn(const Rows &rows, const struct strip_place &at, uint32_t tile, uint32_t turn, uint2 packed,
+         const float (&sum)[NT][4], float *shared, uint32_t thread, Then &then)
+{
+    const uint32_t index = parity(turn), number = owner_number<NT>(turn, thread_here()), warp = thread / WARP,
+                   lane = thread % WARP;
+    float2 *const buffer = (float2 *)shared + index * (BLOCK_WARPS * NT * TILE * STRIP / 2);
+    if (turn >= 2)
+        wait_for_owners<NT>(turn - 2, thread);
+    put_sums<NT>(sum, buffer, warp, lane);
+    if (number >= NT * 2 * WARP) {
+        barrier_arrive(BUFFER_FULL + index, BLOCK_THREADS);
+        return;
+    }
+    const uint32_t row = tile * TILE + number / (2 * WARP) * TILE + lane % 4 * 2 + warp % 2;
+    barrier_sync(BUFFER_FULL + index, BLOCK_THREADS);
+    const float2 y = add_sums<NT>(buffer, number);
+    barrier_sync(BUFFER_READ + index, NT * 2 * WARP);
+    barrier_arrive(BUFFER_FREE + index, BLOCK_THREADS);
+    const uint2 outputs = own_outputs(at, packed);
+    if (row < rows.count(at))
+        then(at.matrix, at.first + row, outputs.x, outputs.y, y.x * unit_of<T>::FACTOR, y.y * unit_of<T>::FACTOR);
+}
+
 /* Multiplies all strips of this block. All rows of a strip are processed before the next strip, while its weights are
  * in the cache. `before()` is called once by all threads, after the first loads of weights have started. */
 template <enum weight_type T, int NT, bool SMEM, class Rows, class Before, class Then>
@@ -285,10 +334,11 @@ all_strips(const Rows &rows, float *shared, Before before, Then &then)
         ring[i].load(at_first, i, (uint32_t)i < n);
     before();
 
-    for (uint32_t strip = rows.begin(), pass = 0, buffer_index = 0; strip < strips;) {
+    uint32_t turn = 0;
+    for (uint32_t strip = rows.begin(), pass = 0; strip < strips; turn++) {
         const struct strip_place at = rows.find(strip);
         const uint32_t tile = pass * NT, next = (tile + NT) * TILE < rows.count(at) ? strip : strip + rows.step();
-        const bool owner = thread < NT * 2 * WARP;
+        const bool owner = owner_number<NT>(turn, thread) < NT * 2 * WARP;
         const uint2 packed = look_up_outputs(at, lane / 4, owner);
         const typename Rows::of_lane own = rows.look_up(at, tile, lane, next < strips ? next : strip);
         float sum[NT][4] = {};
@@ -307,19 +357,13 @@ all_strips(const Rows &rows, float *shared, Before before, Then &then)
             else
                 advance_ring<T, NT, SMEM, false>(ring, sum, x, at_next, here, left);
         }
-        float2 *buffer = (float2 *)shared + buffer_index * (BLOCK_WARPS * NT * TILE * STRIP / 2);
-        buffer_index = parity(buffer_index + 1);
-        put_sums<NT>(sum, buffer, warp, lane);
-        __syncthreads();
-        const uint32_t row = tile * TILE + thread / (2 * WARP) * TILE + lane % 4 * 2 + warp % 2;
-        if (owner && row < rows.count(at)) {
-            const float2 y = add_sums<NT>(buffer, thread);
-            const uint2 outputs = own_outputs(at, packed);
-            then(at.matrix, at.first + row, outputs.x, outputs.y, y.x * unit_of<T>::FACTOR, y.y * unit_of<T>::FACTOR);
-        }
+        end_turn<T>(rows, at, tile, turn, packed, sum, shared, thread, then);
         pass = next == strip ? pass + 1 : 0;
         strip = next;
     }
+#pragma unroll 1
+    for (uint32_t t = turn > 2 ? turn - 2 : 0; t < turn; t++)
+        wait_for_owners<NT>(t, thread);
 }
 
 /* ---- on their way into L2 ---- */

@@ -86,6 +86,22 @@ mma_bf16(float (&d)[4], const uint32_t (&a)[4], uint32_t b0, uint32_t b1)
                  : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b0), "r"(b1));
 }
 
+/* ---- barriers of a block ---- */
+
+/* Barriers 1 to 15, for a number of threads that arrive or wait, by whole warps. Those that wait go on when all the others
+ * have come, and then see what these did before. */
+static __device__ __forceinline__ void
+barrier_arrive(uint32_t id, uint32_t threads)
+{
+    asm volatile("bar.arrive %0, %1;" ::"r"(id), "r"(threads) : "memory");
+}
+
+static __device__ __forceinline__ void
+barrier_sync(uint32_t id, uint32_t threads)
+{
+    asm volatile("bar.sync %0, %1;" ::"r"(id), "r"(threads) : "memory");
+}
+
 /* ---- memory ---- */
 
 /* Loads weights, bypassing L1 because they are read once. *v is unchanged if `take` is false; there is no branch, which

@@ -51,7 +51,8 @@ misuse(site where, const char *format, ...)
 static const char *
 name_of(const fiber &f)
 {
-    static const char *const names[] = {"a __syncwarp", "a shuffle", "a vote", "a reduction", "a matrix instruction"};
+    static const char *const names[] = {
+        "a __syncwarp", "a shuffle", "a vote", "a reduction", "a matrix instruction", "its warp at a barrier"};
     return f.state == AT_BARRIER      ? "a barrier of the block"
            : f.state == AT_COLLECTIVE ? names[f.kind]
                                       : "memory to change";

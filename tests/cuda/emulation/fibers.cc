@@ -1,3 +1,4 @@
+#include <cstring>
 #include <mutex>
 
 #include "watch.h"
@@ -149,6 +150,7 @@ set_up(unsigned first, unsigned n_blocks)
         b.live = threads;
         b.waiting = b.sum = 0;
         b.clock = b.met = 0;
+        memset(b.named, 0, sizeof b.named);
         b.ready = warps == 32 ? UINT32_MAX : (1u << warps) - 1;
         const unsigned number = first + i;
         for (unsigned w = 0; w < warps; w++) {

@@ -44,6 +44,13 @@ struct warp {
     void (*work)(void *const data[32]);
 };
 
+/* A barrier with a number, to which whole warps come. */
+struct named_barrier {
+    unsigned threads, came, turn;
+    uint32_t waits;       /* warps that will not go on before the others have come */
+    uint32_t waiting[32]; /* lanes of each */
+};
+
 struct block {
     warp *warps;
     uint32_t ready; /* warps with lanes that can run */
@@ -51,6 +58,7 @@ struct block {
     site where;          /* the barrier */
     uint32_t clock, met; /* counts what orders accesses; the barrier's time on it */
     block_memory shared;
+    named_barrier named[16];
 };
 
 /* The grid that runs. */

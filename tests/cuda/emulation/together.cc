@@ -111,6 +111,62 @@ together(collective kind, uint32_t mask, void *data, void (*work)(void *const da
     wait_as(AT_COLLECTIVE, where);
 }
 
+/* ---- named barriers ---- */
+
+struct comer {
+    unsigned id, threads;
+    bool waits;
+};
+
+/* A warp has come. */
+static void
+count_warp(void *const data[32])
+{
+    warp *w = running.now->warp;
+    block *b = running.now->block;
+    unsigned lane = 0;
+    while (data[lane] == nullptr)
+        lane++;
+    const comer &first = *(const comer *)data[lane];
+    const uint32_t own = 1u << (w - b->warps);
+    named_barrier &at = b->named[first.id];
+    for (; lane < 32; lane++)
+        if (const comer *c = (const comer *)data[lane])
+            if (c->id != first.id || c->threads != first.threads)
+                misuse(w->where, "is at another barrier than lanes of its warp");
+    if (at.came != 0 && at.threads != first.threads)
+        misuse(w->where, "brings %u threads to a barrier of %u", first.threads, at.threads);
+    if (first.threads % 32 != 0 || (at.waits & own) != 0)
+        misuse(w->where, "is at a barrier of %u threads, where it waits already or warps are not whole", first.threads);
+    at.threads = first.threads;
+    at.waits |= first.waits ? own : 0;
+    if (watching != nullptr)
+        watching->warp_came(w, first.id);
+    if ((at.came += 32) < at.threads)
+        return;
+    if (watching != nullptr)
+        watching->named_met(b, first.id, at.waits);
+    for (unsigned i = 0; i < b->n_warps; i++)
+        make_ready(&b->warps[i], at.waiting[i]);
+    at = {0, 0, at.turn + 1, 0, {}};
+}
+
+void
+come_to_barrier(unsigned id, unsigned threads, bool waits, site where)
+{
+    fiber *f = running.now;
+    if (!keeps(BLOCK_BARRIER, where))
+        return;
+    named_barrier &at = f->block->named[id];
+    const unsigned turn = at.turn;
+    comer own = {id, threads, waits};
+    together(NAMED, UINT32_MAX, &own, count_warp, where);
+    if (!waits || at.turn != turn)
+        return;
+    at.waiting[f->warp - f->block->warps] |= 1u << f->at.lane;
+    wait_as(AT_BARRIER, where);
+}
+
 void
 spin(site where)
 {
@@ -139,6 +195,9 @@ finish()
     w->there &= ~(1u << f->at.lane);
     if (b->live > 0 && b->waiting == b->live)
         let_through(b);
+    for (const named_barrier &at : b->named)
+        if (b->live == 0 && at.came != 0)
+            complain("barrier %td: %u of %u threads came, and nobody else", &at - b->named, at.came, at.threads);
     if (w->came != 0 && w->came == (w->mask & w->there)) {
         if (w->kind == MATRIX)
             complain("%s:%d: a lane of the warp has returned before the matrix instruction", w->where.file,

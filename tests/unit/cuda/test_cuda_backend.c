@@ -32,7 +32,7 @@ TEST(rows_of_a_tree_are_those_of_the_naive_model)
 TEST(branches_that_leave_a_path_late_are_those_of_the_naive_model)
 {
     NEEDS_CUDA;
-    for (size_t shape = 0; shape <= CUDA_MOE; shape += CUDA_MOE) {
+    for (size_t shape = 0; shape <= CUDA_MOE_WIDE; shape += CUDA_MOE_WIDE) {
         struct rig r;
         cuda_rig_open(&r, shape, false, seed);
         rig_chain(&r, 40); /* more than a block of positions, which none of the branches has in a trunk */

@@ -15,6 +15,9 @@ struct wrong_args {
 enum {
     MISSING_AT_BARRIER,
     TWO_BARRIERS,
+    ARRIVED_ALONE,
+    WAITS_ALONE,
+    TWO_COUNTS,
     MISSING_AT_SHUFFLE,
     TWO_SHUFFLES,
     OUTSIDE_THE_MASK,
@@ -46,6 +49,15 @@ go_wrong(struct wrong_args a)
         else
             __syncthreads();
         break;
+    case ARRIVED_ALONE:
+        if (t < 32)
+            barrier_arrive(1, 64);
+        break;
+    case WAITS_ALONE:
+        if (t < 32)
+            barrier_sync(1, 64);
+        break;
+    case TWO_COUNTS: barrier_sync(1, t < 32 ? 64 : 32); break;
     case MISSING_AT_SHUFFLE:
         if (t % 32 != 5)
             a.out[t] = __shfl_sync(0xffffffffu, t, 5);
@@ -111,6 +123,13 @@ TEST(a_barrier_that_not_all_reach_is_an_error)
 {
     assert_complains(MISSING_AT_BARRIER, "waits for a barrier of the block", "test_cuda_emulation_errors.cc:");
     assert_complains(TWO_BARRIERS, "waits for its block here, others do at", "test_cuda_emulation_errors.cc:");
+}
+
+TEST(a_named_barrier_that_too_few_threads_reach_is_an_error)
+{
+    assert_complains(ARRIVED_ALONE, "barrier 1: 32 of 64 threads came", "nobody else");
+    assert_complains(WAITS_ALONE, "waits for a barrier of the block", "test_cuda_emulation_errors.cc:");
+    assert_complains(TWO_COUNTS, "threads to a barrier of", "test_cuda_emulation_errors.cc:");
 }
 
 TEST(lanes_that_part_ways_are_an_error)

@@ -136,21 +136,23 @@ TEST(a_cancelled_forward_pass_is_dropped_and_the_next_one_runs)
 TEST(one_forward_pass_after_another_is_cancelled)
 {
     NEEDS_CUDA;
-    struct rig r;
-    struct err err = {.kind = ERR_NONE};
-    const int nodes[] = {0, 1, 2};
-    cuda_rig_open(&r, 0, true, seed);
-    rig_chain(&r, 3);
-    for (int turn = 0; turn < 4; turn++) {
-        assert_true(cuda->step(r.kv_cache, rig_forward(&r, nodes, 3, r.desc->n_layers, 0)));
-        atomic_store(&r.cancel, true);
-        assert_false(cuda->wait(r.kv_cache, &err));
-        assert_int_equal(err.kind, ERR_CANCELLED);
-        atomic_store(&r.cancel, false);
+    for (size_t shape = 0; shape <= CUDA_MOE; shape += CUDA_MOE) {
+        struct rig r;
+        struct err err = {.kind = ERR_NONE};
+        const int nodes[] = {0, 1, 2};
+        cuda_rig_open(&r, shape, true, seed);
+        rig_chain(&r, 3);
+        for (int turn = 0; turn < 4; turn++) {
+            assert_true(cuda->step(r.kv_cache, rig_forward(&r, nodes, 3, r.desc->n_layers, 0)));
+            atomic_store(&r.cancel, true);
+            assert_false(cuda->wait(r.kv_cache, &err));
+            assert_int_equal(err.kind, ERR_CANCELLED);
+            atomic_store(&r.cancel, false);
+        }
+        rig_step_all(&r);
+        cuda_rig_assert_near_naive(&r, 2, true);
+        rig_close(&r);
     }
-    rig_step_all(&r);
-    cuda_rig_assert_near_naive(&r, 2, true);
-    rig_close(&r);
 }
 
 TEST(a_kv_cache_is_dropped_with_its_queued_requests)

@@ -41,13 +41,15 @@ struct site {
         file_, line_                                                                                                   \
     }
 
-enum collective { SYNC, SHUFFLE, VOTE, REDUCE, MATRIX };
+enum collective { SYNC, SHUFFLE, VOTE, REDUCE, MATRIX, NAMED };
 
 /* All lanes of `mask` that have not returned come together: each brings its `data`; the last to come runs `work` on all
  * of them (NULL: a lane that is not there). Lanes that are somewhere else, or never come, are an error. */
 void together(collective, uint32_t mask, void *data, void (*work)(void *const data[32]), site);
 /* All threads of the block that have not returned. Returns the sum of what each brought. */
 unsigned block_barrier(unsigned value, site);
+/* The barrier `id`, to which `threads` come, whole warps; who `waits` goes on when all have come. */
+void come_to_barrier(unsigned id, unsigned threads, bool waits, site);
 /* Others may run: for loops that wait for memory to change. */
 void spin(site);
 /* Called by atomics: the thread may be waiting for another in a loop of them. */

@@ -55,10 +55,10 @@ frees(const void *p, size_t n, site where)
     shadow_frees(p, n, where_of_site(where));
 }
 
-static const watcher here_it_is = {shadow_allocated, shadow_freed, grid_begins,  blocks_begin,    order_block_met,
-                                   order_lanes_met,  order_fenced, atomic_seen,  constant_seen,   flow_stream_begins,
-                                   flow_stream_ends, flow_queued,  flow_follows, flow_waited_for, frees,
-                                   shadow_moves};
+static const watcher here_it_is = {
+    shadow_allocated, shadow_freed,    grid_begins,  blocks_begin,    order_block_met, order_lanes_met,
+    order_warp_came,  order_named_met, order_fenced, atomic_seen,     constant_seen,   flow_stream_begins,
+    flow_stream_ends, flow_queued,     flow_follows, flow_waited_for, frees,           shadow_moves};
 
 __attribute__((constructor)) static void
 watch()

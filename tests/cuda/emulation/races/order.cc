@@ -72,6 +72,7 @@ struct thread_knows {
 
 static std::vector<thread_knows> threads;                   /* as running.fibers */
 static std::vector<knowledge> warps, blocks;                /* as running's */
+static std::vector<knowledge> named;                        /* what came to named barriers, 16 of each block */
 static std::vector<size_t> acquirers;                       /* threads of which `acquired` is not empty */
 static std::unordered_map<const void *, knowledge> objects; /* what was released to an address */
 
@@ -147,6 +148,7 @@ order_blocks_begin()
     threads.assign(running.fibers.size(), {});
     warps.assign(running.warps.size(), {});
     blocks.assign(running.blocks.size(), {});
+    named.assign(running.blocks.size() * 16, {});
     acquirers.clear();
 }
 
@@ -154,6 +156,7 @@ void
 order_block_met(block *b)
 {
     knowledge &all = blocks[number_of(b)];
+    all.raise(knowledge::BLOCK, b->warps[0].lanes[0].who, b->met); /* so that entries of its warps are left out */
     size_t others = 0;
     for (const size_t i : acquirers) {
         if (running.fibers[i].block != b) {
@@ -187,6 +190,34 @@ order_lanes_met(warp *w, uint32_t lanes)
     }
     for (uint32_t left = all_of_them ? 0 : lanes; left != 0; left &= left - 1)
         acquire(&w->lanes[__builtin_ctz(left)], together);
+}
+
+/* Releases what lanes of the warp have done and know. */
+void
+order_warp_came(warp *w, unsigned id)
+{
+    block *b = w->lanes[0].block;
+    const uint32_t who = w->lanes[0].who;
+    knowledge all = blocks[number_of(b)];
+    all.raise(knowledge::BLOCK, who, b->met);
+    all.join(warps[number_of(w)]);
+    b->clock++;
+    for (uint32_t left = w->there; left != 0; left &= left - 1) {
+        fiber *f = &w->lanes[__builtin_ctz(left)];
+        all.join(threads[number_of(f)].acquired);
+        f->released = b->clock;
+    }
+    all.raise(knowledge::WARP, who, b->clock);
+    named[number_of(b) * 16 + id].join(all);
+}
+
+void
+order_named_met(block *b, unsigned id, uint32_t waits)
+{
+    knowledge &all = named[number_of(b) * 16 + id];
+    for (; waits != 0; waits &= waits - 1)
+        warps[number_of(&b->warps[__builtin_ctz(waits)])].join(all);
+    all.clear();
 }
 
 void

@@ -67,6 +67,8 @@ void order_grid_begins();
 void order_blocks_begin();
 void order_block_met(block *);
 void order_lanes_met(warp *, uint32_t lanes);
+void order_warp_came(warp *, unsigned id);
+void order_named_met(block *, unsigned id, uint32_t waits);
 void order_fenced();
 void order_atomic(const void *, atomic_kind, unsigned order);
 

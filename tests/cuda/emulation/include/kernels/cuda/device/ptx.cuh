@@ -125,6 +125,20 @@ mma_bf16(float (&d)[4], const uint32_t (&a)[4], uint32_t b0, uint32_t b1, EMULAT
     emulated_multiply<unpack_bf16s, -125>(d, a, b0, b1, EMULATED_HERE);
 }
 
+/* ---- barriers of a block ---- */
+
+static inline void
+barrier_arrive(uint32_t id, uint32_t threads, EMULATED_SITE)
+{
+    emulation::come_to_barrier(id, threads, false, EMULATED_HERE);
+}
+
+static inline void
+barrier_sync(uint32_t id, uint32_t threads, EMULATED_SITE)
+{
+    emulation::come_to_barrier(id, threads, true, EMULATED_HERE);
+}
+
 /* ---- memory ---- */
 
 template <class T>
