@@ -82,7 +82,7 @@ noticed_by() { # site, a file to write to
                 echo "an old line in L1"
             elif grep -q '^emulated GPU: .*a race: ' "$2"; then
                 echo "a race"
-            elif grep -qE '^emulated GPU: .*(stands still|waits for its block|parts ways|nobody else)' "$2"; then
+            elif grep -qE '^emulated GPU: .*(stands still|waits for its block|parts ways|threads arrived)' "$2"; then
                 echo "threads that wait without a partner"
             elif grep -q '^emulated GPU: .*takes it for constant' "$2"; then
                 echo "a load of constants that are written"

@@ -7,8 +7,8 @@
  * A lane loads units into a ring of registers: when a unit is multiplied, its register is loaded with the unit that the warp multiplies
  * one ring later, in the same strip or in the next one. So loads are under way at all times, also while partial sums are added up.
  *
- * Two warps for each tile own a turn: only they wait for all partial sums, add them and process the outputs; the others
- * continue with the next strip. The owners are other warps in the next turn.
+ * A turn is a strip with some tiles of rows. Two warps for each tile own it: only they wait for all partial sums, add them
+ * and process the outputs. The others continue with the next turn, which other warps own.
  *
  * Shared memory: PRODUCT_SHARED bytes, two buffers used in turn. A buffer is written again after its owners have read it.
  * Between two products is a __syncthreads(). With one tile of rows the buffers end at SMEM_AT. */
@@ -103,10 +103,10 @@ add_sums(const float2 *buffer, uint32_t thread)
     return y;
 }
 
-/* Named barriers of the first buffer; those of the second follow each. */
+/* Numbers of the first buffer's named barriers; the second buffer's are larger by one. */
 enum { BUFFER_FULL = 1, BUFFER_READ = 3, BUFFER_FREE = 5 };
 
-/* The number of a thread among the owners of a turn; they are those below NT * 2 * WARP. */
+/* Returns the number of a thread among the owners of a turn; numbers from NT * 2 * WARP on are of other threads. */
 template <int NT>
 static __device__ __forceinline__ uint32_t
 owner_number(uint32_t turn, uint32_t thread)

@@ -88,8 +88,8 @@ mma_bf16(float (&d)[4], const uint32_t (&a)[4], uint32_t b0, uint32_t b1)
 
 /* ---- barriers of a block ---- */
 
-/* Barriers 1 to 15, for a number of threads that arrive or wait, by whole warps. Those that wait go on when all the others
- * have come, and then see what these did before. */
+/* Barriers 1 to 15 of a block. `threads` is the number of threads, in whole warps, that arrive or wait. A waiting warp
+ * continues when all of them are there, and sees what they stored before. */
 static __device__ __forceinline__ void
 barrier_arrive(uint32_t id, uint32_t threads)
 {

@@ -44,10 +44,10 @@ struct warp {
     void (*work)(void *const data[32]);
 };
 
-/* A barrier with a number, to which whole warps come. */
+/* A named barrier, at which whole warps arrive. */
 struct named_barrier {
     unsigned threads, came, turn;
-    uint32_t waits;       /* warps that will not go on before the others have come */
+    uint32_t waits;       /* warps that wait for the others */
     uint32_t waiting[32]; /* lanes of each */
 };
 

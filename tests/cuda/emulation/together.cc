@@ -113,12 +113,12 @@ together(collective kind, uint32_t mask, void *data, void (*work)(void *const da
 
 /* ---- named barriers ---- */
 
-struct comer {
+struct arrival {
     unsigned id, threads;
     bool waits;
 };
 
-/* A warp has come. */
+/* Counts a warp that has arrived, and wakes those that wait if it is the last one. */
 static void
 count_warp(void *const data[32])
 {
@@ -127,11 +127,11 @@ count_warp(void *const data[32])
     unsigned lane = 0;
     while (data[lane] == nullptr)
         lane++;
-    const comer &first = *(const comer *)data[lane];
+    const arrival &first = *(const arrival *)data[lane];
     const uint32_t own = 1u << (w - b->warps);
     named_barrier &at = b->named[first.id];
     for (; lane < 32; lane++)
-        if (const comer *c = (const comer *)data[lane])
+        if (const arrival *c = (const arrival *)data[lane])
             if (c->id != first.id || c->threads != first.threads)
                 misuse(w->where, "is at another barrier than lanes of its warp");
     if (at.came != 0 && at.threads != first.threads)
@@ -159,7 +159,7 @@ come_to_barrier(unsigned id, unsigned threads, bool waits, site where)
         return;
     named_barrier &at = f->block->named[id];
     const unsigned turn = at.turn;
-    comer own = {id, threads, waits};
+    arrival own = {id, threads, waits};
     together(NAMED, UINT32_MAX, &own, count_warp, where);
     if (!waits || at.turn != turn)
         return;
@@ -197,7 +197,7 @@ finish()
         let_through(b);
     for (const named_barrier &at : b->named)
         if (b->live == 0 && at.came != 0)
-            complain("barrier %td: %u of %u threads came, and nobody else", &at - b->named, at.came, at.threads);
+            complain("barrier %td: only %u of %u threads arrived", &at - b->named, at.came, at.threads);
     if (w->came != 0 && w->came == (w->mask & w->there)) {
         if (w->kind == MATRIX)
             complain("%s:%d: a lane of the warp has returned before the matrix instruction", w->where.file,

@@ -14,7 +14,7 @@ struct watcher {
     void (*blocks_begin)(); /* those that run from now on are set up */
     void (*block_met)(block *);
     void (*lanes_met)(warp *, uint32_t lanes);
-    void (*warp_came)(warp *, unsigned id); /* to a named barrier */
+    void (*warp_came)(warp *, unsigned id); /* at a named barrier */
     void (*named_met)(block *, unsigned id, uint32_t waits);
     /* Of the running thread: */
     void (*fenced)();

@@ -48,7 +48,7 @@ enum collective { SYNC, SHUFFLE, VOTE, REDUCE, MATRIX, NAMED };
 void together(collective, uint32_t mask, void *data, void (*work)(void *const data[32]), site);
 /* All threads of the block that have not returned. Returns the sum of what each brought. */
 unsigned block_barrier(unsigned value, site);
-/* The barrier `id`, to which `threads` come, whole warps; who `waits` goes on when all have come. */
+/* Arrives at the named barrier `id` of `threads` threads in whole warps; with `waits`, returns when all have arrived. */
 void come_to_barrier(unsigned id, unsigned threads, bool waits, site);
 /* Others may run: for loops that wait for memory to change. */
 void spin(site);

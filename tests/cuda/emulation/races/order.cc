@@ -72,7 +72,7 @@ struct thread_knows {
 
 static std::vector<thread_knows> threads;                   /* as running.fibers */
 static std::vector<knowledge> warps, blocks;                /* as running's */
-static std::vector<knowledge> named;                        /* what came to named barriers, 16 of each block */
+static std::vector<knowledge> named;                        /* what was released to named barriers, 16 of each block */
 static std::vector<size_t> acquirers;                       /* threads of which `acquired` is not empty */
 static std::unordered_map<const void *, knowledge> objects; /* what was released to an address */
 
