@@ -17,7 +17,8 @@ static const struct {
 } kit_files[] = {
     {"replay.script", ":goto 3\n:wait idle\n:panel layers\n:save-screen screen.txt\n:quit\n"},
     {"scope.script",
-     ":wait round 1\n:set tau 0.3\n:wait idle\n:resume\n:wait end\n:wait idle\n:save-screen screen.txt\n:quit\n"},
+     ":wait round 1\n:set tau 0.3\n:wait idle\n:resume\n:wait end\n:wait idle\n:what-if off\n:save-screen screen.txt\n"
+     ":quit\n"}, /* a forecast in time depends on how long the run lasts */
     {"end.script", ":goto 99999\n:wait idle\n:goto 1\n:wait idle\n:quit\n"},
     {"prompts.jsonl", "{\"turns\": [\"Three mice\"]}\n"},
     {"two.jsonl", "{\"turns\": [\"Three mice\"]}\n{\"turns\": [\"A fox\"]}\n"},
