@@ -11,12 +11,11 @@ controls() { # knob, new value: was it turned so?
 
 # ---- strips ----
 terminal 160x48 "$PROGRAM --pace 0 --once --ignore-eos -n 160 --set alpha=0.9"
-check "at the end of a run the best value of a knob is named" wait_for 'best .*: [0-9.]*×'
-check "the height of a track is its forecast" wait_for 'tau .*[▃▄▅▆]*[▇█].*├*'
+check "at the end of a run the height of a track is its forecast" wait_for 'tau *├[^┤]*[▁▂▃▄▅▆▇█]'
 tm send-keys : ; tm send-keys -l 'what-if off'; tm send-keys Enter
 check ":what-if off leaves plain sliders" until_true shows 'tau *├─*'
 tm send-keys : ; tm send-keys -l 'what-if on'; tm send-keys Enter
-check ":what-if on brings them back" wait_for 'best .*: [0-9.]*×'
+check ":what-if on brings them back" wait_for 'tau *├[^┤]*[▁▂▃▄▅▆▇█]'
 tm send-keys : ; tm send-keys -l 'what-if half'; tm send-keys Enter
 check "another word is refused" wait_for 'what-if takes on, off'
 tm send-keys : ; tm send-keys -l 'what-if tau nothing'; tm send-keys Enter
