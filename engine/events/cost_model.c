@@ -86,14 +86,16 @@ cost_reset(struct cost_model *m)
     m->error = ERROR;
 }
 
-/* Returns the further time of a call at 1,000 more positions: of number i of rows, or of layers for one row. */
+/* Returns the further time of a call at 1,000 more positions: of number i of rows, or of layers for one row. It is at most
+ * what makes the measured call free at position 0. */
 static double
 far_of(const struct cost_model *m, enum cost_array array, int i)
 {
+    const double most = m->context > 0 ? m->us[array][i] / m->context * 1000 : INFINITY;
     switch (array) {
-    case COST_OF_LAYER: return m->far[COST_FAR_LAYER][i];
-    case COST_OF_PASS: return m->far[COST_FAR_LAYER][0] * cost_rows[i];
-    case COST_OF_DRAFT: return m->far[COST_FAR_DRAFT][i];
+    case COST_OF_LAYER: return fmin(m->far[COST_FAR_LAYER][i], most);
+    case COST_OF_PASS: return fmin(m->far[COST_FAR_LAYER][0] * cost_rows[i], most);
+    case COST_OF_DRAFT: return fmin(m->far[COST_FAR_DRAFT][i], most);
     default: /* heads */ return 0;
     }
 }
@@ -131,8 +133,9 @@ cost_autoregressive(const struct cost_model *m, uint32_t layers, double position
     const uint32_t i = below(layers, &upper);
     const double *pass = m->us[COST_OF_PASS];
     const double us = pass[i] * (1 - upper) + pass[i + 1] * upper +
-                      m->far[COST_FAR_LAYER][0] * layers * (position - m->context) / 1000 + m->us[COST_OF_HEAD][0] +
-                      m->round;
+                      (far_of(m, COST_OF_PASS, (int)i) * (1 - upper) + far_of(m, COST_OF_PASS, (int)i + 1) * upper) *
+                          (position - m->context) / 1000 +
+                      m->us[COST_OF_HEAD][0] + m->round;
     return us * (m->autoregressive > 0 ? m->autoregressive : m->factor[COST_VERIFICATION]);
 }
 

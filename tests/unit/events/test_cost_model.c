@@ -54,11 +54,15 @@ on_line(const double us[COST_ROWS], uint32_t rows)
 static double
 slow_call(const struct cost_model *m, enum cost_array array, uint32_t rows, double position)
 {
-    const double far = array == COST_OF_LAYER   ? on_line(m->far[COST_FAR_LAYER], rows)
-                       : array == COST_OF_DRAFT ? on_line(m->far[COST_FAR_DRAFT], rows)
-                       : array == COST_OF_PASS  ? m->far[COST_FAR_LAYER][0] * rows
-                                                : 0;
-    return on_line(m->us[array], rows) + far * (position - m->context) / 1000;
+    double far[COST_ROWS];
+    for (int i = 0; i < COST_ROWS; i++) {
+        far[i] = array == COST_OF_LAYER   ? m->far[COST_FAR_LAYER][i]
+                 : array == COST_OF_DRAFT ? m->far[COST_FAR_DRAFT][i]
+                 : array == COST_OF_PASS  ? m->far[COST_FAR_LAYER][0] * cost_rows[i]
+                                          : 0;
+        far[i] = fmin(far[i], m->us[array][i] * 1000 / m->context); /* at position 0 a call costs at least nothing */
+    }
+    return on_line(m->us[array], rows) + on_line(far, rows) * (position - m->context) / 1000;
 }
 
 static bool
@@ -117,6 +121,21 @@ TEST(an_autoregressive_step_is_a_round_without_drafts)
     cost_add(&c, COST_HEAD, 1, 1, m.context);
     cost_price(&m, &c, us);
     assert_true(near(us[COST_VERIFICATION], cost_autoregressive(&m, LAYERS, 500)));
+}
+
+TEST(no_call_has_a_negative_price)
+{
+    uint64_t random = seed;
+    struct cost_model m = random_model(&random);
+    double us[COST_PHASES];
+    for (int i = 0; i < COST_ROWS; i++)
+        m.far[COST_FAR_LAYER][i] = 1e6; /* noise of a measurement */
+    for (uint32_t rows = 1; rows <= 8; rows++) {
+        struct cost_count c = {.rounds = 0};
+        cost_add(&c, COST_LAYER, rows, 1, 0);
+        assert_true(cost_price(&m, &c, us) > -1e-9); /* rounding */
+    }
+    assert_true(cost_autoregressive(&m, LAYERS, 0) > -1e-9);
 }
 
 /* ---- counts of simulated rounds ---- */
