@@ -178,7 +178,7 @@ TEST(a_baseline_in_mid_run_compares_and_changes_nothing)
         struct session_options o = session_usual();
         o.tokens = 100;
         o.sampling.temperature = sampled ? 0.9f : 0;
-        o.pace = 500; /* so that round 5 is not the last one when it is asked for */
+        o.pace = 150; /* so that round 5 is not the last one when it is asked for */
         struct session_rig_result plain, r;
         struct baseline_watch w = {0};
         session_run(f->engine, &o, NULL, NULL, &plain);
@@ -283,7 +283,7 @@ TEST(a_baseline_is_refined_between_rounds_and_changes_nothing)
     struct fixture *f = *state;
     struct session_options o = session_usual();
     o.tokens = 100;
-    o.pace = 500; /* so that there are rounds left when it is asked for */
+    o.pace = 150; /* so that there are rounds left when it is asked for */
     struct session_rig_result plain, r;
     struct refined w = {0};
     session_run(f->engine, &o, NULL, NULL, &plain);
@@ -315,7 +315,7 @@ TEST(a_pause_does_not_hold_a_baseline_up)
     struct fixture *f = *state;
     struct session_options o = session_usual();
     o.tokens = 100;
-    o.pace = 500;
+    o.pace = 150;
     struct session_rig_result r;
     struct refined w = {0};
     session_run(f->engine, &o, pause_meanwhile, &w, &r);

@@ -211,7 +211,7 @@ TEST(policies_can_be_switched_in_mid_run_without_changing_a_token)
     o.policy = "ar";
     session_run(f->engine, &o, NULL, NULL, &ar);
     struct switches w = {0};
-    o.pace = 400; /* slow enough for every switch to meet a round */
+    o.pace = 150; /* slow enough for every switch to meet a round */
     session_run(f->engine, &o, switch_policies, &w, &r);
     assert_true(w.applied >= 3 && w.seen > 0);
     assert_int_equal(r.n, ar.n);
