@@ -67,6 +67,7 @@ done
 # ---- two settings: strips show the focused one ----
 terminal 160x48 "$PROGRAM --pace 0 --ignore-eos -n 120 --policy swift --versus 'layerskip exit_layer=6' --once"
 check "the first of two settings can't tell" wait_for 'ratio.*├─*'
+wait_for '■ ended' >/dev/null # whose message would replace that of w
 tm send-keys w
 check "a policy without what-if is named" wait_for 'what-if does not support swift'
 check "the second one runs" wait_for '±.*tok/s.*│.*±.*tok/s'
