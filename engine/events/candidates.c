@@ -100,7 +100,8 @@ from_defaults(const struct policy_info *info, const struct point *p)
 {
     double sum = 0;
     for (uint32_t k = 0; k < info->n_knobs; k++)
-        sum += fabs(p->value[k] - info->knobs[k].def) / (info->knobs[k].max - info->knobs[k].min);
+        if (p->value[k] != info->knobs[k].def) /* so the range is not empty */
+            sum += fabs(p->value[k] - info->knobs[k].def) / (info->knobs[k].max - info->knobs[k].min);
     return sum;
 }
 

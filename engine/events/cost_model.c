@@ -126,16 +126,20 @@ cost_price(const struct cost_model *m, const struct cost_count *c, double us[COS
     return sum;
 }
 
+/* Returns the time of one row through number i of layers at a position. */
+static double
+pass_at(const struct cost_model *m, uint32_t i, double position)
+{
+    return m->us[COST_OF_PASS][i] + far_of(m, COST_OF_PASS, (int)i) * (position - m->context) / 1000;
+}
+
 double
 cost_autoregressive(const struct cost_model *m, uint32_t layers, double position)
 {
     double upper;
     const uint32_t i = below(layers, &upper);
-    const double *pass = m->us[COST_OF_PASS];
-    const double us = pass[i] * (1 - upper) + pass[i + 1] * upper +
-                      (far_of(m, COST_OF_PASS, (int)i) * (1 - upper) + far_of(m, COST_OF_PASS, (int)i + 1) * upper) *
-                          (position - m->context) / 1000 +
-                      m->us[COST_OF_HEAD][0] + m->round;
+    const double us =
+        pass_at(m, i, position) * (1 - upper) + pass_at(m, i + 1, position) * upper + m->us[COST_OF_HEAD][0] + m->round;
     return us * (m->autoregressive > 0 ? m->autoregressive : m->factor[COST_VERIFICATION]);
 }
 

@@ -289,8 +289,8 @@ static __device__ __forceinline__ void
 end_turn(const Rows &rows, const struct strip_place &at, uint32_t tile, uint32_t turn, uint2 packed,
          const float (&sum)[NT][4], float *shared, uint32_t thread, Then &then)
 {
-    const uint32_t index = parity(turn), number = owner_number<NT>(turn, thread_here()), warp = thread / WARP,
-                   lane = thread % WARP;
+    const uint32_t index = parity(turn), warp = thread / WARP, lane = thread % WARP;
+    const uint32_t number = owner_number<NT>(turn, thread_here()); /* computed here, and not kept through the ring */
     float2 *const buffer = (float2 *)shared + index * (BLOCK_WARPS * NT * TILE * STRIP / 2);
     if (turn >= 2)
         wait_for_owners<NT>(turn - 2, thread);

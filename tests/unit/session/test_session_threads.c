@@ -273,19 +273,21 @@ struct impatience {
     bool posted, prefilled; /* prefilled: the first run's prefill ended all the same */
 };
 
-/* The engine stops before the second chunk of the prompt until the control is posted. */
+/* The engine stops before the second chunk of the prompt until the control is posted, which waits for the engine to be there. */
 static struct {
     struct backend_ops ops;
     const struct backend_ops *real;
     uint32_t steps;
-    sem_t posted;
+    sem_t reached, posted;
 } door;
 
 static bool
 held_step(struct kv_cache *s, const struct forward_pass *w)
 {
-    if (++door.steps == 2)
+    if (++door.steps == 2) {
+        sem_post(&door.reached);
         sem_wait(&door.posted);
+    }
     return door.real->step(s, w);
 }
 
@@ -296,6 +298,7 @@ interrupt_prefill(void *user, struct session *s, const struct event *e)
     w->prefilled = w->prefilled || (e->run == 1 && e->type == EVENT_TOKEN && e->token.source == SOURCE_PREFILL);
     if (!w->posted && e->type == EVENT_TOKEN && e->token.pos + 1 == w->prompt_tokens) {
         w->posted = true;
+        sem_wait(&door.reached);
         session_control(s, w->kind, NULL, w->kind == CONTROL_PROMPT ? session_prompts[2] : NULL, 0);
         sem_post(&door.posted);
     }
@@ -323,6 +326,7 @@ TEST(a_long_prefill_is_cancelled_by_a_prompt_and_by_quitting)
     door.ops = *f->engine->ops;
     door.ops.step = held_step;
     f->engine->ops = &door.ops;
+    sem_init(&door.reached, 0, 0);
     sem_init(&door.posted, 0, 0);
     struct impatience w = {.kind = CONTROL_PROMPT, .prompt_tokens = prompt_tokens(f->engine, text)};
     door.steps = 0;
@@ -338,7 +342,9 @@ TEST(a_long_prefill_is_cancelled_by_a_prompt_and_by_quitting)
     assert_true(w.posted && !w.prefilled);
     assert_int_equal(r.runs, 1);
     assert_int_equal(r.n, 0);
+    assert_true(door.steps >= 2);
     f->engine->ops = door.real;
+    sem_destroy(&door.reached);
     sem_destroy(&door.posted);
     session_rig_free(&r);
     session_rig_free(&plain);
