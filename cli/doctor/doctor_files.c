@@ -151,6 +151,7 @@ check_bundled(struct findings *f)
 
 struct seen {
     size_t n, run, fit; /* models found; those that run; those of them whose whole context fits into memory */
+    char why[200];      /* why the first of the others does not run */
 };
 
 static bool
@@ -160,7 +161,8 @@ check_model(void *user, const char *name, const char *path)
     struct model_summary summary;
     (void)name;
     model_summary(&summary, path, memory_available());
-    s->n++;
+    if (s->n++ == s->run && !summary.runs)
+        snprintf(s->why, sizeof s->why, "%.199s", summary.why);
     s->run += summary.runs;
     s->fit += summary.runs && summary.ctx == summary.ctx_train;
     return true;
@@ -179,8 +181,12 @@ doctor_models(struct findings *f)
             f, FINDING_OK, "models",
             "none in the caches of Hugging Face, Ollama, LM Studio and llama.cpp; any .gguf file or Hugging Face "
             "folder will do");
+    else if (seen.run == 0)
+        doctor_add(f, FINDING_NOTE, "models",
+                   "%zu in the caches of other programs, none of which runs; the first: %s; `%s models` lists them",
+                   seen.n, seen.why, program_name());
     else
-        doctor_add(f, seen.run > 0 ? FINDING_OK : FINDING_NOTE, "models",
+        doctor_add(f, FINDING_OK, "models",
                    "%zu in the caches of other programs, of which %zu run, %zu with their whole context in memory; "
                    "`%s models` lists them",
                    seen.n, seen.run, seen.fit, program_name());

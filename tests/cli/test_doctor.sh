@@ -43,8 +43,10 @@ check "which it does" grep -q '"them" is no option' "$TMP/err"
 rm "$XDG_CONFIG_HOME/specscope/config.json"
 
 mkdir -p "$HOME/.lmstudio/models/a/b"
-cp "$TINY" "$HOME/.lmstudio/models/a/b/tiny.gguf"
 head -c 1000 "$TINY" >"$HOME/.lmstudio/models/a/b/broken.gguf"
+works "a broken model of another program" doctor
+check "is noted with the reason" says '^note  models .*1 in the caches.*none of which runs; the first: .*damaged.*specscope models'
+cp "$TINY" "$HOME/.lmstudio/models/a/b/tiny.gguf"
 works "models of other programs" doctor
 check "are counted, and those that run" says '^ok    models .*2 in the caches of other programs, of which 1 run.*specscope models'
 rm -r "$HOME/.lmstudio"
