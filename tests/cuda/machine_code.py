@@ -19,8 +19,8 @@ import tempfile
 OPS = {0x03C: "HMMA", 0x181: "LDG", 0x184: "LDS", 0x183: "LDL", 0x187: "STL", 0x180: "LD", 0x11D: "BAR", 0x18E: "RED",
        0x1A8: "ATOM", 0x192: "FENCE", 0x147: "BRA", 0x14D: "EXIT", 0x03E: "PACK", 0x030: "HADD", 0x186: "STG", 0x185: "ST",
        0x18F: "CCTL", 0x1BC: "PREFETCH"}
-WHOLE = {  # a turn of one tile's ring: predicated loads of weights, matrix instructions, and what tells types apart
-    "F16": (8, 8), "BF16": (8, 16), "Q8_0": (16, 16), "Q4_0": (8, 32), "Q4_K": (12, 32), "Q6_K": (16, 32)}
+WHOLE = {  # a turn of one tile's ring: predicated loads of weights, loads of activations, matrix instructions
+    "F16": (8, 4, 8), "BF16": (8, 4, 16), "Q8_0": (16, 8, 16), "Q4_0": (8, 8, 32), "Q4_K": (12, 8, 32), "Q6_K": (16, 8, 32)}
 
 
 class Instruction:
@@ -123,13 +123,14 @@ def turns(code):
         run = code[begin:end]
         count = collections.Counter(one.name for one in run)
         weights = sum(1 for one in run if one.name == "LDG" and one.predicated)
-        packs = count["PACK"] >= 16
-        for name, (loads, multiplies) in WHOLE.items():
-            if weights != loads or count["HMMA"] != multiplies or (name == "BF16") != (packs and loads < multiplies < 32):
-                continue
+        activations = {(0, count["LDS"]): "shared", (count["LDG"] - weights, 0): "global"}
+        for name, (loads, others, multiplies) in WHOLE.items():
+            where = activations.get((0, others)) or activations.get((others, 0))
+            if weights not in (loads - 1, loads) or count["HMMA"] != multiplies or where is None:
+                continue  # the last load of weights can be behind a branch
             way = shortest(code, begin, begin)
             if way is not None:
-                found[name, "shared" if count["LDG"] == loads else "global"] = way
+                found[name, where] = way
     return found
 
 

@@ -144,6 +144,11 @@ own_outputs(const struct strip_place &at, uint2 o)
 
 /* ---- the product ---- */
 
+/* Units in a ring. With four tiles of rows, types with scales are bound by instructions, so half of the loads are enough, and sums get
+ * the registers. */
+template <enum weight_type T, int NT>
+constexpr int ring_units = unit_of<T>::DEPTH / (NT == PRODUCT_TILES && T != WEIGHT_F16 && T != WEIGHT_BF16 ? 2 : 1);
+
 /* Loads a lane's activations of several units, for all tiles. */
 template <int NT, int N, bool SMEM>
 static __device__ __forceinline__ void
@@ -161,12 +166,12 @@ load_units(uint4 (&b)[N][NT], const uint4 *const (&x)[NT], uint32_t first)
  * loaded together. */
 template <enum weight_type T, int NT, bool SMEM, bool WHOLE>
 static __device__ __forceinline__ void
-advance_ring(unit_of<T> (&ring)[unit_of<T>::DEPTH], float (&sum)[NT][4], const uint4 *const (&x)[NT],
+advance_ring(unit_of<T> (&ring)[ring_units<T, NT>], float (&sum)[NT][4], const uint4 *const (&x)[NT],
              const typename unit_of<T>::place &next, uint32_t here, uint32_t left)
 {
     const int span = unit_of<T>::SPAN, at_once = WHOLE && NT * span < RING_AHEAD ? RING_AHEAD / (NT * span) : 1;
 #pragma unroll
-    for (int from = 0; from < unit_of<T>::DEPTH; from += at_once) {
+    for (int from = 0; from < ring_units<T, NT>; from += at_once) {
         uint4 b[at_once * span][NT];
         if (WHOLE)
             load_units<NT, at_once * span, SMEM>(b, x, from * span);
@@ -316,12 +321,12 @@ static __device__ __forceinline__ void
 all_strips(const Rows &rows, float *shared, Before before, Then &then)
 {
     const struct product &p = rows.p;
-    const uint32_t depth = unit_of<T>::DEPTH, span = unit_of<T>::SPAN, strips = rows.end,
+    const uint32_t depth = ring_units<T, NT>, span = unit_of<T>::SPAN, strips = rows.end,
                    units = p.matrices[0]->units / span;
     const uint32_t thread = thread_here(), warp = thread / WARP, lane = thread % WARP;
     const uint32_t begin = warp * units / BLOCK_WARPS,
                    n = (warp + 1) * units / BLOCK_WARPS - begin; /* the warp's share */
-    unit_of<T> ring[unit_of<T>::DEPTH] = {};
+    unit_of<T> ring[ring_units<T, NT>] = {};
     if (rows.begin() >= strips) {
         before();
         return;
@@ -330,7 +335,7 @@ all_strips(const Rows &rows, float *shared, Before before, Then &then)
     const struct strip_place first = rows.find(rows.begin());
     const typename unit_of<T>::place at_first = unit_of<T>::place_of(*first.m, first.packed, begin, lane);
 #pragma unroll
-    for (int i = 0; i < unit_of<T>::DEPTH; i++)
+    for (int i = 0; i < ring_units<T, NT>; i++)
         ring[i].load(at_first, i, (uint32_t)i < n);
     before();
 
