@@ -230,7 +230,8 @@ judge_failure(const struct reference *r, const struct left *l, int status, enum 
     unsigned foreign;
     const struct left_file *err = left_find(l, ">2");
     const unsigned lines = new_lines(r, l, last, &foreign);
-    if ((lines == 1 && foreign == 1 && strchr(last, ':') != NULL) ||
+    if ((lines == 1 && foreign == 1 && strchr(last, ':') != NULL) || /* libgfortran, which OpenBLAS needs, has two: */
+        (lines == 2 && foreign == 2 && times_in(err->bytes, "Operating system error: ") > 0) ||
         (lines <= MOST_LINES && foreign < lines && strstr(last, "gave up") != NULL))
         return ENDED_LIBRARY;
     if (lines == 0 || lines > MOST_LINES)
