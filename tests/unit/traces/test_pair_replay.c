@@ -31,6 +31,7 @@ TEST(a_replay_steps_and_jumps_through_both)
     assert_true(scope_open(&s, replay_info(r), &err));
     const uint64_t rounds = replay_status(r).rounds;
     uint32_t emitted[128][2] = {{0}};
+    uint64_t us[128] = {0};
     assert_true(rounds > 10 && rounds < 128);
     for (uint64_t i = 1; i <= rounds; i++) {
         replay_step_rounds(r, 1);
@@ -38,6 +39,7 @@ TEST(a_replay_steps_and_jumps_through_both)
         assert_int_equal(replay_status(r).round, i);
         assert_int_equal(scope_now(s)->round, i);
         memcpy(emitted[i], scope_versus(s)->emitted, sizeof emitted[i]);
+        us[i] = replay_status(r).t_us;
         assert_true(emitted[i][0] + emitted[i][1] > emitted[i - 1][0] + emitted[i - 1][1]);
     }
     static const uint64_t to[] = {7, 3, 9, 1, 10, 10, 2};
@@ -47,11 +49,11 @@ TEST(a_replay_steps_and_jumps_through_both)
         assert_int_equal(replay_status(r).round, to[i]);
         assert_memory_equal(scope_versus(s)->emitted, emitted[to[i]], sizeof emitted[0]);
     }
-    replay_goto_fraction(r, 0.5);
+    replay_goto_fraction(r, (double)us[6] / (double)replay_status(r).duration_us);
     drain(r, s);
-    const uint64_t half = replay_status(r).round;
-    assert_true(half > 0 && half < rounds);
-    assert_memory_equal(scope_versus(s)->emitted, emitted[half], sizeof emitted[0]);
+    const uint64_t there = replay_status(r).round;
+    assert_true(there >= 5 && there < rounds && us[there] <= us[6]);
+    assert_memory_equal(scope_versus(s)->emitted, emitted[there], sizeof emitted[0]);
     replay_step_token(r);
     drain(r, s);
     replay_goto(r, UINT64_MAX);
