@@ -175,11 +175,10 @@ put_settings(const struct diff *d)
     put_setting("changed", changes_text(a, x), changes_text(b, y));
     put_setting("head", a->settings->trained ? "trained" : "lens", b->settings->trained ? "trained" : "lens");
     put_setting("sampling", sampling_text(a->info, x), sampling_text(b->info, y));
-    put_setting("model",
-                print_to(x, "%.20s, %u layer%s %.8s", a->info->model_name, (unsigned)a->info->layers,
-                         plural(a->info->layers), a->info->types),
-                print_to(y, "%.20s, %u layer%s %.8s", b->info->model_name, (unsigned)b->info->layers,
-                         plural(b->info->layers), b->info->types));
+    put_setting("model", a->info->model_name, b->info->model_name);
+    put_setting("weights",
+                print_to(x, "%u layer%s, %.12s", (unsigned)a->info->layers, plural(a->info->layers), a->info->types),
+                print_to(y, "%u layer%s, %.12s", (unsigned)b->info->layers, plural(b->info->layers), b->info->types));
     put_setting("computed by", machine_text(a->info, x), machine_text(b->info, y));
     put_setting("machine", a->info->host, b->info->host);
     put_setting("started", a->info->started, b->info->started);

@@ -34,15 +34,8 @@ drawn_again
 check "a sweep's end stays" wait_for 'the sweep has its 3 points'
 
 terminal 120x36 "exec $PROGRAM --pace 0 -n 12 --ignore-eos --prompts $LIST"
-until_true shows 'next prompt in' >/dev/null
-tm send-keys b
-check "after b, at the end of a text, the next prompt begins by itself" wait_for '<s> Three mice sat'
-until_true shows 'next prompt in' >/dev/null
-until_true stays_by Down >/dev/null
-tm send-keys b
-check "b's result is shown" wait_for '^ autoregressive: [0-9]'
-drawn_again
-check "and a text that a key keeps stays" wait_for '^ autoregressive: [0-9]' # the seconds to the next prompt would be in its place
+check "a baseline keeps the text, too" until_true stays_by b
+check "and its result is shown" wait_for '^ autoregressive: [0-9]'
 text=$(tm capture-pane -p | grep -o '<s> [A-Z][a-z]* [a-z]*')
 tm send-keys b F
 check "F does not wait for a baseline" until_true hides "$text"

@@ -113,7 +113,7 @@ terminal 120x36 "$PROGRAM replay --script $WORK/replay.script $ROOT/tests/screen
 check "and nothing is swept in a replay" exits 2
 
 # ---- keys, while it runs ----
-terminal 160x48 "exec $PROGRAM --pace 20 -n 600"
+terminal 160x48 "exec $PROGRAM --pace 20 -n 600 --ignore-eos"
 wait_for 'layers × tokens' >/dev/null
 tm send-keys -l ':sweep tau=0:1:0.05 d_max=1:15:1'
 tm send-keys Enter

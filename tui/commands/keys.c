@@ -172,7 +172,6 @@ mouse(struct app *app, const struct input *in)
 void
 app_key(struct app *app, const struct input *in)
 {
-    const bool held = app->upcoming.held, measured = app->run.baseline_asked;
     app->screen.dirty = true;
     if (in->key != INPUT_RESIZE)
         upcoming_hold(&app->upcoming);
@@ -211,6 +210,4 @@ app_key(struct app *app, const struct input *in)
             app_command(app, "export");
         break;
     }
-    if (app->run.baseline_asked && !measured) /* the next prompt waits for the baseline */
-        app->upcoming.held = held;
 }

@@ -300,7 +300,11 @@ draw_grid(struct figure *f, struct err *err)
     const struct named_measure *named = measure_named(measure);
     char spread[64], names[300];
     const size_t column = bench_table_column(t, measure);
-    if (named == NULL || column == SIZE_MAX)
+    if (named != NULL && column == SIZE_MAX)
+        return err_set(err, ERR_USAGE,
+                       "%.100s: it has no column '%.30s'; draw a file that bench --csv or :sweep csv wrote", t->path,
+                       measure);
+    if (named == NULL)
         return err_set(err, ERR_USAGE, "%.100s: there is no measure '%.30s' in it; there are %s", t->path, measure,
                        measure_names(names, sizeof names));
     snprintf(spread, sizeof spread, "%s_se", measure);

@@ -466,12 +466,12 @@ static void
 add_run(struct key_row *bar, const struct followed *run)
 {
     static const struct {
-        const char *end, *say, *pairs;
+        const char *end, *say, *pairs, *more; /* before the panel's keys, and if there is room beside them */
     } ends[] = {
-        {"eos", "the text has ended", "x extend  F next prompt  r again  p new prompt  e export"},
-        {"batch", "all sequences have ended", "x more  r again  e export"},
-        {"tokens", "all tokens are generated", "x more  F next prompt  r again  p new prompt  e export"},
-        {"context", "the context is full", "F next prompt  r again  p new prompt  e export"},
+        {"eos", "the text has ended", "x extend  F next prompt", "r again  p new prompt  e export"},
+        {"batch", "all sequences have ended", "x more", "r again  e export"},
+        {"tokens", "all tokens are generated", "x more  F next prompt", "r again  p new prompt  e export"},
+        {"context", "the context is full", "F next prompt", "r again  p new prompt  e export"},
     };
     const char *end = scope_now(run->scope)->end;
     if (!follow_live(run)) {
@@ -482,6 +482,7 @@ add_run(struct key_row *bar, const struct followed *run)
         if (strcmp(end, ends[i].end) == 0) {
             key_row_add(bar, 1, ROLE_WARN, "", ends[i].say);
             key_row_pairs(bar, 1, ends[i].pairs);
+            key_row_pairs(bar, 5, ends[i].more);
             key_row_pairs(bar, 7, "b baseline  P policy");
             return;
         }

@@ -107,7 +107,7 @@ landscape_best(const struct landscape *l, const struct policy_info *policy, uint
     const struct landscape_strip *s = &l->strip[knob];
     char value[40];
     out[0] = '\0';
-    if (s->n < 2 || s->best >= s->n)
+    if (s->n < 2 || s->best >= s->n || s->speedup[s->best] - l->now.speedup < 0.01F)
         return;
     knob_format(&policy->knobs[knob], landscape_value(&policy->knobs[knob], s->n, s->best, l->values[knob]), value,
                 sizeof value);

@@ -79,7 +79,7 @@ draw_layers(const struct canvas *c, const struct draft_counts *d, bool all)
         const int digits = snprintf(label, sizeof label, "%u", (unsigned)layer_of_bar(d->layers, n, i));
         if (accepted[i] + others[i] == 0) /* zeros have no numbers */
             accepted[i] = others[i] = NAN;
-        if (i * wide < next)
+        if (i * wide < next || i * wide + digits > room)
             continue;
         canvas_text(c, c->rows - below, left + i * wide, ROLE_DIM, label);
         next = i * wide + digits + 1;

@@ -478,7 +478,8 @@ static const char *
 brief_knobs(const struct view *v)
 {
     return landscape_grid_is_open(v) ? "←↑↓→ point  Enter set both  w close"
-                                     : "← → change  ↑ ↓ knob  Enter type  = default";
+           : v->live                 ? "← → change  ↑ ↓ knob  Enter type  = default"
+                                     : "↑ ↓ knob";
 }
 
 static const struct key_help keys[] = {

@@ -107,6 +107,14 @@ plain_difference(const struct ledger_choice *ch, const struct scope *scope, cons
     return (value_of(ch, scope, s).value / base - 1) * 100;
 }
 
+/* Returns why the rows have no common measure: in a versus both texts can be the same, of which one is ahead. */
+static const char *
+difference_of_texts(const struct segment *a, const struct segment *b)
+{
+    const bool greedy = !(a->sampling.temperature > 0) && !(b->sampling.temperature > 0);
+    return a->prompt != b->prompt ? "prompt" : greedy && a->before == b->before ? "length" : "text";
+}
+
 static int
 decimals(double value)
 {
@@ -132,8 +140,8 @@ write_comparison(struct ledger_choice *ch, const struct scope *scope, const stru
         snprintf(out, n, "%s is %.*f%% ±%.*f %s than %s on the same text", own, decimals(d.value), fabs(d.value),
                  decimals(d.se), d.se, d.value > 0 ? "faster" : "slower", other);
     else if (!isnan(plain))
-        snprintf(out, n, "%s %+.*f%% against %s: %s", own, decimals(plain), plain, other,
-                 ch->against->prompt != s->prompt ? "different prompt" : "different text");
+        snprintf(out, n, "%s %+.*f%% against %s: different %s", own, decimals(plain), plain, other,
+                 difference_of_texts(s, ch->against));
 }
 
 /* ---- columns ---- */
@@ -207,7 +215,7 @@ draw_difference(const struct ledger_choice *ch, const struct scope *scope, const
     const char *sign = d.verdict == DIFFERENCE_MORE ? "▲" : d.verdict == DIFFERENCE_LESS ? "▼" : "≈";
     if (isnan(d.value)) {
         const double plain = plain_difference(ch, scope, s);
-        snprintf(text, sizeof text, "%+.*f%% %s text", decimals(plain), plain, "≠");
+        snprintf(text, sizeof text, "%+.*f%% %s %s", decimals(plain), plain, "≠", difference_of_texts(s, ch->against));
         put(c, y, end, ROLE_DIM, isnan(plain) ? "" : text);
         return;
     }

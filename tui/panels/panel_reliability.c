@@ -173,7 +173,7 @@ draw_reliability(void *state, const struct view *v, const struct canvas *c)
     const struct aggregates *a = aggregated_now(state, v, &why);
     uint64_t asked = 0;
     if (a == NULL) {
-        canvas_text(c, 0, 0, ROLE_DIM, why);
+        canvas_paragraph(c, ROLE_DIM, why);
         return;
     }
     for (uint32_t l = 1; l < a->drafts.layers; l++)
@@ -181,7 +181,7 @@ draw_reliability(void *state, const struct view *v, const struct canvas *c)
     const bool trained = scope_head(v->scope)[0] != '\0';
     const int below = asked == 0 || c->rows < 6 ? 0 : trained ? 2 : 1;
     if (a->drafts.calibration.all == 0) {
-        canvas_text(c, 0, 0, ROLE_DIM, "no draft with a confidence was verified");
+        canvas_paragraph(c, ROLE_DIM, "no draft with a confidence was verified");
     } else {
         const struct canvas diagram = canvas_inside(c, 1, 0, c->rows - 1 - below, c->cols);
         const bool all = c->rows >= AGGREGATED_ROWS && c->cols >= AGGREGATED_COLS;
