@@ -4,7 +4,7 @@ colours, draws it with a monospaced font. Needs tmux, Pillow and DejaVu Sans Mon
 
 A comment in docs/tour.md or docs/tour-drafting.md describes each picture of the tour: file and size, command, ':' commands, and the expected
 text on the screen, which tests/docs/test_pictures.sh checks. It leaves out pictures of races, which take too long. The moving picture of
-README (docs/specscope.gif) is a recording of one run, which STORY below directs.
+README (docs/specscope.gif) is a recording of one run, which STORY below directs. docs/layers.png is a figure that `specscope plot` draws.
 
 usage: docs/make_screenshots.py [BUILD] [PICTURE...]      (from the repository's root, after `make`)
 """
@@ -227,12 +227,23 @@ def record(path, columns, rows, command):
     print(path, len(frames), "frames", sum(f[1] for f in frames) / 1000, "seconds", os.path.getsize(path) // 1024, "KiB")
 
 
+def figure(path, program):
+    if wanted and path not in wanted:
+        return
+    trace = os.path.join(tempfile.mkdtemp(), "mice")
+    subprocess.run([program, "run", "-n", "60", "--probe", "all", "--trace", trace, "-p", "Three mice sat on a wall,"], check=True, capture_output=True)
+    subprocess.run([program, "plot", trace, "layers", "-o", path, "--from", "20", "--to", "34"], check=True)
+    Image.open(path).convert("RGB").quantize(128, Image.Quantize.FASTOCTREE).save(path, optimize=True)
+    print(path)
+
+
 def main():
     build = sys.argv[1] if len(sys.argv) > 1 else "build"
     program = os.path.join(build, "specscope")
     wanted.extend(sys.argv[2:])
     record("docs/specscope.gif", 120, 36, f"{program} --pace 14 --ignore-eos -n 400 --prompts models/prompts.jsonl")
     tour(build)
+    figure("docs/layers.png", program)
     names = "-p 'Everybody in the valley knew Willa and Lorgar. Willa sat in the chapel and was merry. Lorgar was in the attic.'"
     shot("docs/del.png", 160, 48, f"{program} --policy del --pace 12 {names}", ["Tab Tab Tab"], 6.0)
     shot("docs/swift.png", 160, 48, f"{program} --policy swift --pace 30 --ignore-eos", ["Tab Tab Tab"], 9.0)
