@@ -44,12 +44,22 @@ forecast_mean(const struct search *s, const double *value)
     return n > 0 ? sum / n : 0;
 }
 
+static int
+knob_index(const struct policy_info *info, const char *name)
+{
+    return name != NULL ? policy_knob_index(info, name) : -1;
+}
+
+/* Tries values with n_min at most n_max, as lookup_ngram() does: settings of equal effect have equal values. */
 static uint32_t
 try(struct search *s, const double *value)
 {
     struct point *p = &s->tried[s->n];
+    const int least = knob_index(s->info, "n_min"), most = knob_index(s->info, "n_max");
     memcpy(p->value, value, sizeof p->value);
-    p->score = forecast_mean(s, value);
+    if (least >= 0 && most >= 0)
+        p->value[least] = fmin(value[least], value[most]);
+    p->score = forecast_mean(s, p->value);
     return s->n++;
 }
 
@@ -152,12 +162,6 @@ same(const struct preset *a, const struct preset *b)
     while (k < a->n_set && strcmp(a->set[k].text, b->set[k].text) == 0)
         k++;
     return k == a->n_set;
-}
-
-static int
-knob_index(const struct policy_info *info, const char *name)
-{
-    return name != NULL ? policy_knob_index(info, name) : -1;
 }
 
 /* Adds settings of a policy without forecasts after the defaults: draft lengths, and trees if it can draft them. */

@@ -22,12 +22,13 @@ open(struct policy *p, const struct model_info *model, const struct sampling *sa
            policy_number(p, "c", "c", 1, 8, 1, 1, "no effect");
 }
 
-/* Fastest at a = 5 with c of at least 5: as prompt lookup at n_max = 5, whose n_min is limited by it. */
+/* Fastest at n_max = 5 with n_min of at least 5, which counts as 5. */
 static bool
 open_capped(struct policy *p, const struct model_info *model, const struct sampling *sampling, struct err *err)
 {
     (void)model, (void)sampling, (void)err;
-    return policy_number(p, "a", "a", 1, 12, 1, 2, "upper end") && policy_number(p, "c", "c", 1, 34, 1, 1, "lower end");
+    return policy_number(p, "n_max", "n_max", 1, 12, 1, 2, "upper end") &&
+           policy_number(p, "n_min", "n_min", 1, 34, 1, 1, "lower end");
 }
 
 static bool
@@ -111,6 +112,20 @@ TEST(of_equal_forecasts_the_one_next_to_the_defaults_is_a_candidate)
     (void)find(&capped, found);
     assert_string_equal(found[0].set[0].text, "5");
     assert_string_equal(found[0].set[1].text, "5");
+}
+
+TEST(n_min_is_at_most_n_max)
+{
+    struct preset found[CANDIDATES_MOST];
+    const uint32_t n = find(&capped, found);
+    assert_int_equal(n, CANDIDATES_MOST);
+    for (uint32_t i = 0; i < n; i++) {
+        print_message("n_max=%s n_min=%s\n", found[i].set[0].text, found[i].set[1].text);
+        assert_true(strtol(found[i].set[1].text, NULL, 10) <= strtol(found[i].set[0].text, NULL, 10));
+        for (uint32_t j = 0; j < i; j++)
+            assert_true(strcmp(found[i].set[0].text, found[j].set[0].text) != 0 ||
+                        strcmp(found[i].set[1].text, found[j].set[1].text) != 0);
+    }
 }
 
 TEST(a_policy_without_forecasts_has_several_lengths)
