@@ -132,6 +132,15 @@ begin(struct tune *t, struct err *err)
            scope_open(&t->scope, session_info(t->session), err) && tuner_begin(t->tuner, &request, err);
 }
 
+/* Returns the speed on held-out prompts; without a result there, that of the heats. */
+static struct comparison
+speed_of(const struct tuner *t, uint32_t candidate, bool *held_out)
+{
+    const struct comparison held = race_held_out(tuner_race(t), candidate, 0, NULL);
+    *held_out = held.verdict != DIFFERENCE_UNKNOWN;
+    return *held_out ? held : race_speed(tuner_race(t), candidate, NULL);
+}
+
 /* "[####......] 14 of 23 left, heat 6, 41 s; at most 3m left; fastest: sd k=4, 1.52 x ar", cut to the terminal's width. */
 static void
 show_progress(struct tune *t)
@@ -154,10 +163,10 @@ show_progress(struct tune *t)
         used += (size_t)snprintf(line + used, sizeof line - used, "; at most %s left",
                                  tune_time_text(left, time, sizeof time));
     if (tuner_race(t->tuner) != NULL && race_heat(tuner_race(t->tuner)) > 0) {
-        struct race_standing all[RACE_CANDIDATES];
-        race_standings(tuner_race(t->tuner), all);
+        const uint32_t first = tuner_winner(t->tuner);
+        bool held_out;
         snprintf(line + used, sizeof line - used, "; fastest: %s, %.2f x ar",
-                 tuner_name(t->tuner, all[0].candidate, " ", name, sizeof name), all[0].speed.value);
+                 tuner_name(t->tuner, first, " ", name, sizeof name), speed_of(t->tuner, first, &held_out).value);
     }
     const int cols = ioctl(STDERR_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 1 ? size.ws_col : 80;
     fprintf(stderr, "\r%.*s\x1b[K", cols - 1, line);
@@ -271,10 +280,11 @@ print_standings(const struct tuner *t)
     if (n > SHOWN)
         printf("  ... %u slower settings; --json FILE contains them\n", n - SHOWN);
     printf("x ar: speed in multiples of plain autoregressive decoding (ar)\n"
-           "heats: prompts on which the setting was measured; settings that are significantly slower than the fastest "
-           "are dropped\n"
+           "heats: runs of the setting, each on a prompt; intervals of rows with different heats are not comparable\n"
+           "dropped: from heat %d on, settings that the fastest one is significantly faster than, by a paired test on\n"
+           "  the same prompts, and the slower half when the time is too short for all; ar still runs in each heat\n"
            "setting: a policy and the knobs that differ from its defaults; %s --list-policies describes them\n",
-           program_name());
+           RACE_HEATS, program_name());
 }
 
 static void
@@ -320,17 +330,32 @@ print_models(const struct tune *t, uint32_t candidate)
     putchar('\n');
 }
 
+/* "1.02 x ar on held-out prompts, 0.88 to 1.18" */
+static const char *
+speed_text(const struct tuner *t, uint32_t candidate, char *out, size_t n)
+{
+    bool held_out;
+    const struct comparison c = speed_of(t, candidate, &held_out);
+    const int used = snprintf(out, n, "%.2f x ar %s", c.value, held_out ? "on held-out prompts" : "in the heats only");
+    if (!isnan(c.low))
+        snprintf(out + used, n - (size_t)used, ", %.2f to %.2f", c.low, c.high);
+    return out;
+}
+
 static void
 print_commands(const struct tune *t, uint32_t candidate)
 {
-    char setting[300];
-    puts("\nTo use the fastest setting:");
+    char text[300];
+    if (candidate == 0)
+        puts("\nTo use plain decoding:");
+    else
+        printf("\nTo use the fastest setting (%s):\n", speed_text(t->tuner, candidate, text, sizeof text));
     if (t->o->save != NULL) {
         printf("  %s", program_name());
         print_option("preset", t->o->save);
         print_models(t, candidate);
     }
-    printf("  %s --policy %s", program_name(), tuner_name(t->tuner, candidate, " --set ", setting, sizeof setting));
+    printf("  %s --policy %s", program_name(), tuner_name(t->tuner, candidate, " --set ", text, sizeof text));
     print_models(t, candidate);
     if (t->o->save == NULL)
         puts("  The commands run and bench take the same options. With --save NAME, tune also saves them as a preset,\n"
@@ -354,35 +379,33 @@ is_command(const char *text)
     return text[0] != '\0' && strncmp(text, "no equivalent", 13) != 0;
 }
 
-/* Returns the fastest candidate whose policy the engine has; the winner if it has none. */
+/* Returns the fastest candidate whose policy the engine has, those with a result on held-out prompts first; the winner
+ * if none is faster than plain decoding. */
 static uint32_t
 best_of_engine(const struct tuner *t, enum other_engine engine)
 {
     struct race_standing all[RACE_CANDIDATES];
     const uint32_t n = race_standings(tuner_race(t), all), winner = tuner_winner(t);
+    uint32_t best = winner;
+    bool best_held = false, held_out;
     if (engine_has_policy(engine, tuner_candidate(t, winner)->policy))
         return winner;
-    for (uint32_t i = 0; i < n; i++)
-        if (engine_has_policy(engine, tuner_candidate(t, all[i].candidate)->policy) && all[i].speed.value > 1)
-            return all[i].candidate;
-    return winner;
-}
-
-static double
-speed_of(const struct tuner *t, uint32_t candidate)
-{
-    struct race_standing all[RACE_CANDIDATES];
-    const uint32_t n = race_standings(tuner_race(t), all);
-    for (uint32_t i = 0; i < n; i++)
-        if (all[i].candidate == candidate)
-            return all[i].speed.value;
-    return NAN;
+    for (uint32_t i = 0; i < n; i++) {
+        const uint32_t c = all[i].candidate;
+        if (!engine_has_policy(engine, tuner_candidate(t, c)->policy) || !(speed_of(t, c, &held_out).value > 1))
+            continue;
+        if (best == winner || (held_out && !best_held)) {
+            best = c;
+            best_held = held_out;
+        }
+    }
+    return best;
 }
 
 static void
 print_engines(const struct tuner *t)
 {
-    char text[ENGINE_COMMAND], name[700];
+    char text[ENGINE_COMMAND], name[700], speed[80];
     puts("\nThe fastest setting that other engines have (docs/engines.md lists the differences):");
     for (enum other_engine e = 0; e < ENGINES; e++) {
         const uint32_t best = best_of_engine(t, e);
@@ -391,8 +414,8 @@ print_engines(const struct tuner *t)
             printf("%s %s: %s\n", engine_names[e], engine_versions[e], text);
             continue;
         }
-        printf("%s %s: %s, here %.2f x ar\n", engine_names[e], engine_versions[e], title(t, best, name, sizeof name),
-               speed_of(t, best));
+        printf("%s %s: %s, here %s\n", engine_names[e], engine_versions[e], title(t, best, name, sizeof name),
+               speed_text(t, best, speed, sizeof speed));
         print_indented(text);
         if (is_command(tuner_engine_command(t, e, best, true, text, sizeof text))) {
             puts("  and to measure its speed at the acceptance found here:");
@@ -429,6 +452,7 @@ settings_json(const struct tuner *t)
         cJSON *row = cJSON_CreateObject(), *set = NULL;
         cJSON_AddItemToArray(list, row);
         cJSON_AddStringToObject(row, "policy", p->policy);
+        cJSON_AddBoolToObject(row, "fastest", all[i].candidate == tuner_winner(t));
         if (tuner_draft(t, all[i].candidate) != NULL)
             cJSON_AddStringToObject(row, "draft", tuner_draft(t, all[i].candidate));
         set = cJSON_AddObjectToObject(row, "set");
@@ -538,8 +562,9 @@ print_report(const struct tune *t)
             print_held_out(t->tuner, race_winner(r));
         if (race_runner_up(r) != 0)
             print_held_out(t->tuner, race_runner_up(r));
-        if (race_held_out(r, race_winner(r), 0, NULL).verdict == DIFFERENCE_NOISE)
-            puts("A longer race (--time) on a quiet machine narrows these intervals.");
+        if (!tuner_clear(t->tuner))
+            puts("No setting is clearly faster than plain decoding here: no interval lies above 1.\n"
+                 "A longer race (--time) on a quiet machine narrows the intervals.");
     } else {
         puts("\ninterrupted: nothing was measured on held-out prompts");
     }

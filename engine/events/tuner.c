@@ -662,12 +662,22 @@ uint32_t
 tuner_winner(const struct tuner *t)
 {
     struct race_standing all[RACE_CANDIDATES];
-    uint32_t done;
-    if (race_held_out_runs(t->race, &done) == 0)
+    const uint32_t finalists[] = {race_winner(t->race), race_runner_up(t->race), 0};
+    uint32_t best = finalists[0], done;
+    if (race_held_out_runs(t->race, &done) < 2) {
         race_standings(t->race, all);
-    else
-        all[0].candidate = race_winner(t->race);
-    return all[0].candidate;
+        return all[0].candidate;
+    }
+    for (int i = 1; i < TUNE_FINALISTS; i++)
+        best = race_held_out(t->race, finalists[i], best, NULL).value > 1 ? finalists[i] : best;
+    return best;
+}
+
+bool
+tuner_clear(const struct tuner *t)
+{
+    return race_held_out(t->race, race_winner(t->race), 0, NULL).verdict == DIFFERENCE_MORE ||
+           race_held_out(t->race, race_runner_up(t->race), 0, NULL).verdict == DIFFERENCE_MORE;
 }
 
 const char *

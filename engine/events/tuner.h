@@ -114,7 +114,11 @@ uint32_t tuner_found(const struct tuner *);      /* candidates before tune_plan(
 uint32_t tuner_candidates(const struct tuner *); /* 0: no heats yet */
 uint32_t tuner_at(const struct tuner *);         /* candidate of the run; tuner_candidates(): none */
 const struct preset *tuner_candidate(const struct tuner *, uint32_t);
-uint32_t tuner_winner(const struct tuner *); /* the leader, if the heats are not complete */
+/* The fastest one on held-out prompts of those measured there, which may be plain decoding; before two runs there, the
+ * leader of the heats. */
+uint32_t tuner_winner(const struct tuner *);
+/* Returns whether a setting's interval on held-out prompts lies above 1. */
+bool tuner_clear(const struct tuner *);
 /* Writes the policy and the knobs that differ from its defaults, each after `before`. Returns out. */
 const char *tuner_name(const struct tuner *, uint32_t candidate, const char *before, char *out, size_t n);
 /* Returns the name of the candidate's draft model, if it is one of the request's; NULL: it is the run's own, or none. */

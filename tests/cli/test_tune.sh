@@ -12,6 +12,7 @@ check "the winner was measured on prompts that took no part" grep -Eq '^On [0-9]
 check "with a verdict" grep -Eq '(faster than|slower than|within noise of) plain decoding$' "$TMP/out"
 check "the command of the winner is printed, with the models" grep -q "^  $PROGRAM --policy .* --draft self:2 $TINY\$" "$TMP/out"
 check "and that of its preset" grep -q "^  $PROGRAM --preset best --draft self:2 $TINY\$" "$TMP/out"
+check "the rule by which settings are dropped is explained" grep -q '^dropped: from heat 3 on, .* by a paired test' "$TMP/out"
 check "so are those of other engines, unless plain decoding won" sh -c "grep -q '^Plain decoding (ar) is the fastest' '$TMP/out' || { grep -q '^llama.cpp [0-9.]*: ' '$TMP/out' && grep -q '^vLLM [0-9.]*: ' '$TMP/out'; }"
 if [ -n "$HAVE_PYTHON" ]; then
     check "the JSON has all settings, and a verdict on the first; the CSV too, with categories" python3 - "$TMP/race.json" "$TMP/race.csv" <<'PY'
@@ -20,6 +21,7 @@ race = json.load(open(sys.argv[1]))["settings"]
 assert [s["policy"] for s in race].count("ar") == 1 and {"ngram", "sd"} < {s["policy"] for s in race}
 assert "verdict" in race[0] or race[0]["policy"] == "ar"
 assert all(s["set"] for s in race if s["policy"] != "ar")
+assert all(int(s["set"]["n_min"]) <= int(s["set"]["n_max"]) for s in race if s["policy"] == "ngram")
 lines = list(csv.DictReader(open(sys.argv[2], newline="")))
 whole = [l for l in lines if l["category"] == ""]
 assert [(l["policy"], int(l["rank"])) for l in whole] == [(s["policy"], i + 1) for i, s in enumerate(race)]
@@ -31,6 +33,21 @@ assert same.keys() == race[0]["categories"].keys(), race[0]
 assert all(x == "" or abs(float(x) - race[0]["categories"][c]["times_ar"]) < 1e-6 for c, x in same.items()), race[0]
 of = [float(l["times_ar"]) for l in lines if l["rank"] == "1" and l["category"] != "" and l["times_ar"] != ""]
 assert len(of) > 1 and min(of) <= float(whole[0]["times_ar"]) <= max(of), of
+PY
+    check "the setting to use is the fastest one on held-out prompts, with its number there" python3 - "$TMP/race.json" "$TMP/out" <<'PY'
+import json, sys
+race, text = json.load(open(sys.argv[1]))["settings"], open(sys.argv[2]).read()
+[fastest] = [s for s in race if s["fastest"]]
+held = [s for s in race if s.get("held_out_times_ar") and s["policy"] != "ar"]
+best = max(held, key=lambda s: s["held_out_times_ar"])
+if best["held_out_times_ar"] > 1:
+    assert fastest is best
+    number = "%.2f x ar on held-out prompts, %.2f to %.2f" % tuple(best["held_out_" + k] for k in ("times_ar", "low", "high"))
+    assert f"To use the fastest setting ({number}):" in text, number
+else:
+    assert fastest["policy"] == "ar" and "To use plain decoding:" in text
+clear = any(s["held_out_low"] > 1 for s in held)
+assert clear != ("No setting is clearly faster than plain decoding here" in text), held
 PY
 fi
 works "a trace contains the race" tune -n 8 --policy sd --policy ngram --draft self:2 --trace "$TMP/race" "$TINY"

@@ -44,19 +44,16 @@ has_rows(const struct view *v)
     return active_tune(v) && tuner_race(v->tuner) != NULL;
 }
 
-/* Returns the number of settings, and puts the cursor on one of them; *row is its row. */
+/* Returns the number of settings, and puts the cursor on one of them, at first on the fastest one; *row is its row. */
 static uint32_t
 ranked(struct tune_panel *p, const struct view *v, struct race_standing all[RACE_CANDIDATES], uint32_t *row)
 {
     const uint32_t n = race_standings(tuner_race(v->tuner), all);
-    *row = 0;
-    while (*row < n && all[*row].candidate != p->candidate)
+    p->moved = p->moved && p->candidate < n;
+    if (!p->moved)
+        p->candidate = tuner_winner(v->tuner);
+    for (*row = 0; all[*row].candidate != p->candidate;)
         ++*row;
-    if (!p->moved || *row == n) {
-        p->moved = false;
-        p->candidate = all[0].candidate;
-        *row = 0;
-    }
     return n;
 }
 
@@ -215,8 +212,10 @@ draw_race(struct tune_panel *p, const struct view *v, const struct canvas *c)
     const int n = (int)ranked(p, v, all, &row);
     const struct race *r = tuner_race(v->tuner);
     const bool result = race_held_out_runs(r, &held) >= 2 && c->rows > 5;
-    const bool second =
-        result && race_runner_up(r) != 0 && race_runner_up(r) != race_winner(r) && (c->rows > 10 || c->rows - n > 2);
+    const bool runner_up = race_runner_up(r) != 0 && tuner_winner(v->tuner) == race_runner_up(r);
+    const uint32_t first = runner_up ? race_runner_up(r) : race_winner(r),
+                   next = runner_up ? race_winner(r) : race_runner_up(r);
+    const bool second = result && next != 0 && next != first && (c->rows > 10 || c->rows - n > 2);
     const bool details = c->rows > 4 && (p->moved || c->rows > 10 || c->rows - n > 1 + result + second);
     const int below = details + result + second;
     p->header = c->rows > 3 ? 1 : 0;
@@ -249,9 +248,9 @@ draw_race(struct tune_panel *p, const struct view *v, const struct canvas *c)
     if (details)
         draw_details(v, c, &all[row], y++);
     if (result)
-        draw_held_out(v, c, race_winner(r), y++);
+        draw_held_out(v, c, first, y++);
     if (second)
-        draw_held_out(v, c, race_runner_up(r), y);
+        draw_held_out(v, c, next, y);
 }
 
 /* Draws the cursor's setting as commands of other engines. */
@@ -387,6 +386,7 @@ static const struct key_help keys[] = {
     {"y", "copy it as a command line; :tune copy N"},
     {"f", "options of other engines for it, or the race again; ↑ ↓ go from engine to engine"},
     {"├─●─┤", "the mean over prompts with its 95% interval, in multiples of plain decoding (ar)"},
+    {"dropped", "slower than the fastest one on the same prompts, or in the slower half when time was short"},
     {"held out", "the result: speed on prompts that took no part in the race"},
     {"Esc", "stop the race; the settings are again those from before"},
     {NULL, NULL},

@@ -346,9 +346,13 @@ race_summary(const struct tuner *t, char *out, size_t n)
         snprintf(out, n, "the race stopped in heat %u; fastest so far: %s", race_heat(r) + 1, name);
     else if (tuner_winner(t) == 0)
         snprintf(out, n, "plain decoding is the fastest: no setting beat it");
+    else if (!tuner_clear(t))
+        snprintf(out, n,
+                 "no setting is clearly faster than plain decoding; fastest: %s, %.2f × ar on held-out prompts, "
+                 "%.2f to %.2f; a longer race narrows this",
+                 name, held.value, held.low, held.high);
     else
-        snprintf(out, n, "fastest: %s, %.2f × ar on held-out prompts, %s%s", name, held.value, tune_verdict(held),
-                 held.verdict == DIFFERENCE_NOISE ? "; a longer race on a quiet machine narrows this" : "");
+        snprintf(out, n, "fastest: %s, %.2f × ar on held-out prompts, %s", name, held.value, tune_verdict(held));
 }
 
 void

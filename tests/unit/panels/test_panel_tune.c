@@ -7,12 +7,14 @@
 #define GOLDEN "tests/golden/panels/tune.txt"
 
 static struct simulated_race rig;
+static double rig_held_out[2];
 
 static void
 race(struct fixture *f, uint32_t runs)
 {
     struct err err = {0};
     race_rig_open(&rig);
+    memcpy(rig.held_out, rig_held_out, sizeof rig.held_out);
     const struct tune_request request = race_rig_request(&rig, TUNE_TIME);
     if (!tuner_begin(rig.tuner, &request, &err) || !race_rig_run(&rig, runs, &err))
         fail_msg("%s", err.text);
@@ -80,6 +82,15 @@ PANEL_TEST(a_race_looks_as_it_did)
     f->grid.utf8 = false;
     press(f, 'f');
     picture(f, out, "over in ASCII", 9, 118);
+    f->grid.utf8 = true;
+    end(f);
+    panel_close(f->ops, f->panel);
+    rig_held_out[0] = 0.93;
+    rig_held_out[1] = 1.2;
+    race(f, UINT32_MAX);
+    rig_held_out[0] = 0;
+    picture(f, out, "over, the second one is faster on held-out prompts", 6, 118);
+    picture(f, out, "over, the second one is faster on held-out prompts", 18, 118);
     end(f);
     fclose(out);
     if (getenv("UPDATE") != NULL) {
