@@ -406,6 +406,7 @@ static void
 print_engines(const struct tuner *t)
 {
     char text[ENGINE_COMMAND], name[700], speed[80];
+    const char *note = NULL;
     puts("\nThe fastest setting that other engines have (docs/engines.md lists the differences):");
     for (enum other_engine e = 0; e < ENGINES; e++) {
         const uint32_t best = best_of_engine(t, e);
@@ -416,12 +417,15 @@ print_engines(const struct tuner *t)
         }
         printf("%s %s: %s, here %s\n", engine_names[e], engine_versions[e], title(t, best, name, sizeof name),
                speed_text(t, best, speed, sizeof speed));
+        note = engine_folder_note(text) != NULL ? engine_folder_note(text) : note;
         print_indented(text);
         if (is_command(tuner_engine_command(t, e, best, true, text, sizeof text))) {
             puts("  and to measure its speed at the acceptance found here:");
             print_indented(text);
         }
     }
+    if (note != NULL)
+        puts(note);
 }
 
 /* Adds the speeds of a candidate, over all prompts (category NULL) or those of a category. */

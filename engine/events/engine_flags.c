@@ -19,11 +19,15 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 
 #include "engine/base/utf8.h"
 
 #define ANY        ENGINES /* in a rule: all engines that no earlier rule names */
 #define MOST_RATES 64
+
+#define FOLDER       "HF_FOLDER"
+#define DRAFT_FOLDER "HF_DRAFT_FOLDER"
 
 #define LLAMA     "llama-server -m <target>"
 #define VLLM      "vllm serve <target><sampling>"
@@ -171,10 +175,19 @@ put_python(FILE *out, const char *text)
     fputc('\'', out);
 }
 
-static void
-put_model(FILE *out, const char *path, const char *name, const char *form)
+/* A file of Ollama's has no ending. */
+static bool
+is_gguf(const char *path)
 {
-    const char *text = path != NULL ? path : name;
+    const size_t n = strlen(path);
+    return (n >= 5 && strcasecmp(path + n - 5, ".gguf") == 0) || strstr(path, "/blobs/sha256-") != NULL;
+}
+
+/* path: NULL for the word `name`; folder: the word in place of a GGUF file, or NULL if the engine reads these. */
+static void
+put_model(FILE *out, const char *path, const char *name, const char *folder, const char *form)
+{
+    const char *text = path == NULL ? name : folder != NULL && is_gguf(path) ? folder : path;
     if (form == NULL)
         put_shell_word(out, text);
     else if (strcmp(form, "json") == 0)
@@ -294,6 +307,13 @@ engine_note(enum other_engine engine, const char *policy)
     return rule_of(engine, policy)->note;
 }
 
+const char *
+engine_folder_note(const char *command)
+{
+    const bool contains = strstr(command, FOLDER) != NULL || strstr(command, DRAFT_FOLDER) != NULL;
+    return contains ? FOLDER ", " DRAFT_FOLDER ": the models' Hugging Face folders, in place of the GGUF files" : NULL;
+}
+
 /* ---- templates ---- */
 
 struct filling {
@@ -381,14 +401,15 @@ static void
 put_placeholder(FILE *out, const struct filling *f, char *name)
 {
     char *form = strchr(name, ':'), *plus = strchr(name, '+');
+    const bool reads_gguf = f->engine == ENGINE_LLAMA_CPP;
     if (form != NULL)
         *form++ = '\0';
     if (plus != NULL)
         *plus++ = '\0';
     if (strcmp(name, "target") == 0)
-        put_model(out, f->models->target, "TARGET", form);
+        put_model(out, f->models->target, "TARGET", reads_gguf ? NULL : FOLDER, form);
     else if (strcmp(name, "draft") == 0)
-        put_model(out, f->models->draft, "DRAFT", form);
+        put_model(out, f->models->draft, "DRAFT", reads_gguf ? NULL : DRAFT_FOLDER, form);
     else if (strcmp(name, "rates") == 0)
         put_rates(out, f, form);
     else if (strcmp(name, "sampling") != 0)

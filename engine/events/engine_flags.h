@@ -11,7 +11,8 @@ enum other_engine { ENGINE_LLAMA_CPP, ENGINE_VLLM, ENGINE_SGLANG, ENGINE_TRANSFO
 extern const char *const engine_names[ENGINES];    /* "llama.cpp", … */
 extern const char *const engine_versions[ENGINES]; /* "0.5.0", …: the version that the options' names were read from */
 
-/* Paths or names of models, in the engine's notation; borrowed. NULL: the command contains the word TARGET or DRAFT. */
+/* Paths or names of models; borrowed. NULL: the command contains the word TARGET or DRAFT. In place of a GGUF file,
+ * engines other than llama.cpp have the word HF_FOLDER or HF_DRAFT_FOLDER. */
 struct engine_models {
     const char *target, *draft;
 };
@@ -21,6 +22,9 @@ bool engine_has_policy(enum other_engine, const char *policy);
 
 /* Returns how the engine's form of the policy differs, or why it has none: one line, constant. NULL: nothing differs. */
 const char *engine_note(enum other_engine, const char *policy);
+
+/* Returns what these words stand for if a command contains one: one line, constant. NULL: it contains none. */
+const char *engine_folder_note(const char *command);
 
 /* Writes the preset as a shell command (transformers: lines of Python), or "no equivalent: REASON". A knob that the
  * preset does not set is its name in capitals. The seed is left out, because it would not reproduce the text.

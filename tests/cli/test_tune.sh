@@ -13,6 +13,7 @@ check "with a verdict" grep -Eq '(faster than|slower than|within noise of) plain
 check "the command of the winner is printed, with the models" grep -q "^  $PROGRAM --policy .* --draft self:2 $TINY\$" "$TMP/out"
 check "and that of its preset" grep -q "^  $PROGRAM --preset best --draft self:2 $TINY\$" "$TMP/out"
 check "the rule by which settings are dropped is explained" grep -q '^dropped: from heat 3 on, .* by a paired test' "$TMP/out"
+check "only llama.cpp has the GGUF file" sh -c "! grep -Eq '(vllm serve|--model-path|from_pretrained\(.)[^H]*\.gguf' '$TMP/out' && { ! grep -q HF_FOLDER '$TMP/out' || grep -q '^HF_FOLDER, .* Hugging Face folders, in place of the GGUF files$' '$TMP/out'; }"
 check "so are those of other engines, unless plain decoding won" sh -c "grep -q '^Plain decoding (ar) is the fastest' '$TMP/out' || { grep -q '^llama.cpp [0-9.]*: ' '$TMP/out' && grep -q '^vLLM [0-9.]*: ' '$TMP/out'; }"
 if [ -n "$HAVE_PYTHON" ]; then
     check "the JSON has all settings, and a verdict on the first; the CSV too, with categories" python3 - "$TMP/race.json" "$TMP/race.csv" <<'PY'

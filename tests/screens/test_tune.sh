@@ -23,6 +23,8 @@ cat >"$WORK/race.script" <<END
 :save-screen shown.txt
 :key Home f
 :save-screen flags.txt
+:key Down Down Down
+:save-screen transformers.txt
 :key f Home y
 :tune save 2 second
 :tune take 2
@@ -43,6 +45,8 @@ check "the cursor's row fills the other panels with its setting's run" \
 check "and Home returns to the current one" grep -q ' τ *tau ' "$WORK/run/flags.txt"
 check "knobs and prompt are restored" sh -c "grep -q 'd_max .* 4 ' '$WORK/run/over.txt' && grep -q 'Everybody in the valley' '$WORK/run/over.txt'"
 check "f shows options of other engines" grep -q 'llama.cpp [0-9.]*' "$WORK/run/flags.txt"
+check "the commands of all but llama.cpp have a word in place of the GGUF file, which is explained" \
+    sh -c "grep -q 'transformers .*HF_FOLDER, HF_DRAFT_FOLDER: ' '$WORK/run/transformers.txt' && grep -q \"from_pretrained('HF_FOLDER')\" '$WORK/run/transformers.txt'"
 check "a setting is taken by its number" grep -Eq 'policy (sd|fsm)' "$WORK/run/taken.txt"
 check "a setting is saved as a preset" test -s "$HOME/specscope/presets/second.json"
 check "and copied as a command" grep -q "^$PROGRAM run --policy " "$HOME/specscope/command"

@@ -265,8 +265,12 @@ draw_flags(struct tune_panel *p, const struct view *v, const struct canvas *c)
     canvas_word(c, 0, 0, c->cols, ROLE_FOCUS, MARK_NONE, tuner_name(v->tuner, p->candidate, " ", name, sizeof name));
     for (enum other_engine e = p->engine; e < ENGINES && y < c->rows; e++) {
         char *rest = text;
-        canvas_print(c, y++, 0, ROLE_TITLE, "%s %s", engine_names[e], engine_versions[e]);
-        tuner_engine_command(v->tuner, e, p->candidate, false, text, sizeof text);
+        const int x = canvas_print(c, y, 0, ROLE_TITLE, "%s %s", engine_names[e], engine_versions[e]);
+        const char *note =
+            engine_folder_note(tuner_engine_command(v->tuner, e, p->candidate, false, text, sizeof text));
+        if (note != NULL)
+            canvas_word(c, y, x + 2, c->cols - x - 2, ROLE_DIM, MARK_NONE, note);
+        y++;
         for (char *line; (line = strsep(&rest, "\n")) != NULL && y < c->rows;) {
             const struct canvas below = canvas_inside(c, y, 2, c->rows - y, c->cols - 2);
             y += canvas_paragraph(&below, ROLE_TEXT, line);

@@ -4,11 +4,11 @@
 #include "engine/events/engine_flags.h"
 #include "tests/rigs/test.h"
 
-#define LLAMA "llama-server -m target.gguf"
-#define VLLM  "vllm serve target.gguf --generation-config vllm --override-generation-config '{\"temperature\": 0}'"
-#define LOAD  "model = AutoModelForCausalLM.from_pretrained('target.gguf')\n"
+#define LLAMA "llama-server -m target"
+#define VLLM  "vllm serve target --generation-config vllm --override-generation-config '{\"temperature\": 0}'"
+#define LOAD  "model = AutoModelForCausalLM.from_pretrained('target')\n"
 
-static const struct engine_models models = {"target.gguf", "draft.gguf"};
+static const struct engine_models models = {"target", "draft"};
 static const struct preset ar = {.policy = "ar", .sampling = {"0", "0", "1", "7"}};
 static const struct preset sd = {.policy = "sd", .set = {{"k", "5"}}, .n_set = 1, .sampling = {"0", "0", "1", "7"}};
 static const struct preset ngram = {.policy = "ngram",
@@ -48,21 +48,21 @@ static const struct golden {
 } golden[] = {
     {ENGINE_LLAMA_CPP, &ar, LLAMA " --temp 0"},
     {ENGINE_VLLM, &ar, VLLM},
-    {ENGINE_SGLANG, &ar, "python3 -m sglang.launch_server --model-path target.gguf"},
+    {ENGINE_SGLANG, &ar, "python3 -m sglang.launch_server --model-path target"},
     {ENGINE_TRANSFORMERS, &ar, LOAD "model.generate(**inputs, do_sample=False)"},
 
     {ENGINE_LLAMA_CPP, &sd,
-     LLAMA " --spec-type draft-simple --spec-draft-model draft.gguf --spec-draft-n-max 5 --spec-draft-n-min 0"
+     LLAMA " --spec-type draft-simple --spec-draft-model draft --spec-draft-n-max 5 --spec-draft-n-min 0"
            " --spec-draft-p-min 0 --temp 0"},
     {ENGINE_VLLM, &sd,
-     VLLM " --speculative-config '{\"method\": \"draft_model\", \"model\": \"draft.gguf\","
+     VLLM " --speculative-config '{\"method\": \"draft_model\", \"model\": \"draft\","
           " \"num_speculative_tokens\": 5}'"},
     {ENGINE_SGLANG, &sd,
-     "python3 -m sglang.launch_server --model-path target.gguf --speculative-algorithm STANDALONE"
-     " --speculative-draft-model-path draft.gguf --speculative-num-steps 5 --speculative-eagle-topk 1"
+     "python3 -m sglang.launch_server --model-path target --speculative-algorithm STANDALONE"
+     " --speculative-draft-model-path draft --speculative-num-steps 5 --speculative-eagle-topk 1"
      " --speculative-num-draft-tokens 6"},
     {ENGINE_TRANSFORMERS, &sd,
-     LOAD "draft = AutoModelForCausalLM.from_pretrained('draft.gguf')\n"
+     LOAD "draft = AutoModelForCausalLM.from_pretrained('draft')\n"
           "draft.generation_config.update(num_assistant_tokens=5, num_assistant_tokens_schedule='constant',"
           " assistant_confidence_threshold=0)\n"
           "model.generate(**inputs, assistant_model=draft, do_sample=False)"},
@@ -73,7 +73,7 @@ static const struct golden {
      VLLM " --speculative-config '{\"method\": \"ngram\", \"num_speculative_tokens\": 8, \"prompt_lookup_max\": 4,"
           " \"prompt_lookup_min\": 2}'"},
     {ENGINE_SGLANG, &ngram,
-     "python3 -m sglang.launch_server --model-path target.gguf --speculative-algorithm NGRAM"
+     "python3 -m sglang.launch_server --model-path target --speculative-algorithm NGRAM"
      " --speculative-num-draft-tokens 9 --speculative-ngram-min-bfs-breadth 1 --speculative-ngram-max-bfs-breadth 1"
      " --speculative-ngram-match-type BFS --speculative-ngram-max-trie-depth 12"},
     {ENGINE_TRANSFORMERS, &ngram,
@@ -147,38 +147,70 @@ TEST(sampling_has_each_engines_form)
     struct preset p = {.policy = "ar", .sampling = {"0.7", "40", "0.95", "7"}};
     is(ENGINE_LLAMA_CPP, &p, &models, NULL, 0, LLAMA " --temp 0.7 --top-k 40 --top-p 0.95 --min-p 0");
     is(ENGINE_VLLM, &p, &models, NULL, 0,
-       "vllm serve target.gguf --generation-config vllm --override-generation-config"
+       "vllm serve target --generation-config vllm --override-generation-config"
        " '{\"temperature\": 0.7, \"top_k\": 40, \"top_p\": 0.95}'");
-    is(ENGINE_SGLANG, &p, &models, NULL, 0, "python3 -m sglang.launch_server --model-path target.gguf");
+    is(ENGINE_SGLANG, &p, &models, NULL, 0, "python3 -m sglang.launch_server --model-path target");
     is(ENGINE_TRANSFORMERS, &p, &models, NULL, 0,
        LOAD "model.generate(**inputs, do_sample=True, temperature=0.7, top_k=40, top_p=0.95)");
     memcpy(p.sampling[SAMPLING_TOP_K], "0", 2);
     is(ENGINE_VLLM, &p, &models, NULL, 0,
-       "vllm serve target.gguf --generation-config vllm --override-generation-config"
+       "vllm serve target --generation-config vllm --override-generation-config"
        " '{\"temperature\": 0.7, \"top_p\": 0.95}'");
     /* A preset that does not set the sampling. */
     memset(p.sampling, 0, sizeof p.sampling);
     is(ENGINE_LLAMA_CPP, &p, &models, NULL, 0, LLAMA);
-    is(ENGINE_VLLM, &p, &models, NULL, 0, "vllm serve target.gguf");
+    is(ENGINE_VLLM, &p, &models, NULL, 0, "vllm serve target");
     is(ENGINE_TRANSFORMERS, &p, &models, NULL, 0, LOAD "model.generate(**inputs)");
 }
 
 TEST(paths_are_quoted_in_each_engines_form)
 {
-    static const struct engine_models odd = {"it's $HOME/a b.gguf", "d'\\\"\n"};
+    static const struct engine_models odd = {"it's $HOME/a b", "d'\\\"\n"};
     const struct preset p = {.policy = "sd", .set = {{"k", "5"}}, .n_set = 1};
     is(ENGINE_LLAMA_CPP, &p, &odd, NULL, 0,
-       "llama-server -m 'it'\\''s $HOME/a b.gguf' --spec-type draft-simple --spec-draft-model 'd'\\''\\\"\n'"
+       "llama-server -m 'it'\\''s $HOME/a b' --spec-type draft-simple --spec-draft-model 'd'\\''\\\"\n'"
        " --spec-draft-n-max 5 --spec-draft-n-min 0 --spec-draft-p-min 0");
     is(ENGINE_VLLM, &p, &odd, NULL, 0,
-       "vllm serve 'it'\\''s $HOME/a b.gguf' --speculative-config '{\"method\": \"draft_model\","
+       "vllm serve 'it'\\''s $HOME/a b' --speculative-config '{\"method\": \"draft_model\","
        " \"model\": \"d\\u0027\\u005c\\u0022\\u000a\", \"num_speculative_tokens\": 5}'");
     is(ENGINE_TRANSFORMERS, &p, &odd, NULL, 0,
-       "model = AutoModelForCausalLM.from_pretrained('it\\x27s $HOME/a b.gguf')\n"
+       "model = AutoModelForCausalLM.from_pretrained('it\\x27s $HOME/a b')\n"
        "draft = AutoModelForCausalLM.from_pretrained('d\\x27\\x5c\"\\x0a')\n"
        "draft.generation_config.update(num_assistant_tokens=5, num_assistant_tokens_schedule='constant',"
        " assistant_confidence_threshold=0)\n"
        "model.generate(**inputs, assistant_model=draft)");
+}
+
+TEST(only_llama_cpp_has_the_gguf_files)
+{
+    static const struct engine_models gguf = {"a/target.GGUF", "d.gguf"}, ollama = {"a/blobs/sha256-0", NULL};
+    const char *note = "HF_FOLDER, HF_DRAFT_FOLDER: the models' Hugging Face folders, in place of the GGUF files";
+    const struct preset p = {.policy = "sd", .set = {{"k", "5"}}, .n_set = 1}, plain = {.policy = "ar"};
+    char out[1000];
+    is(ENGINE_LLAMA_CPP, &p, &gguf, NULL, 0,
+       "llama-server -m a/target.GGUF --spec-type draft-simple --spec-draft-model d.gguf --spec-draft-n-max 5"
+       " --spec-draft-n-min 0 --spec-draft-p-min 0");
+    is(ENGINE_VLLM, &p, &gguf, NULL, 0,
+       "vllm serve HF_FOLDER --speculative-config '{\"method\": \"draft_model\", \"model\": \"HF_DRAFT_FOLDER\","
+       " \"num_speculative_tokens\": 5}'");
+    is(ENGINE_SGLANG, &plain, &gguf, NULL, 0, "python3 -m sglang.launch_server --model-path HF_FOLDER");
+    is(ENGINE_TRANSFORMERS, &plain, &ollama, NULL, 0,
+       "model = AutoModelForCausalLM.from_pretrained('HF_FOLDER')\nmodel.generate(**inputs)");
+    for (enum other_engine engine = 0; engine < ENGINES; engine++) {
+        engine_flags(engine, &plain, &gguf, NULL, 0, out, sizeof out);
+        if (engine == ENGINE_LLAMA_CPP)
+            assert_null(engine_folder_note(out));
+        else
+            assert_string_equal(engine_folder_note(out), note);
+    }
+}
+
+/* As docs/engines.md has it: size-n is n_min, which counts as at most n_max. */
+TEST(n_min_counts_as_at_most_n_max)
+{
+    const struct preset p = {.policy = "ngram", .set = {{"n_max", "3"}, {"n_min", "4"}, {"k", "6"}}, .n_set = 3};
+    is(ENGINE_LLAMA_CPP, &p, &models, NULL, 0,
+       LLAMA " --spec-type ngram-simple --spec-ngram-simple-size-n 3 --spec-ngram-simple-size-m 6");
 }
 
 TEST(unknown_models_and_knobs_are_capitals)
@@ -207,20 +239,20 @@ TEST(rates_are_as_many_as_the_drafts_and_do_not_increase)
     static const double rates[] = {0.9, 0.625, 0.7, NAN, 0.5, 0.1, 0.1};
     const struct preset p = {.policy = "sd", .set = {{"k", "5"}}, .n_set = 1}, open = {.policy = "sd"};
     is(ENGINE_LLAMA_CPP, &p, &models, rates, 7,
-       LLAMA " --spec-type draft-simple --spec-draft-model draft.gguf --spec-draft-n-max 5 --spec-draft-n-min 0"
+       LLAMA " --spec-type draft-simple --spec-draft-model draft --spec-draft-n-max 5 --spec-draft-n-min 0"
              " --spec-draft-p-min 0 --spec-synth-rates 0.9,0.625,0.625,0,0");
     is(ENGINE_VLLM, &p, &models, rates, 2,
-       "vllm serve target.gguf --speculative-config '{\"method\": \"draft_model\", \"model\": \"draft.gguf\","
+       "vllm serve target --speculative-config '{\"method\": \"draft_model\", \"model\": \"draft\","
        " \"num_speculative_tokens\": 5, \"rejection_sample_method\": \"synthetic\","
        " \"synthetic_acceptance_rates\": [0.9, 0.625, 0, 0, 0]}'");
     is(ENGINE_SGLANG, &p, &models, rates, 2,
-       "SGLANG_SIMULATE_ACC_LEN=2.525 python3 -m sglang.launch_server --model-path target.gguf"
-       " --speculative-algorithm STANDALONE --speculative-draft-model-path draft.gguf --speculative-num-steps 5"
+       "SGLANG_SIMULATE_ACC_LEN=2.525 python3 -m sglang.launch_server --model-path target"
+       " --speculative-algorithm STANDALONE --speculative-draft-model-path draft --speculative-num-steps 5"
        " --speculative-eagle-topk 1 --speculative-num-draft-tokens 6");
     is(ENGINE_TRANSFORMERS, &p, &models, rates, 2, "no equivalent: it cannot accept drafts at given rates");
     is(ENGINE_LLAMA_CPP, &ar, &models, rates, 2, "no equivalent: there are no drafts to accept");
     is(ENGINE_LLAMA_CPP, &open, &models, rates, 2,
-       LLAMA " --spec-type draft-simple --spec-draft-model draft.gguf --spec-draft-n-max K --spec-draft-n-min 0"
+       LLAMA " --spec-type draft-simple --spec-draft-model draft --spec-draft-n-max K --spec-draft-n-min 0"
              " --spec-draft-p-min 0 --spec-synth-rates 0.9,0.625");
 }
 
