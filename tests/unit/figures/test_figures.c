@@ -276,7 +276,7 @@ TEST_WITH(what_can_not_be_drawn_says_what_to_do, folder_set_up, folder_tear_down
                                             {"policy,params,speedup\r\nar,1\r\n", "different numbers of fields"},
                                             {"policy,params,speedup\r\nar,\"x\"y,1\r\n", "is no CSV"},
                                             {"policy,params,speedup\r\nar,,1\r\n", "no knob was swept"},
-                                            {"policy,params\r\nar,a=1\r\nar,a=2\r\n", "no measure"}};
+                                            {"policy,params\r\nar,a=1\r\nar,a=2\r\n", "no column 'speedup'"}};
     for (size_t i = 0; i < sizeof tables / sizeof *tables; i++) {
         write_text(folder, "x.csv", tables[i][0]);
         refused("grid", INPUTS(path), o, tables[i][1]);
