@@ -130,10 +130,11 @@ cuda_rig_open(struct rig *r, size_t shape, bool exact, uint64_t seed)
 }
 
 /* The definition rounds to F16 where the device does. Where the sums before it differ in their last bits a number may round
- * the other way, by 2^-11 of its size: some of a row do, and the next layers make more or less of it. One such number in the
- * normed sums of experts can make 0.003 of a row. */
+ * the other way, by 2^-11 of its size: some of a row do, and the next layers make more or less of it. The outputs of experts can nearly
+ * cancel each other, so a mixture makes more of it. */
 void
 cuda_rig_assert_near_naive(struct rig *r, int node, bool exact)
 {
-    rig_assert_near_naive(r, node, 1e-7, exact ? 1e-5 : 6e-3);
+    const double rounded = r->desc->form.experts.n > 0 ? 2e-2 : 2e-3;
+    rig_assert_near_naive(r, node, 1e-7, exact ? 1e-5 : rounded);
 }
