@@ -52,7 +52,7 @@ ranked(struct tune_panel *p, const struct view *v, struct race_standing all[RACE
     p->moved = p->moved && p->candidate < n;
     if (!p->moved)
         p->candidate = tuner_winner(v->tuner);
-    for (*row = 0; all[*row].candidate != p->candidate;)
+    for (*row = 0; *row + 1 < n && all[*row].candidate != p->candidate;)
         ++*row;
     return n;
 }
