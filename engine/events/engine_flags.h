@@ -23,7 +23,7 @@ bool engine_has_policy(enum other_engine, const char *policy);
 /* Returns how the engine's form of the policy differs, or why it has none: one line, constant. NULL: nothing differs. */
 const char *engine_note(enum other_engine, const char *policy);
 
-/* Returns what these words stand for if a command contains one: one line, constant. NULL: it contains none. */
+/* Returns the meaning of HF_FOLDER and HF_DRAFT_FOLDER if the command contains one of them: one line, constant; else NULL. */
 const char *engine_folder_note(const char *command);
 
 /* Writes the preset as a shell command (transformers: lines of Python), or "no equivalent: REASON". A knob that the

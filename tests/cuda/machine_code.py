@@ -123,9 +123,9 @@ def turns(code):
         run = code[begin:end]
         count = collections.Counter(one.name for one in run)
         weights = sum(1 for one in run if one.name == "LDG" and one.predicated)
-        activations = {(0, count["LDS"]): "shared", (count["LDG"] - weights, 0): "global"}
-        for name, (loads, others, multiplies) in WHOLE.items():
-            where = activations.get((0, others)) or activations.get((others, 0))
+        in_global, in_shared = count["LDG"] - weights, count["LDS"]
+        for name, (loads, activations, multiplies) in WHOLE.items():
+            where = {(activations, 0): "global", (0, activations): "shared"}.get((in_global, in_shared))
             if weights not in (loads - 1, loads) or count["HMMA"] != multiplies or where is None:
                 continue  # the last load of weights can be behind a branch
             way = shortest(code, begin, begin)
