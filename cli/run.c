@@ -132,7 +132,8 @@ summary(const struct outcome *out, const struct session_options *o, const char *
         report(", verified by %.1f experts a layer", experts);
     const uint32_t positions = positions_count(&out->positions);
     for (uint32_t i = 0; i < positions && i < POSITIONS_SHOWN; i++)
-        report("%s %.2f", i == 0 ? ", by position" : "", positions_unconditional(&out->positions, i).value);
+        report("%s %.2f", i == 0 ? ", of all rounds by position" : "",
+               positions_unconditional(&out->positions, i).value);
     char ranks[160];
     if (positions_ranked(&out->positions) > 0)
         report(", rank at rejections %s", positions_ranks_text(&out->positions, ranks, sizeof ranks));

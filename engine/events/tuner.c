@@ -658,6 +658,13 @@ tuner_candidate(const struct tuner *t, uint32_t i)
     return &t->candidate[i];
 }
 
+/* Is it faster than plain decoding on held-out prompts? */
+static bool
+is_clear(const struct tuner *t, uint32_t candidate)
+{
+    return race_held_out(t->race, candidate, 0, NULL).verdict == DIFFERENCE_MORE;
+}
+
 uint32_t
 tuner_winner(const struct tuner *t)
 {
@@ -668,16 +675,18 @@ tuner_winner(const struct tuner *t)
         race_standings(t->race, all);
         return all[0].candidate;
     }
-    for (int i = 1; i < TUNE_FINALISTS; i++)
-        best = race_held_out(t->race, finalists[i], best, NULL).value > 1 ? finalists[i] : best;
+    for (int i = 1; i < TUNE_FINALISTS; i++) {
+        const bool clear = is_clear(t, finalists[i]);
+        if (clear != is_clear(t, best) ? clear : race_held_out(t->race, finalists[i], best, NULL).value > 1)
+            best = finalists[i];
+    }
     return best;
 }
 
 bool
 tuner_clear(const struct tuner *t)
 {
-    return race_held_out(t->race, race_winner(t->race), 0, NULL).verdict == DIFFERENCE_MORE ||
-           race_held_out(t->race, race_runner_up(t->race), 0, NULL).verdict == DIFFERENCE_MORE;
+    return is_clear(t, tuner_winner(t));
 }
 
 const char *

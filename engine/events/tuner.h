@@ -114,10 +114,10 @@ uint32_t tuner_found(const struct tuner *);      /* candidates before tune_plan(
 uint32_t tuner_candidates(const struct tuner *); /* 0: no heats yet */
 uint32_t tuner_at(const struct tuner *);         /* candidate of the run; tuner_candidates(): none */
 const struct preset *tuner_candidate(const struct tuner *, uint32_t);
-/* The fastest one on held-out prompts of those measured there, which may be plain decoding; before two runs there, the
- * leader of the heats. */
+/* The fastest one on held-out prompts of those whose interval there lies above 1, or else of all measured there, which may be
+ * plain decoding; before two runs there, the leader of the heats. */
 uint32_t tuner_winner(const struct tuner *);
-/* Returns whether a setting's interval on held-out prompts lies above 1. */
+/* Returns whether the winner's interval on held-out prompts lies above 1. */
 bool tuner_clear(const struct tuner *);
 /* Writes the policy and the knobs that differ from its defaults, each after `before`. Returns out. */
 const char *tuner_name(const struct tuner *, uint32_t candidate, const char *before, char *out, size_t n);

@@ -23,7 +23,7 @@ works "is plotted without its categories" plot "$TMP/bench.csv" pareto -o "$TMP/
 refuses "a line about two settings" 2 '\-\-json has both' run --versus ar --csv "$TMP/x.csv" "$TINY"
 works "a batch has them, too" run --policy sd --draft self:1 -n 40 --ignore-eos --batch 2 --prompts "$TMP/prompts.jsonl" --json "$TMP/batch.json" "$TINY"
 works "a trace of one prompt" run --policy sd --draft self:1 -n 40 --ignore-eos -p 'one two three' --trace "$TMP/trace" --json "$TMP/one.json" "$TINY"
-check "the summary has its rates and ranks" grep -q ', by position [01][.][0-9]* .*, rank at rejections [2-9l]' "$TMP/err"
+check "the summary has its rates and ranks" grep -q ', of all rounds by position [01][.][0-9]* .*, rank at rejections [2-9l]' "$TMP/err"
 works "a trace of drafts by a layer" run --policy layerskip --set exit_layer=2 --probe all -n 200 --ignore-eos -p "In the deep wood" --trace "$TMP/layer" models/fables-q8_0.gguf
 works "its figure" plot "$TMP/trace" positions -o "$TMP/figure.svg"
 

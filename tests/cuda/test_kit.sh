@@ -26,7 +26,7 @@ chmod +x "$TMP/compute-sanitizer"
 
 first() { # more of the environment
     (cd "$TMP/elsewhere" && exec env -i PATH="$TMP:/usr/bin:/bin" HOME="$TMP/home" TERM=dumb OMP_WAIT_POLICY=passive CUDA_LIMIT=3000 STEP_LIMIT=2900 \
-        SPECSCOPE_CUDA_PLUGIN="$KIT/build/tests/specscope-cuda-emulated.so" SMOKE=tiny SHAPE=tiny TYPES= SYNTHETIC=tiny:q8_0,4,0.75 N=2 FLOORS="0 1 2" \
+        SPECSCOPE_CUDA_BLOCKS=2 SPECSCOPE_CUDA_PLUGIN="$KIT/build/tests/specscope-cuda-emulated.so" SMOKE=tiny SHAPE=tiny TYPES= SYNTHETIC=tiny:q8_0,4,0.75 N=2 FLOORS="0 1 2" \
         PROGRAMS="$programs" BENCH= DRAFT=models/fables-draft-q8_0.gguf ${SPECSCOPE_LONG:+SPECSCOPE_LONG=1} "$@" sh cuda-kit/first) \
         >"$TMP/out" 2>&1
     status=$?

@@ -15,6 +15,7 @@ struct simulated_race {
     double noise;              /* standard deviation of the logarithm of a run's time, */
     uint64_t random;           /* and the state of its random numbers */
     double held_out[2];        /* speeds of sd on held-out prompts, at k = 4 and others; 0: as in heats */
+    double held_out_noise;     /* there, of runs at k = 4; 0: `noise` */
     uint32_t text_tokens;      /* of every run; 0: as many as the session generates */
     const char *differs;       /* a policy with another text; NULL: none */
     const char *fails;         /* a policy whose runs end with an error; NULL: none */

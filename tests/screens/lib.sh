@@ -22,7 +22,7 @@ check() { # sentence, command…: passes if the command does; else prints what t
     shift
     "$@" >"$WORK/check.log" 2>&1 && ok "$sentence" && return
     bad "$sentence"
-    { cat "$WORK/check.log" && tm capture-pane -p; } 2>/dev/null | sed 's/^/    |/'
+    { cat "$WORK/check.log" && tm capture-pane -p; } 2>/dev/null | sed -n '/[^ ]/s/^/    |/p'
 }
 # Runs a command line in a terminal of WxH, in folder $WORK/run; its exit status lands in status, its stderr in err.
 terminal() { # WxH, command line

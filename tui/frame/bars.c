@@ -127,7 +127,7 @@ add_gain(struct bar *bar, const struct metrics *m, const struct window_measures 
     if (window->with.tokens_per_round.n < ROUNDS || m->total.drafted == 0 || isnan(fewer))
         return;
     if (gain < 1.05)
-        bar_add(bar, ROLE_WARN, 3, false, "no gain on this text");
+        bar_add(bar, ROLE_WARN, 3, false, "no gain as it is set");
     else if (fewer >= 1.1)
         bar_add(bar, ROLE_OK, 6, false, "%.1f× fewer weights read", fewer);
 }

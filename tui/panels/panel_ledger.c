@@ -489,12 +489,18 @@ command_ledger(void *state, const struct view *v, const char *verb, const char *
     return s != NULL;
 }
 
+static const char *
+brief_ledger(const struct view *v)
+{
+    return v->live ? "Enter pin  a take again  s save  y copy" : "Enter pin  s save  y copy";
+}
+
 static const struct key_help keys[] = {
     {"↑ ↓ PgUp PgDn", "choose a row and point at its first round; Home: the newest, which new rows then follow"},
     {"Enter", "pin the row as reference, or unpin it; double click; :pin C"},
     {"Δ", "against the reference, both settings forecast on the same tokens: ▲ ▼ a clear difference, ≈ none"},
     {"≠ text",
-     "the two rows' own texts differ and nothing forecasts one of the settings: a difference without a verdict"},
+     "the two rows' own texts (or prompts, or lengths) differ and nothing forecasts one of the settings: no verdict"},
     {"12 ±3", "one standard error: over rounds, of Δ over the text and what is not known of wrong drafts"},
     {"★ ☆", "the best of this prompt; ☆: not clearly better than all others on the same tokens"},
     {"c", "rows by tokens/s, or by modelled speed, which no clock disturbs; × in brackets is modelled, too"},
@@ -508,7 +514,7 @@ extern const struct panel_ops panel_ledger;
 const struct panel_ops panel_ledger = {
     .name = "ledger",
     .title = "ledger",
-    .brief = "Enter pin  a take again  s save  y copy",
+    .brief_now = brief_ledger,
     .place = PANEL_MIDDLE,
     .weight = 5,
     .min_cols = 50,

@@ -24,8 +24,7 @@ complain(const char *format, ...)
     if (running.broken)
         return;
     running.broken = true;
-    const int n =
-        snprintf(running.complaint, running.complaint_room, "%s: ", kernel_name(running.what->kernel).c_str());
+    const int n = snprintf(running.complaint, running.complaint_room, "%s: ", kernel_name(running.what->name).c_str());
     va_list args;
     va_start(args, format);
     if (n > 0 && (size_t)n < running.complaint_room)

@@ -99,7 +99,7 @@ static void
 thread_of_a_grid()
 {
     entered();
-    running.what->thread();
+    running.what->thread(running.what->kernel, running.what->argument);
     finish();
 }
 

@@ -135,5 +135,5 @@ else
 UNIT := $(filter-out $(EMULATED_TESTS:%=$(BUILD)/tests/%),$(UNIT))
 endif
 -include $(EMULATED_OBJ:.o=.d) $(RACES_OBJ:.o=.d) $(wildcard $(BUILD)/emulated/tests/unit/cuda/*.d $(BUILD)/emulated/tests/cuda/smoke/*.d) \
-	$(wildcard $(BUILD)/races/tests/unit/cuda/*.d) \
+	$(wildcard $(BUILD)/races/tests/unit/cuda/*.d $(BUILD)/emulated/tests/bench/*.d) \
 	$(wildcard $(BUILD)/emulated/kernels/cublas/*.d $(BUILD)/emulated/$(EMULATION)/cublas/*.d)

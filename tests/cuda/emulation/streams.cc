@@ -166,26 +166,30 @@ emulated_allow_shared(const void *kernel, size_t shared)
 }
 
 cudaError_t
-emulated_launch(const char *name, const void *kernel, std::function<void()> thread, dim3 grid, dim3 block,
-                size_t shared, bool cooperative, cudaStream_t to)
+emulated_launch(const emulation::launched &asked, size_t size, cudaStream_t to)
 {
     bool later = false;
     ENTER(emulation::LAUNCHES, &later);
+    const dim3 grid = asked.grid, block = asked.block;
     const uint64_t threads = (uint64_t)block.x * block.y * block.z, blocks = (uint64_t)grid.x * grid.y * grid.z;
     if (threads == 0 || threads > 1024 || blocks == 0 || grid.x > INT32_MAX || grid.y > 65535 || grid.z > 65535)
         return all().last = cudaErrorInvalidConfiguration;
-    const auto allowed = all().allowed.find(kernel);
-    if (shared > emulation::shared_memory() ||
-        (shared > 48 << 10 && (allowed == all().allowed.end() || shared > allowed->second)))
+    const auto allowed = all().allowed.find(asked.kernel);
+    if (asked.shared > emulation::shared_memory() ||
+        (asked.shared > 48 << 10 && (allowed == all().allowed.end() || asked.shared > allowed->second)))
         return all().last = cudaErrorInvalidValue;
-    if (cooperative && blocks > emulation::multiprocessors())
+    if (asked.cooperative && blocks > emulation::multiprocessors())
         return all().last = cudaErrorCooperativeLaunchTooLarge;
-    emulation::launched what = {std::move(thread), name, grid, block, shared, cooperative, all().seed, 0};
-    emulation::enqueue(to, name, [later, what](uint32_t op) mutable {
+    emulation::launched what = asked;
+    what.seed = all().seed;
+    std::vector<max_align_t> argument(size / sizeof(max_align_t) + 1);
+    memcpy(argument.data(), asked.argument, size);
+    emulation::enqueue(to, what.name, [later, what, argument](uint32_t op) mutable {
         char complaint[sizeof all().complaint];
         if (later)
             return cudaErrorLaunchFailure;
         what.op = op;
+        what.argument = argument.data();
         if (emulation::run_grid(what, complaint, sizeof complaint))
             return cudaSuccess;
         if (what.seed != 0)

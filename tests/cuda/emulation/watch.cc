@@ -84,7 +84,7 @@ note_passed(mutation *m, ordering kind, site where, unsigned turn)
     if (turn > 0)
         text += " " + std::to_string(turn);
     if (kind < WAIT)
-        text += " @" + kernel_name(running.what->kernel);
+        text += " @" + kernel_name(running.what->name);
     m->passed.insert(text);
 }
 
@@ -98,7 +98,7 @@ keeps_turn(ordering kind, site where, unsigned turn)
         note_passed(&m, kind, where, turn);
     return !m.asked || m.line != where.line || m.turn != turn || strcmp(m.kind, names[kind]) != 0 ||
            strcmp(m.file, base_of(where.file)) != 0 ||
-           (m.kernel[0] != '\0' && kind < WAIT && kernel_name(running.what->kernel) != m.kernel);
+           (m.kernel[0] != '\0' && kind < WAIT && kernel_name(running.what->name) != m.kernel);
 }
 
 void

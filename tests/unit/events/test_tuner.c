@@ -139,19 +139,24 @@ TUNER_TEST(the_fastest_setting_wins_on_held_out_prompts)
     assert_null(tuner_category(rig.tuner, 3));
 }
 
-/* The two fastest settings of the heats, sd k=4 and another one of sd, are slower on held-out prompts. */
+/* The two fastest settings of the heats are sd k=4 and another one of sd. On held-out prompts they are slower, or the first one's
+ * speed varies. */
 TUNER_TEST(the_winner_is_the_fastest_on_held_out_prompts_also_if_it_was_second_or_is_plain_decoding)
 {
     static const struct {
-        double speed[2];
+        double speed[2], noise;
         bool second, clear;
-    } table[] = {{{0.93, 1.2}, true, true}, {{0.93, 1.015}, true, false}, {{0.8, 0.9}, false, false}};
+    } table[] = {{{0.93, 1.2}, 0, true, true},
+                 {{0.93, 1.015}, 0, true, false},
+                 {{0.8, 0.9}, 0, false, false},
+                 {{1.6, 1.2}, 1, true, true}};
     char name[80];
     race(TUNE_TIME);
     assert_true(tuner_clear(rig.tuner));
     rig.noise = 0.03;
     for (size_t i = 0; i < sizeof table / sizeof *table; i++) {
         memcpy(rig.held_out, table[i].speed, sizeof rig.held_out);
+        rig.held_out_noise = table[i].noise;
         race(TUNE_TIME);
         const struct race *r = tuner_race(rig.tuner);
         assert_string_equal(tuner_name(rig.tuner, race_winner(r), " ", name, sizeof name), "sd k=4");

@@ -384,9 +384,8 @@ __all_sync(unsigned mask, int p, EMULATED_SITE)
 
 /* ---- launches ---- */
 
-/* `name` begins with the kernel's. */
-cudaError_t emulated_launch(const char *name, const void *kernel, std::function<void()> thread, dim3 grid, dim3 block,
-                            size_t shared, bool cooperative, cudaStream_t);
+/* Of the launch, `op` and `seed` are not read, and the argument of `size` bytes is copied. */
+cudaError_t emulated_launch(const emulation::launched &, size_t size, cudaStream_t);
 /* It may have so much dynamic shared memory: more than 48 KiB only who asked (cudaFuncSetAttribute). */
 void emulated_allow_shared(const void *kernel, size_t);
 

@@ -5,7 +5,6 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <functional>
 
 struct dim3 {
     unsigned x, y, z;
@@ -99,8 +98,9 @@ bool add_up_like(const char *way);
 constexpr unsigned char POISON = 0xcb;
 
 struct launched {
-    std::function<void()> thread;
-    const char *kernel; /* begins with its name */
+    void (*thread)(const void *kernel, const void *argument);
+    const void *kernel, *argument;
+    const char *name; /* begins with the kernel's */
     dim3 grid, block;
     size_t shared;
     bool cooperative;

@@ -110,7 +110,7 @@ static void
 say(const std::string &text)
 {
     if (goes_on()) {
-        fprintf(stderr, "emulated GPU: %.60s: %s\n", running.what->kernel, text.c_str());
+        fprintf(stderr, "emulated GPU: %.60s: %s\n", running.what->name, text.c_str());
         return;
     }
     complain("%s", text.c_str());

@@ -16,8 +16,9 @@ emulated_launch_as(bool cooperative, const char *name, void (*kernel)(A), dim3 g
                    cudaStream_t stream, size_t shared = 0)
 {
     static_assert(sizeof(A) <= ARGUMENT_MOST, "a kernel's argument");
+    const auto thread = [](const void *called, const void *argument) { ((void (*)(A))called)(*(const A *)argument); };
     const cudaError_t said = emulated_launch(
-        name, (const void *)kernel, [=] { kernel(arguments); }, grid, block, shared, cooperative, stream);
+        {thread, (const void *)kernel, &arguments, name, grid, block, shared, cooperative, 0, 0}, sizeof(A), stream);
     return launch_result(name, said, grid.x * grid.y * grid.z, block.x, stream);
 }
 #define launch(...)             EMULATED_CALL(emulated_launch_as(false, #__VA_ARGS__, __VA_ARGS__))
