@@ -196,7 +196,7 @@ TEST(random_programs_on_the_cuda_backend)
         skip();
     struct row_counts counts = {0};
     const uint64_t seed = first_seed();
-    const unsigned programs = times(cuda_is_emulated() ? 3 : 16), operations = cuda_is_emulated() ? 80 : 200;
+    const unsigned programs = times(cuda_is_emulated() ? 3 : 16), operations = cuda_is_emulated() ? 50 : 200;
     print_message("seeds from %llu\n", (unsigned long long)seed);
     for (unsigned i = 0; i < programs; i++) /* every shape, fast and exact in turn */
         assert_true(run_backend(cuda, (struct backend_options){.threads = 2, .exact = (i + i / 4) % 2, .gpu = -1},
