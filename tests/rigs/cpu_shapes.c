@@ -141,9 +141,9 @@ const size_t cpu_shapes_n = sizeof cpu_shapes / sizeof *cpu_shapes;
 /* Heads that are normalised one by one (values, and keys and rows of recurrent layers) may be short, which enlarges their errors. So
  * the shapes that have them are in F16. */
 static double
-enlarged(const struct naive_shape *s)
+enlarged(const struct naive_shape *s, double recurrent)
 {
-    return s->attention_every > 0 || s->form.value_norms ? 16 : 1;
+    return s->form.value_norms ? 16 : s->attention_every > 0 ? recurrent : 1;
 }
 
 /* Keys and values in F16, and for blocks activations in 7 bits and a sign at every matrix, about 0.7% each. The kernels
@@ -151,7 +151,7 @@ enlarged(const struct naive_shape *s)
 static double
 bound_of(const struct naive_shape *s)
 {
-    return s->type < WEIGHT_Q8_0 ? enlarged(s) * 5e-3 : 0.1;
+    return s->type < WEIGHT_Q8_0 ? enlarged(s, 16) * 5e-3 : 0.1;
 }
 
 double
@@ -163,7 +163,7 @@ cpu_exact_bound(const struct naive_shape *s)
         const uint32_t n = (const uint32_t[]){s->width, s->ffn, x->ffn, x->shared_ffn}[i];
         longest = n > longest ? n : longest;
     }
-    return 4 * (double)FLT_EPSILON * sqrt((double)s->n_layers * longest) * enlarged(s);
+    return 4 * (double)FLT_EPSILON * sqrt((double)s->n_layers * longest) * enlarged(s, 4);
 }
 
 void
