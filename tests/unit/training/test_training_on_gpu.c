@@ -104,7 +104,7 @@ compare(struct blas *blas, struct host_product p, size_t gap)
     blas_multiply(NULL, &p);
     const double usual = sqrt((double)p.m * (double)p.n * (double)p.k) / 3; /* of numbers in [-1, 1] */
     const double error = apart(c, here, p.m * p.n, usual);
-    const double bound = TOLERANCE + FLT_EPSILON / 2 * sqrt((double)p.k); /* roundings of a sum are a random walk */
+    const double bound = fmax(TOLERANCE, FLT_EPSILON / 8 * sqrt((double)p.k)); /* roundings are a random walk */
     if (!(error < bound))
         fail_msg("%zux%zux%zu, a %s, b %s, beta %g: %g apart", p.m, p.n, p.k, p.transpose_a ? "turned" : "plain",
                  p.transpose_b ? "turned" : "plain", (double)p.beta, error);
