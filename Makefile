@@ -26,6 +26,9 @@ CAIRO_CFLAGS = $(if $(CAIRO_LIBS),-DSPECSCOPE_CAIRO $(shell pkg-config --cflags 
 # One job per processor in the targets `run`, `test` and `bench`, unless -j was given. make passes -j to recipes only.
 JOBS = $(if $(filter -j% --jobserver%,$(MAKEFLAGS)),,-j$(shell getconf _NPROCESSORS_ONLN))
 
+# Most of make's own time would be a search for sources of other languages.
+MAKEFLAGS += --no-builtin-rules
+
 # make V=1 shows the commands.
 Q := $(if $(V),,@)
 say = $(if $(V),,@printf '  %-5s %s\n' $(1) $(2))
@@ -41,7 +44,7 @@ else
   BUILD  ?= build
 endif
 # `make fuzz CC=clang` uses libFuzzer if the compiler has it. The library is then compiled with coverage, which libFuzzer needs.
-HAS_LIBFUZZER := $(shell printf 'int LLVMFuzzerTestOneInput(const unsigned char*d,unsigned long n){return n>9&&d[0]>0?0:0;}' 2>/dev/null \
+HAS_LIBFUZZER = $(shell printf 'int LLVMFuzzerTestOneInput(const unsigned char*d,unsigned long n){return n>9&&d[0]>0?0:0;}' 2>/dev/null \
 	| $(CC) -x c - -fsanitize=fuzzer -o /dev/null 2>/dev/null && echo yes)
 # The CPU's kernels contain no parser, and sanitizers slow them down by minutes, so fuzzing builds them without sanitizers.
 $(if $(FUZZER),$(eval $(BUILD)/obj/kernels/cpu/%.o: ITS_FLAGS = -fno-sanitize=all -O1))
@@ -180,8 +183,10 @@ run:
 # ---- CUDA ----
 # The plug-in of the CUDA backend is built if nvcc is installed; NVCC= disables it. The program itself does not link CUDA, and builds
 # and runs without the plug-in. A failure of nvcc is printed, and stops only `make cuda`.
-NVCC      ?= $(firstword $(shell command -v nvcc 2>/dev/null) $(wildcard $(addsuffix /bin/nvcc,$(CUDA_HOME) $(CUDA_PATH) /usr/local/cuda)) \
+ifeq ($(origin NVCC),undefined)
+  NVCC := $(firstword $(shell command -v nvcc 2>/dev/null) $(wildcard $(addsuffix /bin/nvcc,$(CUDA_HOME) $(CUDA_PATH) /usr/local/cuda)) \
 	$(shell ls -d /usr/local/cuda-*/bin/nvcc /opt/cuda/bin/nvcc 2>/dev/null | sort -rV))
+endif
 # The toolkit's folder, as nvcc prints it, because nvcc on the PATH may be a script or a link.
 CUDA_ROOT := $(if $(NVCC),$(realpath $(shell $(NVCC) --dryrun -c nothing.cu 2>&1 | sed -n 's/^.[$$] TOP=//p')))
 CUDA_INCLUDE := $(if $(NVCC),$(patsubst %/cuda_runtime_api.h,-isystem %,$(firstword $(wildcard \
@@ -356,10 +361,10 @@ FUZZ_HELP := $(patsubst %.c,$(BUILD)/obj/%.o,$(sort $(wildcard tests/fuzz/mutate
 $(BUILD)/fuzz/%: $(BUILD)/obj/tests/fuzz/%.o $(BUILD)/obj/tests/fuzz/driver.o $(FUZZ_HELP) $(BUILD)/libtests.a $(BUILD)/libspecscope.a
 	@mkdir -p $(@D)
 	$(call say,LD,$@)
-	$(Q)$(if $(and $(HAS_LIBFUZZER),$(FUZZER)),$(CC) $(OPENMP) -o $@ $(filter-out %/driver.o,$^) $(LDLIBS) -fsanitize=fuzzer,$(CC) $(OPENMP) $(TEST_LDFLAGS) -o $@ $^ $(LDLIBS))
+	$(Q)$(if $(and $(FUZZER),$(HAS_LIBFUZZER)),$(CC) $(OPENMP) -o $@ $(filter-out %/driver.o,$^) $(LDLIBS) -fsanitize=fuzzer,$(CC) $(OPENMP) $(TEST_LDFLAGS) -o $@ $^ $(LDLIBS))
 
 # Runs each target with sanitizers for FUZZ_SECONDS.
-FUZZ_BUILD := build/fuzzing$(if $(HAS_LIBFUZZER),-libfuzzer)
+FUZZ_BUILD = build/fuzzing$(if $(HAS_LIBFUZZER),-libfuzzer)
 fuzz:
 	$(MAKE) $(JOBS) BUILD=$(FUZZ_BUILD) SANITIZE=address,undefined FUZZER=1 fuzz-programs
 	@tests/fuzz/run.sh $(FUZZ_BUILD) $(FUZZ_SECONDS)

@@ -39,25 +39,32 @@ matmul(const struct matrix *w, const struct acts *x, size_t n, size_t first, siz
         }
 }
 
+/* Computes the outputs of a group side by side, as their weights are stored. */
 static void
 matmul_q8(const struct matrix *w, const struct acts *x, size_t n, size_t first, size_t last, float *y, size_t ld)
 {
     size_t blocks = w->cols / Q8_BLOCK;
     for (size_t r = 0; r < n; r++)
-        for (size_t o = first; o < last; o++) {
-            size_t lane = o % Q8_GROUP;
-            float sum = 0;
+        for (size_t g = first / Q8_GROUP; g * Q8_GROUP < last; g++) {
+            float sum[Q8_GROUP] = {0};
             for (size_t b = 0; b < blocks; b++) {
-                size_t at = o / Q8_GROUP * blocks + b;
+                size_t at = g * blocks + b;
                 const struct act_block *xb = &x->q[r * x->stride + b];
-                int32_t dot = 0;
-                uint16_t scale;
-                for (size_t k = 0; k < Q8_BLOCK; k++)
-                    dot += (int8_t)w->q[at * Q8_BLOCK * Q8_GROUP + (k / 4 * Q8_GROUP + lane) * 4 + k % 4] * xb->q[k];
-                memcpy(&scale, w->scale + (at * Q8_GROUP + lane) * sizeof scale, sizeof scale);
-                sum += (float)dot * (f16_to_f32(scale) * xb->scale);
+                int32_t dot[Q8_GROUP] = {0};
+                uint16_t scale[Q8_GROUP];
+                for (size_t k = 0; k < Q8_BLOCK; k += 4) {
+                    const int8_t *q = (const int8_t *)w->q + (at * Q8_BLOCK + k) * Q8_GROUP, *xk = &xb->q[k];
+#pragma omp simd
+                    for (size_t i = 0; i < Q8_GROUP; i++)
+                        dot[i] += q[4 * i] * xk[0] + q[4 * i + 1] * xk[1] + q[4 * i + 2] * xk[2] + q[4 * i + 3] * xk[3];
+                }
+                memcpy(scale, w->scale + at * sizeof scale, sizeof scale);
+                for (size_t i = 0; i < Q8_GROUP; i++)
+                    sum[i] += (float)dot[i] * (f16_to_f32(scale[i]) * xb->scale);
             }
-            y[r * ld + o] = sum;
+            for (size_t o = g * Q8_GROUP; o < (g + 1) * Q8_GROUP; o++)
+                if (o >= first && o < last)
+                    y[r * ld + o] = sum[o % Q8_GROUP];
         }
 }
 

@@ -5,9 +5,10 @@ EMULATION_OBJ := $(patsubst %.cc,$(BUILD)/emulated/%.o,$(sort $(wildcard $(EMULA
 EMULATED_OBJ  := $(CUDA_CU:%.cu=$(BUILD)/emulated/%.o) $(CUDA_C:%.c=$(BUILD)/emulated/%.o) $(EMULATION_OBJ)
 EMULATED_SO   := $(BUILD)/tests/specscope-cuda-emulated.so
 
-# Line numbers take time to compile, and only the checker of races prints them. -O1 compiles in half the time and runs as fast: most of
-# it goes into changes from one thread to the next.
+# Line numbers take time to compile, and only the checker of races prints them. Device code with -O1 compiles in half the time and runs as
+# fast, as most of its time goes into changes from one thread to the next.
 EMULATED_OPT   = $(if $(QUICK),-O1,-O2 -g1)
+$(BUILD)/emulated/$(EMULATION)/%.o: EMULATED_OPT = -O2 $(if $(QUICK),,-g1)
 
 # Device code punes as it likes, and defines what it does not call.
 EMULATED_CXX   = $(CXX) -std=c++17 -D_GNU_SOURCE $(EMULATED_OPT) -ffp-contract=off -fno-strict-aliasing -fPIC -fvisibility=hidden \
