@@ -15,9 +15,10 @@ naive_multiply(const struct naive_model *m, const struct naive_matrix *w, double
 {
     naive_hold(m, x, w->cols);
     for (uint32_t r = 0; r < w->rows; r++) {
-        out[r] = 0;
+        double sum = 0;
         for (uint32_t i = 0; i < w->cols; i++)
-            out[r] += w->at[(size_t)r * w->cols + i] * x[i];
+            sum += w->at[(size_t)r * w->cols + i] * x[i];
+        out[r] = sum;
     }
 }
 
