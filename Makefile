@@ -44,8 +44,10 @@ else
   BUILD  ?= build
 endif
 # `make fuzz CC=clang` uses libFuzzer if the compiler has it. The library is then compiled with coverage, which libFuzzer needs.
-HAS_LIBFUZZER = $(shell printf 'int LLVMFuzzerTestOneInput(const unsigned char*d,unsigned long n){return n>9&&d[0]>0?0:0;}' 2>/dev/null \
+ifneq ($(FUZZER)$(filter fuzz,$(MAKECMDGOALS)),)
+  HAS_LIBFUZZER := $(shell printf 'int LLVMFuzzerTestOneInput(const unsigned char*d,unsigned long n){return n>9&&d[0]>0?0:0;}' 2>/dev/null \
 	| $(CC) -x c - -fsanitize=fuzzer -o /dev/null 2>/dev/null && echo yes)
+endif
 # The CPU's kernels contain no parser, and sanitizers slow them down by minutes, so fuzzing builds them without sanitizers.
 $(if $(FUZZER),$(eval $(BUILD)/obj/kernels/cpu/%.o: ITS_FLAGS = -fno-sanitize=all -O1))
 # Vector kernels share no data between threads, and ThreadSanitizer would make them ten times slower.
@@ -364,7 +366,7 @@ $(BUILD)/fuzz/%: $(BUILD)/obj/tests/fuzz/%.o $(BUILD)/obj/tests/fuzz/driver.o $(
 	$(Q)$(if $(and $(FUZZER),$(HAS_LIBFUZZER)),$(CC) $(OPENMP) -o $@ $(filter-out %/driver.o,$^) $(LDLIBS) -fsanitize=fuzzer,$(CC) $(OPENMP) $(TEST_LDFLAGS) -o $@ $^ $(LDLIBS))
 
 # Runs each target with sanitizers for FUZZ_SECONDS.
-FUZZ_BUILD = build/fuzzing$(if $(HAS_LIBFUZZER),-libfuzzer)
+FUZZ_BUILD := build/fuzzing$(if $(HAS_LIBFUZZER),-libfuzzer)
 fuzz:
 	$(MAKE) $(JOBS) BUILD=$(FUZZ_BUILD) SANITIZE=address,undefined FUZZER=1 fuzz-programs
 	@tests/fuzz/run.sh $(FUZZ_BUILD) $(FUZZ_SECONDS)

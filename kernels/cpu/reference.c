@@ -4,6 +4,7 @@
 
 #include "kernels/cpu/isa.h"
 #include "kernels/half.h"
+#include "kernels/openmp.h"
 
 static bool
 usable(void)
@@ -54,7 +55,7 @@ matmul_q8(const struct matrix *w, const struct acts *x, size_t n, size_t first, 
                 uint16_t scale[Q8_GROUP];
                 for (size_t k = 0; k < Q8_BLOCK; k += 4) {
                     const int8_t *q = (const int8_t *)w->q + (at * Q8_BLOCK + k) * Q8_GROUP, *xk = &xb->q[k];
-#pragma omp simd
+                    PARALLEL(omp simd)
                     for (size_t i = 0; i < Q8_GROUP; i++)
                         dot[i] += q[4 * i] * xk[0] + q[4 * i + 1] * xk[1] + q[4 * i + 2] * xk[2] + q[4 * i + 3] * xk[3];
                 }

@@ -29,7 +29,7 @@ $S bench -n 200 --ignore-eos --policy layerskip --grid exit_layer=2:8:2 --grid g
 echo "heads …" >&2
 $S bench -n 200 --ignore-eos --policy specbound --head lens --head trained $MODEL >"$WORK/heads" 2>"$WORK/no-heads" || cp "$WORK/no-heads" "$WORK/heads"
 echo "tuning …" >&2
-$S tune $MODEL 2>/dev/null | sed "s|$PWD/||g" >"$WORK/tune"
+$S tune $MODEL >"$WORK/tune" 2>/dev/null
 echo "forecasts …" >&2
 head -n 3 models/prompts.jsonl >"$WORK/prompts.jsonl"
 $S bench --forecast -n 200 --ignore-eos --repeat 2 --prompts "$WORK/prompts.jsonl" $MODEL >"$WORK/forecast" 2>/dev/null
@@ -77,7 +77,7 @@ cpu=$(sed -n 's/^model name[^:]*: //p' /proc/cpuinfo | head -n 1)
     echo "## Tuning"
     echo "This is the report of \`specscope tune\` (the defaults of five minutes and the bundled list of 30 prompts):"
     echo '```'
-    cat "$WORK/tune"
+    sed "s|$PWD/||g" "$WORK/tune"
     echo '```'
     echo
     echo "## Forecasts in time"
