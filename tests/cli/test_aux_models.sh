@@ -22,42 +22,42 @@ text_of() { # arguments of run
 refuses "sd wants a draft model" 2 "policy sd needs a draft model: give one with --draft PATH or --draft self:E" \
     run --policy sd -n 4 "$TINY"
 refuses "layers are the model's" 2 "self:4: a layer from 1 to 3 is wanted" run --policy sd --draft self:4 "$TINY"
-refuses "and numbers" 2 "self:x" run --policy sd --draft self:x "$TINY"
+refuses "a draft layer that is no number is refused" 2 "self:x" run --policy sd --draft self:x "$TINY"
 refuses "another vocabulary is refused by the token" 2 "different vocabularies: token 259 " \
     run --policy sd --draft "$other" "$TINY"
-refuses "so is a companion's" 2 "different vocabularies: token 259 " run --companion "$other" "$TINY"
+refuses "a companion with another vocabulary is refused by the token" 2 "different vocabularies: token 259 " run --companion "$other" "$TINY"
 refuses "a missing file is named" 1 "none.gguf" run --draft "$TMP/none.gguf" "$TINY"
 
 check "sd generates ar's text" [ "$(text_of --policy sd --draft "$draft" "$TINY")" = "$(text_of --policy ar "$TINY")" ]
-check "self:1, too" [ "$(text_of --policy sd --draft self:1 "$TINY")" = "$(text_of --policy ar "$TINY")" ]
+check "sd with the model's own first layer generates ar's text" [ "$(text_of --policy sd --draft self:1 "$TINY")" = "$(text_of --policy ar "$TINY")" ]
 
 works "a draft model is found by its name" run -n 8 --policy sd --set k=3 --trace "$TMP/trace" --json "$TMP/j" "$pair"
-check "which is reported" says err 'the draft model is .*pair-draft-q8_0.gguf, found beside the model'
-check "it is in the results" says j '"draft":.*"tiny"'
-check "and in the trace" sh -c "tr -d '\n\t' <'$TMP/trace/run.json' | grep -q '\"draft\":{\"path\":\".*pair-draft-q8_0.gguf\",\"name\":\"tiny\",\"hash\":\"[0-9a-f]*\"'"
-works "it is not looked up without need" run -n 4 --policy ar "$pair"
-check "and nothing is printed" sh -c "! grep -q found '$TMP/err'"
-refuses "--draft none leaves it out" 2 "needs a draft model" run --policy sd --draft none "$pair"
+check "run names the draft model that it found beside the model" says err 'the draft model is .*pair-draft-q8_0.gguf, found beside the model'
+check "the results contain the draft model that was found" says j '"draft":.*"tiny"'
+check "the trace contains the draft model's path, name and hash" sh -c "tr -d '\n\t' <'$TMP/trace/run.json' | grep -q '\"draft\":{\"path\":\".*pair-draft-q8_0.gguf\",\"name\":\"tiny\",\"hash\":\"[0-9a-f]*\"'"
+works "a draft model is not looked up for a policy that needs none" run -n 4 --policy ar "$pair"
+check "run prints nothing about a draft model that it does not need" sh -c "! grep -q found '$TMP/err'"
+refuses "--draft none leaves out the draft model beside the model" 2 "needs a draft model" run --policy sd --draft none "$pair"
 cp "$other" "$TMP/pair-draft-q8_0.gguf"
 specscope run -n 4 --policy sd "$pair"
-check "one that doesn't fit is passed over" says err 'without the draft model beside it: .*different vocabularies'
-check "and missed" [ "$status" -eq 2 ]
+check "a draft model beside the model that doesn't fit is named" says err 'without the draft model beside it: .*different vocabularies'
+check "sd without a fitting draft model ends with status 2" [ "$status" -eq 2 ]
 
 works "info compares two models" info --draft "$draft" "$TINY"
-check "by size" says out '^draft +tiny: 1 layer of width 64, .* of the model.s'
-check "by bytes" says out 'a layer has 1.000 of the bytes'
-check "by vocabulary" says out '320 tokens are the same'
+check "info gives the draft model's size as a share of the model's" says out '^draft +tiny: 1 layer of width 64, .* of the model.s'
+check "info gives the bytes of a draft model's layer" says out 'a layer has 1.000 of the bytes'
+check "info counts the tokens that two vocabularies share" says out '320 tokens are the same'
 works "different vocabularies are a finding" info --draft "$other" "$TINY"
-check "by the token" says out 'token 259'
+check "info names the first token that differs between two vocabularies" says out 'token 259'
 works "info as JSON has it, too" info --json --draft "$draft" "$TINY"
-check "with the same figures" says out '"same_vocabulary":.*true'
+check "info's JSON reports that the vocabularies are the same" says out '"same_vocabulary":.*true'
 
 works "--list-policies prints what a policy needs" run --list-policies
-check "a draft model" says out '^    needs a draft model'
+check "--list-policies prints which policies need a draft model" says out '^    needs a draft model'
 
 works "bench sweeps sd's knob" bench -n 8 --repeat 1 -p "a b" --policy sd --grid k=2:4:1 --draft "$draft" --csv "$TMP/csv" "$TINY"
-check "a line for each point" [ "$(grep -c '^sd' "$TMP/csv")" -eq 3 ]
-check "all lossless" sh -c "! grep -q 'no: token' '$TMP/out'"
+check "the CSV of a swept knob has a line for each point" [ "$(grep -c '^sd' "$TMP/csv")" -eq 3 ]
+check "every point of sd's sweep is lossless" sh -c "! grep -q 'no: token' '$TMP/out'"
 works "bench without a draft model leaves sd out" bench -n 4 --repeat 1 -p a "$TINY"
-check "quietly" sh -c "! grep -q '^sd' '$TMP/out'"
+check "bench prints no line for a policy that lacks its draft model" sh -c "! grep -q '^sd' '$TMP/out'"
 finish
