@@ -48,15 +48,15 @@ check "the trace contains their number" python3 -c "
 import json
 run = json.load(open('$TMP/trace/run.json'))
 assert (run['sequences'], run['prompts']) == (2, 5)"
-check "each has its lines" sh -c "cut -d, -f4 '$TMP/trace/rounds.csv' | sort -u | tr '\n' ' ' | grep -q '^0 1 2 3 4 seq'"
+check "rounds.csv has lines of each sequence" sh -c "cut -d, -f4 '$TMP/trace/rounds.csv' | sort -u | tr '\n' ' ' | grep -q '^0 1 2 3 4 seq'"
 check "each joins with its prompt and leaves" sh -c "
     [ \$(grep -c ',\"joined\",' '$TMP/trace/controls.csv') = 5 ] && [ \$(grep -c ',\"left\",' '$TMP/trace/controls.csv') = 5 ]"
 specscope run -n 4 -p a --trace "$TMP/single" "$TINY"
-check "one that is no batch neither joins nor leaves" sh -c "! grep -Eq '\"(joined|left)\"' '$TMP/single/controls.csv'"
+check "a run of one sequence has no joined or left in its trace" sh -c "! grep -Eq '\"(joined|left)\"' '$TMP/single/controls.csv'"
 
 works "bench runs batches" bench --ignore-eos -n 10 --repeat 1 --policy sd --policy sv $AUX --prompts "$TMP/prompts.jsonl" \
     --batch 4 --json "$TMP/bench.json" --csv "$TMP/bench.csv" "$TINY"
-check "and compares every text" python3 -c "
+check "bench compares the text of every sequence with ar's" python3 -c "
 import json
 results = json.load(open('$TMP/bench.json'))['results']
 assert [len(r['token_ids']) for r in results] == [5] * 3 and {r['lossless'] for r in results} == {'yes'}"
