@@ -10,7 +10,7 @@ check "a policy without those knobs runs once" sh -c "[ \$(grep -c '^del .*yes$'
 check "the table is sorted by speedup" sh -c "sed -n 's/^[a-z]* *[0-9.]* *\([0-9.]*\) .*yes.*/\1/p' '$TMP/out' | sort -rnc"
 check "the best is named by speedup and by eTPL" \
     grep -Eq '^best layerskip: by speedup exit_layer=. gamma=. \(.* x ar.*\), by eTPL exit_layer=. gamma=. ' "$TMP/out"
-check "the CSV has a line for each" sh -c "[ \$(wc -l <'$TMP/grid.csv') -eq 12 ]"
+check "the CSV of a grid has a line for each point" sh -c "[ \$(wc -l <'$TMP/grid.csv') -eq 12 ]"
 if [ -n "$HAVE_PYTHON" ]; then
     check "the named ones are the best in the CSV" python3 - "$TMP/grid.csv" "$TMP/out" <<'PY'
 import csv, re, sys
@@ -24,17 +24,17 @@ PY
 fi
 check "with one pass no setting is called faster" grep -q '^best layerskip: .*one pass has no interval' "$TMP/out"
 works "several passes have an interval" bench -n 24 --repeat 3 -p hello --policy layerskip --grid gamma=2:6:2 "$TINY"
-check "in the table" grep -Eq '^layerskip +[0-9.]+ +[0-9.]+ +[0-9]+\.[0-9]{2} +[0-9]+\.[0-9]{2} ' "$TMP/out"
-check "and the best is faster than all others, or those without a clear difference are named" \
+check "the table of several passes has the interval of each speedup" grep -Eq '^layerskip +[0-9.]+ +[0-9.]+ +[0-9]+\.[0-9]{2} +[0-9]+\.[0-9]{2} ' "$TMP/out"
+check "the best point is faster than all others, or those without a clear difference are named" \
     grep -Eq '^best layerskip: by speedup gamma=. \([0-9.]+ x ar, [0-9.]+ to [0-9.]+; (faster than each other point|no clear difference from gamma=.(, gamma=.)?)\)' "$TMP/out"
 works "CSV goes to stdout" bench -n 8 --repeat 1 -p hello --policy ar --csv - "$TINY"
-check "and nothing else does" sh -c "[ \$(wc -l <'$TMP/out') -eq 2 ]"
+check "with --csv - stdout has the CSV alone" sh -c "[ \$(wc -l <'$TMP/out') -eq 2 ]"
 works "fractions are swept" bench -n 8 --repeat 1 -p hello --policy specbound --grid tau=0.5:0.8:0.1 "$TINY"
-check "their end is a point" sh -c "[ \$(grep -c '^specbound .*tau=0.[5678]\$' '$TMP/out') -eq 4 ]"
+check "the end of a fractional range is a point" sh -c "[ \$(grep -c '^specbound .*tau=0.[5678]\$' '$TMP/out') -eq 4 ]"
 
 refuses "a grid of too many points is refused" 2 'more than 1000 points' bench --grid gamma=1:32:1 --grid exit_layer=1:3:1 \
     --grid tau=0:1:0.01 --grid omega=0:1:0.01 --grid w_max=1:32:1 "$TINY"
-refuses "so is a single endless one" 2 '1000 are possible' bench --grid tau=0:1:0.000001 "$TINY"
+refuses "one range of too many points is refused" 2 '1000 are possible' bench --grid tau=0:1:0.000001 "$TINY"
 refuses "a grid of no policy's knob is refused" 2 'none of these policies' bench --policy ar --grid gamma=1:2:1 "$TINY"
 refuses "values out of bounds are refused" 2 'exit_layer = 4' bench --policy layerskip --grid exit_layer=2:9:1 "$TINY"
 refuses "values between the knob's steps are refused" 2 'between' bench --policy layerskip --grid gamma=1:3:0.5 "$TINY"
@@ -48,9 +48,9 @@ refuses "a CSV file that can't be written is named" 1 "$TMP/no/x" bench -n 2 --r
 if [ -w /dev/full ]; then
     specscope bench -n 2 --repeat 1 --policy ar --csv /dev/full --json "$TMP/whole" -p a "$TINY"
     check "a disk that is full fails" [ "$status" -eq 1 ]
-    check "and is named" grep -q '/dev/full' "$TMP/err"
-    check "the table is not lost" grep -q '^ar ' "$TMP/out"
-    check "nor the JSON" grep -q '"tok_per_s"' "$TMP/whole"
+    check "the full disk under --csv is named" grep -q '/dev/full' "$TMP/err"
+    check "the table is whole although the CSV's disk is full" grep -q '^ar ' "$TMP/out"
+    check "the JSON is whole although the CSV's disk is full" grep -q '"tok_per_s"' "$TMP/whole"
 else
     skip "a disk that is full fails, and loses nothing else" "there is no /dev/full"
 fi
