@@ -20,21 +20,21 @@ for model in fables fables-companion fables-draft fables-hybrid; do
 done
 for model in fables-companion fables-draft fables-hybrid; do
     works "$model generates" run -n 16 -p "Once upon a time" models/$model-q8_0.gguf
-    check "it generates text" [ "$(wc -c <"$TMP/out")" -gt 20 ]
-    check "its ids are those of fables" cmp -s "$TMP/fables.ids" "$TMP/$model.ids"
+    check "$model's text is longer than 20 bytes" [ "$(wc -c <"$TMP/out")" -gt 20 ]
+    check "$model's ids are those of fables" cmp -s "$TMP/fables.ids" "$TMP/$model.ids"
 done
-check "which are more than a few" [ "$(wc -w <"$TMP/fables.ids")" -gt 20 ]
+check "the compared text has more than 20 ids" [ "$(wc -w <"$TMP/fables.ids")" -gt 20 ]
 works "the EAGLE-3 head drafts" run -n 16 -p "Once upon a time" --policy eagle
-check "its file is at most 2 MB" sh -c '[ "$(stat -c %s models/fables-eagle-q8_0.gguf)" -le 2000000 ]'
+check "the EAGLE-3 head's file is at most 2 MB" sh -c '[ "$(stat -c %s models/fables-eagle-q8_0.gguf)" -le 2000000 ]'
 
 hybrid="run -n 48 --ignore-eos -p Two --draft models/fables-draft-q8_0.gguf models/fables-hybrid-q8_0.gguf"
 works "the hybrid has recurrent layers" info models/fables-hybrid-q8_0.gguf
-check "which are three of four" says 'gated delta nets in 9 layers'
-check "its file is at most 4 MB" sh -c '[ "$(stat -c %s models/fables-hybrid-q8_0.gguf)" -le 4000000 ]'
+check "nine of the hybrid's twelve layers are recurrent" says 'gated delta nets in 9 layers'
+check "the hybrid's file is at most 4 MB" sh -c '[ "$(stat -c %s models/fables-hybrid-q8_0.gguf)" -le 4000000 ]'
 works "the hybrid decodes" $hybrid --policy ar
 cp "$TMP/out" "$TMP/ar"
 for policy in layerskip del dv fsm specbound swift sd ngram suffix; do
     works "$policy drafts on the hybrid" $hybrid --policy $policy
-    check "and its text is that of ar" cmp -s "$TMP/ar" "$TMP/out"
+    check "$policy's text on the hybrid is ar's" cmp -s "$TMP/ar" "$TMP/out"
 done
 finish
