@@ -23,15 +23,15 @@ with_template "{% for m in messages %}<|im_start|>{{ m.role }}
 {% if enable_thinking is defined and not enable_thinking %}<think></think>{% endif %}{% endif %}"
 printf '<|im_start|>system\nBe kind.<|im_end|>\n<|im_start|>user\nhello<|im_end|>\n<|im_start|>assistant\n' >"$TMP/text"
 works "--system makes the prompt a turn" run --system "Be kind." -p ' hello' -n 2 --trace "$TMP/turned" "$CHAT"
-check "as the model's template has it" began_with "$TMP/turned"
+check "a turn of --system is written as the model's template has it" began_with "$TMP/turned"
 works "so does a variable of the template" run --chat-var enable_thinking=false -p hello -n 2 --trace "$TMP/var" "$CHAT"
 printf '<|im_start|>user\nhello<|im_end|>\n<|im_start|>assistant\n<think></think>' >"$TMP/text"
-check "which it sees" began_with "$TMP/var"
+check "the template sees the value of --chat-var" began_with "$TMP/var"
 works "info reads the template" info "$CHAT"
-check "and prints its length" grep -Eq '^chat +a template of [0-9]+ bytes$' "$TMP/out"
+check "info prints the template's length" grep -Eq '^chat +a template of [0-9]+ bytes$' "$TMP/out"
 works "without --chat it is text" run -p hello -n 2 --trace "$TMP/untold" "$CHAT"
 printf 'hello' >"$TMP/text"
-check "and nothing but text" began_with "$TMP/untold"
+check "a prompt without --chat has no tokens of the template" began_with "$TMP/untold"
 works "bench takes --chat" bench --chat -n 2 --repeat 1 -p hello "$CHAT"
 
 # ---- control tokens as plain text ----
@@ -40,58 +40,58 @@ ends() { # trace folder: how many tokens of the prompt are </s>, which is id 2
 }
 with_template "{% for m in messages %}[{{ m.content }}]{{ eos_token }}{% endfor %}"
 works "a message may spell a control token" run --chat -p 'a</s>b' -n 2 --trace "$TMP/spelled" "$CHAT"
-check "which stays text next to the template's control tokens" [ "$(ends "$TMP/spelled")" = 1 ]
+check "a control token in a message stays text" [ "$(ends "$TMP/spelled")" = 1 ]
 works "the system's message is a message" run --system '</s>' -p 'a</s>b' -n 2 --trace "$TMP/system" "$CHAT"
-check "and so are those before" [ "$(ends "$TMP/system")" = 2 ]
+check "a control token in the system's message stays text" [ "$(ends "$TMP/system")" = 2 ]
 works "--chat-special allows it" run --chat-special -p 'a</s>b' -n 2 --trace "$TMP/allowed" "$CHAT"
-check "so that the message has a control token" [ "$(ends "$TMP/allowed")" = 2 ]
+check "--chat-special makes a control token of the message's text" [ "$(ends "$TMP/allowed")" = 2 ]
 works "without --chat control tokens count" run -p 'a</s>b' -n 2 --trace "$TMP/raw" "$CHAT"
 printf 'a</s>b' >"$TMP/text"
-check "as tokenize reads them" began_with "$TMP/raw"
+check "a prompt without --chat has the control tokens that tokenize reads" began_with "$TMP/raw"
 printf 'a</s>b' | "$PROGRAM" tokenize --no-special "$CHAT" >"$TMP/unspecial"
-check "unless an option overrides it" sh -c "! grep -q '^2\$' '$TMP/unspecial'"
+check "--no-special makes tokenize read control tokens as text" sh -c "! grep -q '^2\$' '$TMP/unspecial'"
 
 works "a model without a template continues" run --chat -p hello -n 2 "$TINY"
-check "and reports it" grep -q 'without a chat template' "$TMP/err"
+check "run reports that a model has no chat template" grep -q 'without a chat template' "$TMP/err"
 works "info reads a model without a template" info "$TINY"
-check "and reports that there is none" grep -Eq '^chat +no template$' "$TMP/out"
+check "info reports that a model has no chat template" grep -Eq '^chat +no template$' "$TMP/out"
 
 # ---- one BOS ----
 with_template "{{ bos_token }}{{ messages[0].content }}{{ eos_token }}"
 works "a template writes BOS" run --chat -p hello -n 2 --trace "$TMP/bos" "$CHAT"
 printf 'hello</s>' >"$TMP/text" # tokenize puts a BOS in front
-check "and the prompt has one, not two" began_with "$TMP/bos"
+check "a prompt has one BOS where the template writes it" began_with "$TMP/bos"
 
 # ---- tools, dates, other templates ----
 with_template "{% for t in tools %}{{ t.function.name }}({{ t.function.parameters | tojson }});{% endfor %}{{ messages[0].content }}"
 printf '[{"type": "function", "function": {"name": "add", "parameters": {"b": 1.0, "a": null}}}]' >"$TMP/tools.json"
 works "tools are described" run --tools "$TMP/tools.json" -p hello -n 2 --trace "$TMP/tools" "$CHAT"
 printf 'add({"b": 1.0, "a": null});hello' >"$TMP/text"
-check "in their own order and digits" began_with "$TMP/tools"
+check "tools keep the order of their entries and the digits of their numbers" began_with "$TMP/tools"
 printf '{"a": }' >"$TMP/broken.json"
 refuses "tools must be JSON" 2 'tools: line 1 is not JSON' run --tools "$TMP/broken.json" -p hello "$CHAT"
 printf '{"a": 1}' >"$TMP/broken.json"
-refuses "and a list" 2 'tools: a JSON list is needed' run --tools "$TMP/broken.json" -p hello "$CHAT"
+refuses "tools must be a JSON list" 2 'tools: a JSON list is needed' run --tools "$TMP/broken.json" -p hello "$CHAT"
 with_template "{{ strftime_now('%d %b %Y, %H:%M, a %A') }}"
 works "a date can be given" run --chat-date 2024-02-29 -p hello -n 2 --trace "$TMP/dated" "$CHAT"
 printf '29 Feb 2024, 00:00, a Thursday' >"$TMP/text"
-check "in English" began_with "$TMP/dated"
-works "and a time" run --chat-date "2026-12-31 23:59" -p hello -n 2 --trace "$TMP/timed" "$CHAT"
+check "the template writes the given date in English" began_with "$TMP/dated"
+works "a time can be given with the date" run --chat-date "2026-12-31 23:59" -p hello -n 2 --trace "$TMP/timed" "$CHAT"
 printf '31 Dec 2026, 23:59, a Thursday' >"$TMP/text"
-check "of the day" began_with "$TMP/timed"
+check "the template writes the given time" began_with "$TMP/timed"
 refuses "an impossible date is refused" 2 'chat-date 2025-02-29: a day is wanted' run --chat-date 2025-02-29 -p hello "$CHAT"
 printf '[{{ messages[-1].content }}]\n' >"$TMP/mine.jinja"
 works "a template from a file" run --chat-template "$TMP/mine.jinja" -p hello -n 2 --trace "$TMP/mine" "$CHAT"
 printf '[hello]' >"$TMP/text"
-check "replaces the model's" began_with "$TMP/mine"
-refuses "one that the model hasn't" 2 "no chat template 'rag', but: default" run --chat-template rag -p hello "$CHAT"
+check "a template from a file replaces the model's" began_with "$TMP/mine"
+refuses "a named template that the model does not have is refused" 2 "no chat template 'rag', but: default" run --chat-template rag -p hello "$CHAT"
 refuses "a variable's line breaks are JSON's" 2 'a line break in a value' run --chat-var "a=
 b" -p hello "$CHAT"
 if [ -n "$HAVE_PYTHON" ]; then
     works "a run records its options" run --chat-var a=1 --chat-var 'b="x y"' --tools "$TMP/tools.json" --chat-date 2026-12-31 \
         --chat-template "$TMP/mine.jinja" -p hello -n 2 --trace "$TMP/asked" "$CHAT"
-    check "of the chat, too" json_holds "$TMP/asked/run.json" '[j["asked"]["chat_vars"], j["asked"]["chat_date"]] == ["a=1\\x0ab=\"x y\"", "2026-12-31 00:00"]'
-    check "and its files" json_holds "$TMP/asked/run.json" '"tools.json" in j["asked"]["tools"] and "mine.jinja" in j["asked"]["chat_template"]'
+    check "the trace contains the template's variables and the date" json_holds "$TMP/asked/run.json" '[j["asked"]["chat_vars"], j["asked"]["chat_date"]] == ["a=1\\x0ab=\"x y\"", "2026-12-31 00:00"]'
+    check "the trace contains the files of tools and template" json_holds "$TMP/asked/run.json" '"tools.json" in j["asked"]["tools"] and "mine.jinja" in j["asked"]["chat_template"]'
 fi
 refuses "a variable needs a value" 2 'NAME=VALUE is wanted' run --chat-var thinking -p hello "$CHAT"
 
@@ -101,17 +101,17 @@ with_template "{{ messages }}
 refuses "an unknown statement is named" 1 "the chat template, line 2: the statement 'do' is not supported; without --chat" \
     run --chat -p hello "$CHAT"
 works "info reads such a template" info "$CHAT"
-check "and gives the reason why it cannot be run" grep -q "bytes, which can't be run: the chat template, line 2: the statement 'do'" "$TMP/out"
+check "info gives the reason why a template cannot be run" grep -q "bytes, which can't be run: the chat template, line 2: the statement 'do'" "$TMP/out"
 if [ -n "$HAVE_PYTHON" ]; then
-    works "info --json has it, too" info --json "$CHAT"
-    check "and gives the reason" json_holds "$TMP/out" '"line 2" in j["chat"] and j["chat_template_bytes"] == 42'
+    works "info --json reads a template that cannot be run" info --json "$CHAT"
+    check "info --json gives the reason why a template cannot be run" json_holds "$TMP/out" '"line 2" in j["chat"] and j["chat_template_bytes"] == 42'
 fi
 with_template "{% if messages[0].role == 'system' %}
 {{ raise_exception('System role not supported') }}{% endif %}{{ messages[0].content }}"
 refuses "a template's own refusal is passed on" 1 'line 2: it says: System role not supported' run --system Be -p hello "$CHAT"
-works "and allowed values work" run --chat -p hello -n 2 --trace "$TMP/alone" "$CHAT"
+works "a template that refuses some roles runs with the others" run --chat -p hello -n 2 --trace "$TMP/alone" "$CHAT"
 printf 'hello' >"$TMP/text"
-check "as it is" began_with "$TMP/alone"
+check "a template that refuses some roles writes the others" began_with "$TMP/alone"
 with_template "{% for a in range(99999) %}{% for b in range(99999) %}{% endfor %}{% endfor %}"
 refuses "a template that never ends is stopped" 1 'line 1: it \(takes too many steps\|needs more memory\)' run --chat -p hello "$CHAT"
 
@@ -123,14 +123,14 @@ printf 'hello {{ bos_token }}' >"$folder/chat_template.jinja"
 printf 'tools {{ tools | length }}' >"$folder/additional_chat_templates/tool_use.jinja"
 CHAT=$folder
 works "info reads a folder's templates" info "$folder"
-check "the default" grep -Eq '^chat +a template of 21 bytes$' "$TMP/out"
-check "and others, with their names" grep -Eq "^ +a template of 26 bytes, 'tool_use'$" "$TMP/out"
-works "tools take the one for tools" run --tools "$TMP/tools.json" -p hello -n 2 --trace "$TMP/used" "$folder"
+check "info prints the length of the folder's default template" grep -Eq '^chat +a template of 21 bytes$' "$TMP/out"
+check "info prints the names of the folder's other templates" grep -Eq "^ +a template of 26 bytes, 'tool_use'$" "$TMP/out"
+works "tools take the folder's template for tools" run --tools "$TMP/tools.json" -p hello -n 2 --trace "$TMP/used" "$folder"
 printf 'tools 1' >"$TMP/text"
-check "by themselves" began_with "$TMP/used"
-works "unless another is asked for" run --tools "$TMP/tools.json" --chat-template default -p hello -n 2 --trace "$TMP/plain" "$folder"
+check "a run with tools has the text of the template for tools" began_with "$TMP/used"
+works "--chat-template overrides the template for tools" run --tools "$TMP/tools.json" --chat-template default -p hello -n 2 --trace "$TMP/plain" "$folder"
 printf 'hello <s>' >"$TMP/text"
-check "by name" began_with "$TMP/plain"
+check "a run with --chat-template has the text of the named template" began_with "$TMP/plain"
 
 # ---- vocabularies ----
 for family in llama-bpe qwen2 gpt2 spm; do
@@ -140,10 +140,10 @@ for family in llama-bpe qwen2 gpt2 spm; do
     "$PROGRAM" tokenize "$golden/tokenizer.json" <"$TMP/text" >"$TMP/json"
     "$PROGRAM" tokenize "$golden/vocab.gguf" <"$TMP/text" >"$TMP/gguf"
     check "$family: a folder has the ids of its tokenizer.json" cmp "$TMP/folder" "$TMP/json"
-    check "$family: and of the same vocabulary in GGUF" cmp "$TMP/folder" "$TMP/gguf"
+    check "$family: a folder has the ids of the same vocabulary in GGUF" cmp "$TMP/folder" "$TMP/gguf"
     "$PROGRAM" tokenize --decode "$golden" <"$TMP/folder" >"$TMP/back"
-    check "$family: they are the text's" cmp "$TMP/text" "$TMP/back"
-    check "$family: there are some" [ "$(wc -l <"$TMP/folder")" -gt 5 ]
+    check "$family: decoded ids give the text again" cmp "$TMP/text" "$TMP/back"
+    check "$family: the text has more than 5 ids" [ "$(wc -l <"$TMP/folder")" -gt 5 ]
 done
 mkdir "$TMP/empty"
 refuses "a folder without a tokenizer is refused" 1 'tokenizer.json' tokenize "$TMP/empty"
@@ -158,7 +158,7 @@ cp tests/golden/tokenizers/model-unigram/tokenizer.model "$TMP/pieces.model"
 printf 'Once upon a time' | "$PROGRAM" tokenize "$TMP/pieces.model" >"$TMP/file"
 printf 'Once upon a time' | "$PROGRAM" tokenize tests/golden/tokenizers/model-unigram/tokenizer.model >"$TMP/folder"
 check "a tokenizer.model is a tokenizer, and so is its folder" cmp "$TMP/file" "$TMP/folder"
-check "it gives ids" [ "$(wc -l <"$TMP/file")" -gt 4 ]
+check "a tokenizer.model gives more than 4 ids" [ "$(wc -l <"$TMP/file")" -gt 4 ]
 printf '[' >"$TMP/broken.json"
 refuses "broken JSON is refused" 1 'no JSON object' tokenize "$TMP/broken.json"
 finish
