@@ -10,21 +10,21 @@ config() { # JSON
 
 config '{"policy": "layerskip", "tokens": 7, "set": ["gamma=3"], "ignore-eos": true, "theme": "light", "pace": 9}'
 works "defaults come from the config file" run --json "$TMP/j" -p hello "$TINY"
-check "the policy" grep -q '"policy":.*"layerskip"' "$TMP/j"
-check "the number of tokens" grep -q '^layerskip: 7 tokens' "$TMP/err"
-check "a knob's setting" grep -q '"gamma":.*"3"' "$TMP/j"
-works "flags win" run --json "$TMP/j" -p hello -n 5 --policy ar "$TINY"
-check "over the policy, and its settings go with it" grep -q '"policy":.*"ar"' "$TMP/j"
-check "over the number of tokens" grep -q '^ar: 5 tokens' "$TMP/err"
-works "a flag wins over the same knob" run --json "$TMP/j" --set gamma=4 -p hello "$TINY"
-check "with its value" grep -q '"gamma":.*"4"' "$TMP/j"
-check "and prints nothing else about that knob" [ "$(grep -c '"gamma"' "$TMP/j")" -eq 1 ]
+check "the config file sets the policy" grep -q '"policy":.*"layerskip"' "$TMP/j"
+check "the config file sets the number of tokens" grep -q '^layerskip: 7 tokens' "$TMP/err"
+check "the config file sets a knob" grep -q '"gamma":.*"3"' "$TMP/j"
+works "options override the config file" run --json "$TMP/j" -p hello -n 5 --policy ar "$TINY"
+check "--policy overrides the config file's policy and its knobs" grep -q '"policy":.*"ar"' "$TMP/j"
+check "-n overrides the config file's number of tokens" grep -q '^ar: 5 tokens' "$TMP/err"
+works "--set overrides the config file's value of the knob" run --json "$TMP/j" --set gamma=4 -p hello "$TINY"
+check "the overridden knob has the option's value" grep -q '"gamma":.*"4"' "$TMP/j"
+check "a knob that is set twice is printed once" [ "$(grep -c '"gamma"' "$TMP/j")" -eq 1 ]
 config '{"tokens": 6, "theme": "light", "trace": 3, "script": "x"}'
 works "other commands' defaults are passed over" bench --repeat 1 --policy ar -p hello "$TINY"
 
 config '{"prompts": "/none.jsonl", "policy": "layerskip", "tokens": 6}'
 works "a prompt that is given wins over a list in the config file" run -p hello --json "$TMP/j" "$TINY"
-check "and runs alone" sh -c "! grep -q '\"results\"' '$TMP/j'"
+check "a given prompt runs without the config file's list" sh -c "! grep -q '\"results\"' '$TMP/j'"
 works "--speed ignores the policy there without a message" bench --speed -n 4 --repeat 1 "$TINY"
 
 config '{"tokens": 6, '
@@ -57,7 +57,7 @@ specscope run -n 3 "$TINY"
 check "a seed that a JSON number cannot hold is refused or taken as it is, never changed" [ "$status" -eq 2 ]
 config '{"seed": "18446744073709551615"}'
 works "as a string it is taken as it is" run -n 3 --json "$TMP/j" "$TINY"
-check "to the last digit" grep -q '18446744073709551615' "$TMP/j"
+check "a seed of 20 digits is used to its last digit" grep -q '18446744073709551615' "$TMP/j"
 works "info and tokenize need no config" info "$TINY"
 rm -rf "$XDG_CONFIG_HOME"
 works "no config file is no error" run -n 3 "$TINY"
@@ -65,5 +65,5 @@ unset XDG_CONFIG_HOME
 mkdir -p "$HOME/.config/specscope"
 printf '{"tokens": 4}' >"$HOME/.config/specscope/config.json"
 works "without XDG_CONFIG_HOME it is looked for in ~/.config" run --ignore-eos "$TINY"
-check "and read" grep -q ': 4 tokens' "$TMP/err"
+check "the file in ~/.config is used" grep -q ': 4 tokens' "$TMP/err"
 finish
