@@ -16,20 +16,20 @@ refuses "a sequence against nothing" 2 'second trace' diff $TRACES/batch --seq 1
 refuses "a file that cannot be written" 1 "$TMP/none" diff $TRACES/del $TRACES/swift --json "$TMP/none/file"
 
 works "two policies on one prompt" diff $TRACES/swift $TRACES/del
-check "the policies are printed" prints '^policy  *swift  *del$'
-check "a knob that only one has" prints '^omega ω  *–  *0.95$'
+check "diff prints both policies" prints '^policy  *swift  *del$'
+check "diff prints a dash for a knob that one policy has not" prints '^omega ω  *–  *0.95$'
 check "equal values are printed once" prints '^head  *lens  *the same$'
 check "measures have standard errors" prints '^tokens/round  *2.810 ±0.273  *3.545 ±1.030  *no clear difference$'
 check "speeds of runs at different times get no verdict" prints '^tokens/s  *[0-9.]* ±[0-9.]*  *[0-9.]* ±[0-9.]*  *not compared$'
-check "but the times of both" prints '^started  *20'
-check "and nothing else is called faster" sh -c "! grep -q 'faster\|slower' '$TMP/out'"
-check "the texts are compared" prints '^texts: the same for 40 tokens, as far as both go$'
-check "where LC_ALL=C asks for it all of it is ASCII" sh -c "LC_ALL=C '$PROGRAM' diff $TRACES/swift $TRACES/del >'$TMP/plain' && ! LC_ALL=C grep -q '[^ -~]' '$TMP/plain'"
-check "with as many columns" grep -q '^tokens/round  *2.810+-0.273  *3.545+-1.030  *no clear difference$' "$TMP/plain"
+check "diff prints when both runs started" prints '^started  *20'
+check "diff calls neither of two runs at different times faster" sh -c "! grep -q 'faster\|slower' '$TMP/out'"
+check "diff compares the texts" prints '^texts: the same for 40 tokens, as far as both go$'
+check "all of diff's table is ASCII with LC_ALL=C" sh -c "LC_ALL=C '$PROGRAM' diff $TRACES/swift $TRACES/del >'$TMP/plain' && ! LC_ALL=C grep -q '[^ -~]' '$TMP/plain'"
+check "diff's table has as many columns in ASCII" grep -q '^tokens/round  *2.810+-0.273  *3.545+-1.030  *no clear difference$' "$TMP/plain"
 works "a trace against itself" diff $TRACES/turned $TRACES/turned
-check "is the same" prints '^tokens/round .* the same$'
+check "a trace has the same measures as itself" prints '^tokens/round .* the same$'
 works "two sequences of a batch" diff $TRACES/batch
-check "are distinguished" prints '^sequence  *1  *2$'
+check "two sequences of a batch are numbered from 1" prints '^sequence  *1  *2$'
 
 # Runs of the same settings have the same counts, and other settings have other counts. Times do not matter.
 for run in same again; do
@@ -38,19 +38,19 @@ done
 specscope run --policy layerskip --set gamma=1 --ignore-eos -n 40 -p 'one two three' --trace "$TMP/short" "$TINY"
 specscope run --policy layerskip --set gamma=32 --temp 3 --ignore-eos -n 120 -p 'one two three' --trace "$TMP/long" "$TINY"
 works "the same run twice" diff "$TMP/same" "$TMP/again"
-check "has the same counts, and no difference" sh -c "grep -q '^tokens/round .* the same$' '$TMP/out' && ! grep -q 'B [0-9×]\|A [0-9]*%' '$TMP/out'"
+check "two runs of one setting have the same counts and no difference" sh -c "grep -q '^tokens/round .* the same$' '$TMP/out' && ! grep -q 'B [0-9×]\|A [0-9]*%' '$TMP/out'"
 works "two settings" diff "$TMP/short" "$TMP/same"
-check "a difference of counts that is clear has its size" prints '^tokens/round .*B [0-9]*% ±[0-9]* more$'
+check "a clear difference of counts has its size" prints '^tokens/round .*B [0-9]*% ±[0-9]* more$'
 works "drafts of one token and of thirty-two" diff "$TMP/short" "$TMP/long"
-check "large factors are factors" prints '^drafts discarded per token .*B ×[0-9]* ±'
+check "a large difference is printed as a factor" prints '^drafts discarded per token .*B ×[0-9]* ±'
 
 # Texts that differ from some position on.
 for seed in 1 2; do
     specscope run --policy layerskip --temp 1 --seed $seed -n 40 -p 'one two three' --trace "$TMP/seed$seed" --json "$TMP/$seed.json" "$TINY"
 done
 works "two seeds" diff "$TMP/seed1" "$TMP/seed2"
-check "the texts part" prints '^texts: they part at token [0-9]*, position [0-9]*, after '
-check "both go on" prints '^  B continues: .'
+check "diff prints where two texts first differ" prints '^texts: they part at token [0-9]*, position [0-9]*, after '
+check "diff prints how both texts continue" prints '^  B continues: .'
 if [ -n "$HAVE_PYTHON" ]; then
     works "as JSON" diff "$TMP/seed1" "$TMP/seed2" --json "$TMP/diff.json"
     cat >"$TMP/check.py" <<'END'
@@ -71,7 +71,7 @@ for side, seed in (("a", 1), ("b", 2)):
         m = measures[name]
         assert abs(m[side] / ratio - 1) < 1e-6 and abs(m[side + "_se"] - se) < 1e-6 * ratio, (name, m, ratio, se)
 END
-    check "its numbers are those of the traces, by the ratio estimator" python3 "$TMP/check.py" "$TMP"
+    check "diff's JSON has the traces' numbers, by the ratio estimator" python3 "$TMP/check.py" "$TMP"
 else
     skip "as JSON" "no python3"
 fi
@@ -79,21 +79,21 @@ fi
 # Two settings in one run, and in its trace.
 works "run under two settings" run --policy layerskip --versus 'layerskip gamma=2' -n 40 -p 'one two three' --trace "$TMP/two" --json "$TMP/two.json" "$TINY"
 cp "$TMP/err" "$TMP/both"
-check "prints both with their uncertainty" grep -q '^layerskip gamma=2: [0-9.]* ±[0-9.]* tokens/s, ' "$TMP/both"
-check "and that the texts are the same" grep -q 'the texts are the same for 40 tokens; end: tokens$' "$TMP/both"
+check "run --versus prints both settings with their uncertainty" grep -q '^layerskip gamma=2: [0-9.]* ±[0-9.]* tokens/s, ' "$TMP/both"
+check "run --versus reports that the texts are the same" grep -q 'the texts are the same for 40 tokens; end: tokens$' "$TMP/both"
 cp "$TMP/out" "$TMP/text"
-check "in ASCII where LC_ALL=C asks for it" sh -c "LC_ALL=C '$PROGRAM' run --policy layerskip --versus ar -n 12 -p 'one two three' '$TINY' >/dev/null 2>'$TMP/plain' && ! LC_ALL=C grep -q '[^ -~]' '$TMP/plain'"
-check "as in the scope" grep -q '^layerskip: [0-9.]*+-[0-9.]* tokens/s, .* modelled [0-9.]*x$' "$TMP/plain"
+check "run --versus prints ASCII with LC_ALL=C" sh -c "LC_ALL=C '$PROGRAM' run --policy layerskip --versus ar -n 12 -p 'one two three' '$TINY' >/dev/null 2>'$TMP/plain' && ! LC_ALL=C grep -q '[^ -~]' '$TMP/plain'"
+check "run --versus prints ± as +- in ASCII" grep -q '^layerskip: [0-9.]*+-[0-9.]* tokens/s, .* modelled [0-9.]*x$' "$TMP/plain"
 works "one that drafts nothing has no acceptance" run --policy layerskip --versus ar -n 12 -p 'one two three' "$TINY"
-check "and reports it" grep -q '^ar: .* tokens/round, acceptance –, modelled ' "$TMP/err"
-works "the text is written once" run --policy ar -n 40 -p 'one two three' "$TINY"
-check "and is the autoregressive one" cmp "$TMP/out" "$TMP/text"
-works "its trace has both" diff "$TMP/two"
-check "which ran in turns: their speeds are compared" sh -c "grep -q '^tokens/s .*\(no clear difference\|[AB] [0-9]*% faster (\|[AB] ×\)' '$TMP/out'"
-check "the setting of each" prints '^gamma γ  *5  *2$'
-check "on the same text" prints '^texts: the same for 40 tokens'
+check "run --versus prints a dash for the acceptance of ar" grep -q '^ar: .* tokens/round, acceptance –, modelled ' "$TMP/err"
+works "run prints ar's text, to compare with that of --versus" run --policy ar -n 40 -p 'one two three' "$TINY"
+check "the text of run --versus is ar's" cmp "$TMP/out" "$TMP/text"
+works "diff reads a trace of two settings" diff "$TMP/two"
+check "speeds of two settings that ran in turns are compared" sh -c "grep -q '^tokens/s .*\(no clear difference\|[AB] [0-9]*% faster (\|[AB] ×\)' '$TMP/out'"
+check "diff prints the knob of each of two settings" prints '^gamma γ  *5  *2$'
+check "diff reports that two settings have the same text" prints '^texts: the same for 40 tokens'
 if [ -n "$HAVE_PYTHON" ]; then
-    check "and so has the JSON" json_holds "$TMP/two.json" 'len(j["settings"]) == 2 and j["sequences"][0]["token_ids"] == j["sequences"][1]["token_ids"] and j["settings"][1]["tok_per_s_se"] > 0 and j["comparison"]["segments"] > 1 and j["comparison"]["low"] <= j["comparison"]["speed_ratio"] <= j["comparison"]["high"]'
+    check "run --versus writes both settings and the same text as JSON" json_holds "$TMP/two.json" 'len(j["settings"]) == 2 and j["sequences"][0]["token_ids"] == j["sequences"][1]["token_ids"] and j["settings"][1]["tok_per_s_se"] > 0 and j["comparison"]["segments"] > 1 and j["comparison"]["low"] <= j["comparison"]["speed_ratio"] <= j["comparison"]["high"]'
     specscope diff "$TMP/two" --json "$TMP/turns.json"
     check "the run and diff compare speeds by the same function" python3 -c "
 import json
