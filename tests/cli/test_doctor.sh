@@ -32,30 +32,30 @@ mkdir -p "$XDG_CONFIG_HOME/specscope" "$XDG_STATE_HOME/specscope"
 echo '{"theme": "light"}' >"$XDG_CONFIG_HOME/specscope/config.json"
 printf 'one\ntwo\n' >"$XDG_STATE_HOME/specscope/prompts"
 works "a config file that is well" doctor
-check "is valid" says '^ok    config .*config.json is valid'
+check "a valid config file is called valid" says '^ok    config .*config.json is valid'
 check "the history is named" says '^ok    history .*prompts are in'
 echo '{"them": "light"}' >"$XDG_CONFIG_HOME/specscope/config.json"
 specscope doctor
 check "a config file that stops every run is bad" [ "$status" -eq 1 ]
-check "with the line that the run would say" sh -c "grep -q '^bad   config .*\"them\" is no option.*; correct it' '$TMP/out'"
+check "doctor prints the line that a run with this config file prints" sh -c "grep -q '^bad   config .*\"them\" is no option.*; correct it' '$TMP/out'"
 "$PROGRAM" run -n 1 "$TINY" >/dev/null 2>"$TMP/err" </dev/null
-check "which it does" grep -q '"them" is no option' "$TMP/err"
+check "a run with an unknown option in its config file names the option" grep -q '"them" is no option' "$TMP/err"
 rm "$XDG_CONFIG_HOME/specscope/config.json"
 
 mkdir -p "$HOME/.lmstudio/models/a/b"
 head -c 1000 "$TINY" >"$HOME/.lmstudio/models/a/b/broken.gguf"
 works "a broken model of another program" doctor
-check "is noted with the reason" says '^note  models .*1 in the caches.*none of which runs; the first: .*damaged.*specscope models'
+check "a broken model of another program is noted with the reason" says '^note  models .*1 in the caches.*none of which runs; the first: .*damaged.*specscope models'
 cp "$TINY" "$HOME/.lmstudio/models/a/b/tiny.gguf"
 works "models of other programs" doctor
-check "are counted, and those that run" says '^ok    models .*2 in the caches of other programs, of which 1 run.*specscope models'
+check "models of other programs are counted, and those that run" says '^ok    models .*2 in the caches of other programs, of which 1 run.*specscope models'
 rm -r "$HOME/.lmstudio"
 
 echo 'no library' >"$TMP/broken.so"
 SPECSCOPE_CUDA_PLUGIN=$TMP/broken.so "$PROGRAM" doctor >"$TMP/out" 2>"$TMP/err" </dev/null
 status=$?
 check "a plug-in that can't be loaded is bad" [ "$status" -eq 1 ]
-check "and said why" says "^bad   plug-in .*broken.so can't be loaded"
+check "a plug-in that can't be loaded is named with the reason" says "^bad   plug-in .*broken.so can't be loaded"
 
 # ---- libraries that crash or hang while they are loaded ----
 library() { # file, what it does when it is loaded
@@ -90,7 +90,7 @@ check "odd names break no line" lines_are_findings
 
 if [ -n "$HAVE_PYTHON" ]; then
     specscope doctor --json
-    check "as JSON" json_holds "$TMP/out" "(j['bad'] == 0 and len(j['findings']) == j['ok'] + j['note'] and
+    check "doctor --json has all findings" json_holds "$TMP/out" "(j['bad'] == 0 and len(j['findings']) == j['ok'] + j['note'] and
         {'terminal', 'processor', 'kernels', 'threads', 'load', 'memory', 'huge pages', 'BLAS', 'GPU', 'bundled', 'models', 'config', 'history',
          'traces'} <= {f['topic'] for f in j['findings']} and all(f['what'] and f['level'] in ('ok', 'note', 'bad') for f in j['findings']))"
 fi
@@ -105,11 +105,11 @@ if command -v script >/dev/null 2>&1; then
         TERM=$1 timeout 300 script -qec "stty rows 40 cols $2; ${3:-} '$PROGRAM' doctor" /dev/null </dev/null 2>&1 | tr -d '\r' >"$TMP/out"
     }
     doctor_in xterm-256color 140
-    check "the terminal is named" says 'ok    terminal .*xterm-256color'
-    check "its size" says 'ok    size .*140x40'
-    check "its colours, and how to have more" says 'note  colours .*256.*COLORTERM=truecolor'
-    check "its mouse" says 'ok    mouse'
-    check "its characters" says 'ok    characters .*UTF-8'
+    check "doctor names the terminal" says 'ok    terminal .*xterm-256color'
+    check "doctor prints the size of the terminal" says 'ok    size .*140x40'
+    check "doctor prints the colours of the terminal, and how to have more" says 'note  colours .*256.*COLORTERM=truecolor'
+    check "doctor reports the mouse" says 'ok    mouse'
+    check "doctor reports the characters" says 'ok    characters .*UTF-8'
     doctor_in xterm-256color 140 'COLORTERM=truecolor'
     check "24-bit colours that the environment speaks of" says 'ok    colours .*24-bit (from COLORTERM'
     doctor_in screen 140 'TMUX=x'
@@ -117,7 +117,7 @@ if command -v script >/dev/null 2>&1; then
     doctor_in xterm 30
     check "a terminal that is too small is bad" says 'bad   size .*30x40 is too small'
     doctor_in vt100 100 'LC_ALL=C'
-    check "one without colours and mouse is not" says ', 0 bad'
+    check "a terminal without colours and mouse is not bad" says ', 0 bad'
     check "ASCII alone is noted" says 'note  characters .*ASCII alone; unset LC_ALL'
     doctor_in nonesuch 100
     check "a type that terminfo does not have is bad where the terminal does not answer" says 'bad   terminal .*"nonesuch" is not in terminfo'
@@ -148,7 +148,7 @@ PYTHON
     TERM=xterm-256color timeout 300 python3 "$TMP/answering.py" "$PROGRAM" '$qm' >"$TMP/out"
     check "a terminal that says it has 24-bit colours is believed" says "ok    colours .*24-bit (from the terminal's answer)"
     TERM=nonesuch timeout 300 python3 "$TMP/answering.py" "$PROGRAM" '[c' >"$TMP/out"
-    check "one of an unknown type that answers is used as an xterm" says 'note  terminal .*"nonesuch" is not in terminfo'
-    check "with its colours" says 'colours .*24-bit\|colours .*256'
+    check "a terminal of an unknown type that answers is used as an xterm" says 'note  terminal .*"nonesuch" is not in terminfo'
+    check "a terminal of an unknown type that answers has its colours" says 'colours .*24-bit\|colours .*256'
 fi
 finish
