@@ -94,7 +94,7 @@ echo "three mice" | "$PROGRAM" run -n 2 -f - "$TINY" >"$TMP/a" 2>"$TMP/err"
 check "a prompt comes from standard input" [ $? -eq 0 ]
 if command -v bash >/dev/null 2>&1; then
     bash -c "'$PROGRAM' run -n 2 -f <(sleep 0.1; echo three; sleep 0.1; echo mice) '$TINY'" >"$TMP/b" 2>"$TMP/err"
-    check "and from a shell's pipe, however slowly" [ $? -eq 0 ]
+    check "a prompt comes from a shell's pipe, however slowly" [ $? -eq 0 ]
     check "a shell's pipe without end is refused where it is too long" sh -c "! timeout 300 bash -c \"'$PROGRAM' run -f <(yes) '$TINY'\" 2>'$TMP/err' && grep -q 'larger than it can be' '$TMP/err'"
 fi
 
