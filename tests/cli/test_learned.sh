@@ -9,17 +9,17 @@ SEARCH="--policy swift --set window=8 --set target=1 --set patience=10000 --set 
 printf '{"turns": ["hello"]}\n{"turns": ["again"]}\n' >"$TMP/prompts.txt"
 
 works "a search ends in the first prompt" run $SEARCH --set max_steps=5 -n 60 --prompts "$TMP/prompts.txt" --json "$TMP/prompts.json" "$MODEL"
-[ -n "$HAVE_PYTHON" ] && check "and the second one has its result" json_holds "$TMP/prompts.json" '[r["aside_s"] > 0 for r in j["results"]] == [True, False]'
-works "run reports it" run $SEARCH -n 60 -p hello --json "$TMP/run.json" "$MODEL"
-works "and so does bench" bench $SEARCH -n 60 --repeat 2 -p hello --json "$TMP/bench.json" "$MODEL"
+[ -n "$HAVE_PYTHON" ] && check "the second prompt of a list has what a search learned in the first" json_holds "$TMP/prompts.json" '[r["aside_s"] > 0 for r in j["results"]] == [True, False]'
+works "run writes the time of learning passes as JSON" run $SEARCH -n 60 -p hello --json "$TMP/run.json" "$MODEL"
+works "bench writes the time of learning passes as JSON" bench $SEARCH -n 60 --repeat 2 -p hello --json "$TMP/bench.json" "$MODEL"
 check "the table has speeds without learning passes and with them" grep -q '^policy *tokens/s *x ar *from *to *all in ' "$TMP/out"
-check "and their share of the time" grep -q '^time .* learned$' "$TMP/out"
+check "bench prints the share of time of learning passes" grep -q '^time .* learned$' "$TMP/out"
 works "a run with learning passes prints both speeds" run $SEARCH -n 60 -p hello "$MODEL"
-check "on stderr" grep -Eq '^swift: .* tokens/s \([0-9.]+ all in\), ' "$TMP/err"
-works "one without prints one" run --policy layerskip -n 20 -p hello "$MODEL"
-check "and no more" sh -c "! grep -q 'all in' '$TMP/err'"
+check "run prints its speed with learning passes on stderr" grep -Eq '^swift: .* tokens/s \([0-9.]+ all in\), ' "$TMP/err"
+works "a run without learning passes works" run --policy layerskip -n 20 -p hello "$MODEL"
+check "a run without learning passes prints one speed" sh -c "! grep -q 'all in' '$TMP/err'"
 if [ -n "$HAVE_PYTHON" ]; then
-    check "results say both" python3 - "$TMP/run.json" "$TMP/bench.json" <<'PY'
+    check "results have both speeds, and their ratio is that of the times" python3 - "$TMP/run.json" "$TMP/bench.json" <<'PY'
 import json, sys
 run = json.load(open(sys.argv[1]))
 lanes = {r["policy"]: r for r in json.load(open(sys.argv[2]))["results"]}
