@@ -46,28 +46,28 @@ answers() { # capabilities, answer
     # shellcheck disable=SC2086 # a list
     [ "$(CAPABILITY="$1" .ci/gpus /dev/null $CODE)" = "$2" ]
 }
-check "a GPU's own code is asked for" answers 9.0 sm_90
-check "or its family's" answers 8.7 sm_86
-check "or, for a newer one, code that its driver can compile" answers 12.1 compute_90
-check "of several GPUs each" answers '8.9
+check "make compiles a GPU's own code" answers 9.0 sm_90
+check "make compiles the code of a GPU's family where its own is not listed" answers 8.7 sm_86
+check "make compiles code for a newer GPU that its driver can translate" answers 12.1 compute_90
+check "make compiles the code of each of several GPUs" answers '8.9
 8.0' "sm_80 sm_89"
-check "and nothing for one that is too old" answers 7.5 ''
+check "make compiles nothing for a GPU that is too old" answers 7.5 ''
 if [ ! -e /dev/nvidia0 ]; then
-    check "nor without a GPU" answers '' ''
+    check "make compiles nothing for the GPU without a GPU" answers '' ''
 fi
 export CAPABILITY=9.0
 calls_of cuda-here
 check "make run compiles the plug-in for the GPU that is here" compiled_for sm_90
 calls_of cuda-here
-check "once" [ ! -s "$CALLS" ]
+check "make run compiles the plug-in once" [ ! -s "$CALLS" ]
 calls_of cuda
-check "make cuda compiles it for all" compiled_for "$(sorted $CODE)"
+check "make cuda compiles the plug-in for all GPUs" compiled_for "$(sorted $CODE)"
 calls_of cuda-here
-check "which then serves make run" [ ! -s "$CALLS" ]
+check "make run uses the plug-in of make cuda" [ ! -s "$CALLS" ]
 export LISTED='sm_75 sm_90 sm_100 sm_103 sm_120'
 calls_of cuda
-check "of newer GPUs too, where nvcc knows them" compiled_for "$(sorted $CODE sm_100 sm_120)"
-check "and never fuses a multiplication and an addition by itself" \
+check "make cuda compiles for newer GPUs that nvcc knows" compiled_for "$(sorted $CODE sm_100 sm_120)"
+check "nvcc is told never to fuse a multiplication and an addition" \
     [ "$(grep -c -- '-c kernels' "$CALLS")" -eq "$(grep -c -- '-fmad=false.*-c kernels' "$CALLS")" ]
 export LISTED=
 export CAPABILITY=
@@ -75,16 +75,16 @@ rm -rf "$TMP/build"
 calls_of cuda-here
 check "without a GPU make run leaves nvcc alone" [ ! -s "$CALLS" ]
 calls_of all -n
-check "so does make" sh -c "grep -q specscope '$TMP/made' && ! grep -q nvcc '$TMP/made'"
+check "make without a GPU leaves nvcc alone" sh -c "grep -q specscope '$TMP/made' && ! grep -q nvcc '$TMP/made'"
 calls_of test -n
-check "so does make test" sh -c "grep -q tests/run.sh '$TMP/made' && ! grep -q nvcc '$TMP/made'"
+check "make test without a GPU leaves nvcc alone" sh -c "grep -q tests/run.sh '$TMP/made' && ! grep -q nvcc '$TMP/made'"
 calls_of test-long -n
-check "make test-long builds it" grep -q "nvcc.*specscope-cuda.so" "$TMP/made"
+check "make test-long builds the plug-in" grep -q "nvcc.*specscope-cuda.so" "$TMP/made"
 
 # ---- jobs ----
 check "make run has a job for each processor" sh -c \
     "make -n run BUILD='$TMP/build' | grep -q -e ' -j$(getconf _NPROCESSORS_ONLN) .*specscope'"
-check "unless -j is given" sh -c "make -n -j3 run BUILD='$TMP/build' >'$TMP/made' 2>&1; ! grep -q -e ' -j[0-9]' '$TMP/made'"
+check "make run has as many jobs as -j gives" sh -c "make -n -j3 run BUILD='$TMP/build' >'$TMP/made' 2>&1; ! grep -q -e ' -j[0-9]' '$TMP/made'"
 
 # ---- scripts ----
 for script in $(grep -o '[@ (]\(tests/[a-z_/]*\.sh\|\.ci/[a-z]*\) ' Makefile | tr -d '@ (' | sort -u); do
@@ -124,8 +124,8 @@ what=$(sed -n 's/.*<\(csv\|cmocka\)\.h>$/lib\1-dev/p') # these two are missing u
 SCRIPT
 : >"$CALLS"
 check "packages are installed where they are missing" make -s -j4 deps-test deps BUILD="$TMP/build" CC="$FAKE/bin/cc"
-check "those to build with and those to test with" sh -c "grep -q libcsv-dev '$CALLS' && grep -q libcmocka-dev '$CALLS'"
-check "a missing compiler is a package, too" sh -c "CC='$TMP/no/cc' .ci/deps build 2>&1 | grep -q 'installing gcc '"
+check "packages for building and for testing are installed" sh -c "grep -q libcsv-dev '$CALLS' && grep -q libcmocka-dev '$CALLS'"
+check "a missing compiler is installed as a package" sh -c "CC='$TMP/no/cc' .ci/deps build 2>&1 | grep -q 'installing gcc '"
 playing pkg-config <<'SCRIPT'
 exit 1
 SCRIPT
@@ -134,13 +134,13 @@ echo "apt-get $*" >>"$CALLS"
 case $* in *libcairo2-dev*) exit 1 ;; esac
 SCRIPT
 rm -rf "$TMP/build"
-check "cairo may be missing" make -s deps BUILD="$TMP/build" CC="$FAKE/bin/cc"
-check "it is asked for" grep -q libcairo2-dev "$CALLS"
+check "make deps works without cairo" make -s deps BUILD="$TMP/build" CC="$FAKE/bin/cc"
+check "make deps tries to install cairo" grep -q libcairo2-dev "$CALLS"
 playing cc <<'SCRIPT'
 case $* in *-ltinfo*) exit 1 ;; esac # ncurses has its terminfo in itself, as on macOS
 exit 0
 SCRIPT
 check "ncurses may be one library" sh -c "make -n V=1 all BUILD='$TMP/build' CC='$FAKE/bin/cc' NVCC= >'$TMP/made' 2>&1 &&
     grep -q -e '-lncursesw -lcsv' '$TMP/made' && ! grep -q -e -ltinfo '$TMP/made'"
-check "one apt-get at a time" sh -c "! grep -q already '$CALLS'"
+check "one apt-get runs at a time" sh -c "! grep -q already '$CALLS'"
 finish
