@@ -114,7 +114,7 @@ rm "$WORK/kind/model.safetensors"
 said=$("$PROGRAM" run -n 1 -p a "$WORK/kind" 2>&1)
 check "a folder without weights" test "$said" = "specscope: $WORK/kind: holds no weights (model.safetensors or model.safetensors.index.json); fetch them too"
 rm "$WORK/kind/config.json"
-check "and one without config.json" refused "$WORK/kind" 'is a folder without config.json'
+check "a folder without weights and config.json" refused "$WORK/kind" 'is a folder without config.json'
 kind
 rm "$WORK/kind/tokenizer.json"
 check "a folder without a tokenizer" refused "$WORK/kind" 'has neither a tokenizer.json nor a tokenizer.model'
