@@ -7,17 +7,17 @@ cd "$(dirname "$0")/../.." || exit 1
 aux_of_tiny
 works "bench compares all policies" bench -n 12 --repeat 1 $AUX --json "$TMP/bench.json" "$TINY"
 for policy in $(policies_of_tiny); do
-    check "its table has $policy, found lossless" grep -Eq "^$policy .* yes *\$" "$TMP/out"
+    check "bench's table has $policy, found lossless" grep -Eq "^$policy .* yes *\$" "$TMP/out"
 done
 if [ -n "$HAVE_PYTHON" ]; then
-    check "its JSON has a result for each" json_holds "$TMP/bench.json" \
+    check "bench's JSON has a result for each policy" json_holds "$TMP/bench.json" \
         'len(j["results"]) == len({r["policy"] for r in j["results"]}) > 3'
-    check "all generate ar's text" json_holds "$TMP/bench.json" \
+    check "all policies of bench generate ar's text" json_holds "$TMP/bench.json" \
         'all(r["token_ids"] == j["results"][0]["token_ids"] for r in j["results"])'
-    check "ar's speedup is 1" json_holds "$TMP/bench.json" 'j["results"][0]["speedup"] == 1'
+    check "bench gives ar the speedup 1" json_holds "$TMP/bench.json" 'j["results"][0]["speedup"] == 1'
 fi
 works "ar is added where it is not named" bench -n 12 --repeat 1 -p hello --policy layerskip --json - "$TINY"
-check "and comes first" sh -c "grep '\"policy\"' '$TMP/out' | head -n 1 | grep -q '\"ar\"'"
+check "ar comes first where bench adds it" sh -c "grep '\"policy\"' '$TMP/out' | head -n 1 | grep -q '\"ar\"'"
 works "a knob is set in the policies that have it" bench -n 12 --repeat 1 -p hello --policy layerskip --policy specbound \
     --set gamma=2 "$TINY"
 refuses "a knob that none has is refused" 2 'none of these policies' bench -n 4 --repeat 1 -p hello --policy ar \
@@ -26,26 +26,26 @@ refuses "a knob's bad value is refused" 2 'gamma = 99' bench -n 4 --repeat 1 -p 
 works "sampling is benched without comparing" bench -n 12 --repeat 1 -p hello --temp 1 "$TINY"
 works "one token can be benched" bench -n 1 --repeat 1 -p hello "$TINY"
 works "steps are measured" bench --steps --json "$TMP/steps.json" "$TINY"
-works "and at the end of a longer context" bench --steps -c 400 "$TINY"
-check "which is reported" grep -q 'after 336 rows' "$TMP/out"
-check "as JSON too" [ -s "$TMP/steps.json" ]
+works "steps are measured at the end of a longer context" bench --steps -c 400 "$TINY"
+check "bench --steps reports how many rows precede" grep -q 'after 336 rows' "$TMP/out"
+check "bench --steps writes JSON" [ -s "$TMP/steps.json" ]
 works "forecasts are compared with measured speedups" bench --forecast -n 12 --repeat 2 --ignore-eos -p 'a b' --csv "$TMP/forecast.csv" \
     --json "$TMP/forecast.json" "$TINY"
-check "for at least 60 settings" [ "$(grep -c . "$TMP/forecast.csv")" -gt 60 ]
-check "each with a forecast and a measurement" \
+check "bench --forecast compares at least 60 settings" [ "$(grep -c . "$TMP/forecast.csv")" -gt 60 ]
+check "each setting of bench --forecast has a forecast and a measurement" \
     awk -F, 'NR > 1 && !($3 > 0 && $4 > 0 && $6 > 0 && $7 > 0) { bad = 1 } END { exit bad }' "$TMP/forecast.csv"
-check "and its noise" awk -F, 'NR > 1 { sum += $5 * $5 } END { exit !(sum > 0) }' "$TMP/forecast.csv"
-check "and the errors' quantiles" grep -q '"median_off":.*[0-9]' "$TMP/forecast.json"
-check "beside those of the noise" grep -q '"noise_median":.*[0-9]' "$TMP/forecast.json"
+check "bench --forecast measures the noise" awk -F, 'NR > 1 { sum += $5 * $5 } END { exit !(sum > 0) }' "$TMP/forecast.csv"
+check "bench --forecast's JSON has the quantiles of errors" grep -q '"median_off":.*[0-9]' "$TMP/forecast.json"
+check "bench --forecast's JSON has the quantiles of the noise" grep -q '"noise_median":.*[0-9]' "$TMP/forecast.json"
 works "speed is measured of a model with an adapter" bench --speed -n 1 --lora tests/golden/lora/llama.gguf tests/golden/models/llama
 works "speed is measured" bench --speed -n 8 --json "$TMP/speed.json" "$TINY"
-check "as a table" grep -Eq '^decoding +8 tokens +[0-9.]+ tokens/s' "$TMP/out"
+check "bench --speed prints a table" grep -Eq '^decoding +8 tokens +[0-9.]+ tokens/s' "$TMP/out"
 if [ -n "$HAVE_PYTHON" ]; then
-    check "and as JSON" json_holds "$TMP/speed.json" \
+    check "bench --speed writes JSON" json_holds "$TMP/speed.json" \
         'j["decoded_tokens"] == 8 and min(j["load_s"], j["prompt_tok_per_s"], j["decode_tok_per_s"]) > 0'
 fi
 works "speed within a small context" bench --speed -n 100 -c 8 --repeat 1 "$TINY"
-check "measures as much as fits" grep -Eq '^decoding +8 tokens' "$TMP/out"
+check "bench --speed measures as many tokens as fit" grep -Eq '^decoding +8 tokens' "$TMP/out"
 refuses "no passes are no benchmark" 2 'repeat' bench --repeat 0 -p hello "$TINY"
 
 "$PROGRAM" bench -n 400 --repeat 1000 -c 500 --ignore-eos "$TINY" >"$TMP/out" 2>"$TMP/err" &
@@ -61,10 +61,10 @@ check "SIGINT ends a benchmark with status 130" [ "$status" -eq 130 ]
 
 # ---- info ----
 works "info describes a model" info "$TINY"
-check "its layers" grep -Eq ' 4 layers,' "$TMP/out"
+check "info prints the number of layers" grep -Eq ' 4 layers,' "$TMP/out"
 works "info describes the bundled model" info
 works "info --json is JSON" info --json "$TINY"
-[ -n "$HAVE_PYTHON" ] && check "with the layers" json_holds "$TMP/out" 'j["layers"] == 4'
+[ -n "info --json has the number of layers" ] && check "with the layers" json_holds "$TMP/out" 'j["layers"] == 4'
 
 # ---- tokenize ----
 printf 'Once upon a time\n\tcaf\303\251 \360\237\230\200' >"$TMP/text"
