@@ -17,15 +17,15 @@ keeps() { # sentence, file, arguments
 RUN='-n 2 -p a' BENCH='-n 2 -p a --repeat 1 --policy ar' HEADS="--text README.md --tokens 64 --window 16"
 
 # ---- an option without its value ----
-keeps "run --json and no file" "$TMP/my.gguf" run $RUN --json "$TMP/my.gguf"
-check "the option is named" grep -q -e '--json needs a value' "$TMP/err"
-keeps "bench --json and no file" "$TMP/my.gguf" bench $BENCH --json "$TMP/my.gguf"
-keeps "bench --csv and no file" "$TMP/my.gguf" bench $BENCH --csv "$TMP/my.gguf"
-keeps "--trace and no folder" "$TMP/my.gguf" run $RUN --trace "$TMP/my.gguf"
-keeps "plot -o and no file" "$TMP/my.gguf" plot $TRACES/del layers -o "$TMP/my.gguf"
-keeps "a prompt that is missing" "$TMP/my.gguf" run -n 2 -p "$TMP/my.gguf"
-refuses "a folder is a model, too" 2 'needs a value' run $RUN --json tests/golden/models/llama
-refuses "so is the bundled one" 2 'needs a value' run $RUN --json bundled
+keeps "run --json before a model" "$TMP/my.gguf" run $RUN --json "$TMP/my.gguf"
+check "run --json without a file is refused by the option's name" grep -q -e '--json needs a value' "$TMP/err"
+keeps "bench --json before a model" "$TMP/my.gguf" bench $BENCH --json "$TMP/my.gguf"
+keeps "bench --csv before a model" "$TMP/my.gguf" bench $BENCH --csv "$TMP/my.gguf"
+keeps "--trace before a model" "$TMP/my.gguf" run $RUN --trace "$TMP/my.gguf"
+keeps "plot -o before a model" "$TMP/my.gguf" plot $TRACES/del layers -o "$TMP/my.gguf"
+keeps "-p before a model" "$TMP/my.gguf" run -n 2 -p "$TMP/my.gguf"
+refuses "--json before a model's folder is refused" 2 'needs a value' run $RUN --json tests/golden/models/llama
+refuses "--json before the name of the bundled model is refused" 2 'needs a value' run $RUN --json bundled
 works "an option that takes a model is given one" run $RUN --policy sd --draft "$TMP/my.gguf" "$TINY"
 
 # ---- a file of another kind ----
@@ -45,24 +45,24 @@ keeps "one kind of trained file for another" "$TMP/my.gguf" train heads $HEADS -
 : >"$TMP/empty"
 works "an empty file is written" run $RUN --json "$TMP/empty" "$TINY"
 works "results are replaced by results" bench $BENCH --json "$TMP/empty" "$TINY"
-works "and by those of diff" diff $TRACES/del $TRACES/swift --json "$TMP/empty"
+works "results are replaced by those of diff" diff $TRACES/del $TRACES/swift --json "$TMP/empty"
 if [ -n "$HAVE_PYTHON" ]; then
-    check "they say which version made them" json_holds "$TMP/empty" 'list(j)[0] == "specscope" and j["specscope"] in open("CHANGELOG.md").read() + open("Makefile").read()'
+    check "results name the version that made them" json_holds "$TMP/empty" 'list(j)[0] == "specscope" and j["specscope"] in open("CHANGELOG.md").read() + open("Makefile").read()'
     python3 -c 'import json, sys; json.dump(json.load(open(sys.argv[1])), open(sys.argv[2], "w"))' "$TMP/empty" "$TMP/compact"
     works "white space in JSON does not matter" run $RUN --json "$TMP/compact" "$TINY"
 fi
 works "a table of results" bench $BENCH --csv "$TMP/csv" "$TINY"
-works "is replaced by one" bench $BENCH --csv "$TMP/csv" "$TINY"
+works "a table of results is replaced by another" bench $BENCH --csv "$TMP/csv" "$TINY"
 works "a device is no file to keep" run $RUN --json /dev/null "$TINY"
 works "heads are trained" train heads $HEADS --model "$TINY" --out "$TMP/heads"
-works "and replaced" train heads $HEADS --model "$TINY" --out "$TMP/heads"
-keeps "but not by an acceptance head" "$TMP/heads" train accept --text README.md --model "$TINY" --draft self:1 --out "$TMP/heads"
+works "heads are replaced by heads" train heads $HEADS --model "$TINY" --out "$TMP/heads"
+keeps "heads are not replaced by an acceptance head" "$TMP/heads" train accept --text README.md --model "$TINY" --draft self:1 --out "$TMP/heads"
 if "$PROGRAM" plot $TRACES/del exits -o "$TMP/figure.svg" >/dev/null 2>&1; then
     for ending in svg pdf png; do
         cp "$TMP/notes" "$TMP/kept.$ending"
         keeps "a figure into a text called .$ending" "$TMP/kept.$ending" plot $TRACES/del exits -o "$TMP/kept.$ending"
         works "a figure is drawn as .$ending" plot $TRACES/del exits -o "$TMP/figure.$ending"
-        works "and replaced" plot $TRACES/del exits -o "$TMP/figure.$ending"
+        works "a figure is replaced by another as .$ending" plot $TRACES/del exits -o "$TMP/figure.$ending"
     done
 else
     skip "figures" "this program draws none"
