@@ -26,7 +26,13 @@ cat >"$WORK/race.script" <<END
 :key Down Down Down
 :save-screen transformers.txt
 :key f Home y
-:tune save 2 second
+:key f Escape
+:zoom
+:save-screen closed.txt
+:zoom
+:tune save 1 row1
+:tune save 2 row2
+:tune save 3 row3
 :tune take 2
 :wait idle
 :save-screen taken.txt
@@ -51,8 +57,22 @@ check "knobs and prompt are restored" sh -c "grep -q 'd_max .* 4 ' '$WORK/run/ov
 check "f shows options of other engines" grep -q 'llama.cpp [0-9.]*' "$WORK/run/flags.txt"
 check "the commands of all but llama.cpp have a word in place of the GGUF file, which is explained" \
     sh -c "grep -q 'transformers .*HF_FOLDER, HF_DRAFT_FOLDER: ' '$WORK/run/transformers.txt' && grep -q \"from_pretrained('HF_FOLDER')\" '$WORK/run/transformers.txt'"
-check "a setting is taken by its number" grep -Eq 'policy (sd|fsm)' "$WORK/run/taken.txt"
-check "a setting is saved as a preset" test -s "$HOME/specscope/presets/second.json"
+check "Esc closes the options, and the race's rows return" sh -c "grep -q 'dropped in heat\|├─' '$WORK/run/closed.txt' && ! grep -q HF_FOLDER '$WORK/run/closed.txt'"
+row_words() { # row
+    sed -n "s/^┃[▸ ] *$1 \([a-z].*\)/\1/p" "$WORK/run/closed.txt" | sed 's/  .*//; s/ [0-9.]*$//'
+}
+is_saved() { # row
+    saved=" $("$PROGRAM" --list-presets | sed -n "s/^row$1  *//p") "
+    words=$(row_words "$1")
+    test -n "$words" || return 1
+    for word in $words; do
+        case $saved in *" $word "*) ;; *) echo "row $1: $words, saved:$saved"; return 1 ;; esac
+    done
+}
+check "a setting is taken by its row on the screen" grep -q "policy $(row_words 2 | cut -d ' ' -f 1)" "$WORK/run/taken.txt"
+for row in 1 2 3; do
+    check "row $row of the screen is saved as a preset by its number" is_saved $row
+done
 check "and copied as a command" grep -q "^$PROGRAM run --policy " "$HOME/specscope/command"
 
 cat >"$WORK/stop.script" <<END

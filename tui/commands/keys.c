@@ -188,8 +188,9 @@ app_key(struct app *app, const struct input *in)
         return;
     }
     app->message.text[0] = '\0'; /* it was read */
-    if (app->mode == MODE_PANELS && sweeping_now(&app->run.sweeping) &&
-        (in->key == INPUT_ESCAPE || in->key == INPUT_CTRL('c'))) {
+    const bool escape = in->key == INPUT_ESCAPE;
+    if (app->mode == MODE_PANELS && sweeping_now(&app->run.sweeping) && (escape || in->key == INPUT_CTRL('c')) &&
+        !(escape && panes_key(&app->panes, in->key))) {
         app_command(app, sweeping_races(&app->run.sweeping) ? "tune stop" : "sweep stop");
         return;
     }

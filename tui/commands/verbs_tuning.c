@@ -241,11 +241,12 @@ run_copy_command(struct app *app, const char *rest, struct err *err)
 
 /* ---- :tune, a race of settings ---- */
 
-/* Reads the number of a setting, from 1, at the beginning of the text; *rest: the text after it. */
+/* Reads the number of a row of the race's panel, from 1, at the beginning of the text; *rest: the text after it. */
 static const struct preset *
 read_setting(const struct app *app, const char *text, const char **rest, uint32_t *index, struct err *err)
 {
     const struct tuner *t = app->run.sweeping.tuner;
+    struct race_standing all[RACE_CANDIDATES];
     char number[16];
     uint64_t n;
     const size_t length = strcspn(text, " ");
@@ -254,21 +255,24 @@ read_setting(const struct app *app, const char *text, const char **rest, uint32_
         return NULL;
     }
     snprintf(number, sizeof number, "%.*s", (int)length, text);
-    if (!command_number(number, "the race's setting", 1, tuner_candidates(t), &n, err))
+    if (!command_number(number, "the race's row", 1, race_standings(tuner_race(t), all), &n, err))
         return NULL;
     *rest = text + length + strspn(text + length, " ");
-    *index = (uint32_t)n - 1;
+    *index = all[n - 1].candidate;
     return tuner_candidate(t, *index);
 }
 
 static bool
-save_setting(struct app *app, const struct preset *p, const char *name, struct err *err)
+save_setting(struct app *app, uint32_t index, const char *name, struct err *err)
 {
+    const struct tuner *t = app->run.sweeping.tuner;
+    char text[160];
     if (app->options.presets == NULL)
         return err_set(err, ERR_USAGE, "there is no folder for presets: neither XDG_CONFIG_HOME nor HOME is set");
-    if (!preset_write(p, app->options.presets, name, err))
+    if (!preset_write(tuner_candidate(t, index), app->options.presets, name, err))
         return false;
-    message_print(&app->message, "saved: :preset %s brings it back, --preset %s begins with it", name, name);
+    message_print(&app->message, "saved %s: :preset %s brings it back, --preset %s begins with it",
+                  tuner_name(t, index, " ", text, sizeof text), name, name);
     return true;
 }
 
@@ -373,7 +377,7 @@ run_tune(struct app *app, const char *rest, struct err *err)
             if (p == NULL)
                 return false;
             if (saves || copy)
-                return saves ? save_setting(app, p, name, err) : copy_setting(app, p, err);
+                return saves ? save_setting(app, index, name, err) : copy_setting(app, p, err);
             char text[120];
             if (!apply(app, p, err))
                 return false;

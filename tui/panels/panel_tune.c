@@ -320,9 +320,10 @@ choose(struct tune_panel *p, const struct view *v, long row)
     struct race_standing all[RACE_CANDIDATES];
     uint32_t before;
     const long n = (long)ranked(p, v, all, &before);
-    p->candidate = all[row < 0 ? 0 : row >= n ? n - 1 : row].candidate;
+    row = row < 0 ? 0 : row >= n ? n - 1 : row;
+    p->candidate = all[row].candidate;
     p->moved = true;
-    panel_command(v, "tune show %u", (unsigned)p->candidate + 1);
+    panel_command(v, "tune show %ld", row + 1);
 }
 
 static bool
@@ -344,13 +345,18 @@ key_tune(void *state, const struct view *v, int key)
         return true;
     }
     switch (key) {
+    case INPUT_ESCAPE:
+        if (!p->flags)
+            return false;
+        p->flags = false;
+        return true;
     case INPUT_HOME:
         p->moved = false;
         panel_command(v, "tune show now");
         return true;
-    case INPUT_ENTER: panel_command(v, "tune take %u", (unsigned)p->candidate + 1); return true;
-    case 's': panel_command(v, "command tune save %u ", (unsigned)p->candidate + 1); return true;
-    case 'y': panel_command(v, "tune copy %u", (unsigned)p->candidate + 1); return true;
+    case INPUT_ENTER: panel_command(v, "tune take %u", row + 1); return true;
+    case 's': panel_command(v, "command tune save %u ", row + 1); return true;
+    case 'y': panel_command(v, "tune copy %u", row + 1); return true;
     case 'f':
         p->flags = !p->flags;
         p->engine = 0;
@@ -388,11 +394,11 @@ static const struct key_help keys[] = {
     {"Enter", "take the setting; double click; :tune take N"},
     {"s", "save it as a preset; :tune save N NAME"},
     {"y", "copy it as a command line; :tune copy N"},
-    {"f", "options of other engines for it, or the race again; ↑ ↓ go from engine to engine"},
+    {"f", "options of other engines for it; ↑ ↓ go from engine to engine; f or Esc: the race again"},
     {"├─●─┤", "the mean over prompts with its 95% interval, in multiples of plain decoding (ar)"},
     {"dropped", "slower than the fastest one on the same prompts, or in the slower half when time was short"},
     {"held out", "the result: speed on prompts that took no part in the race"},
-    {"Esc", "stop the race; the settings are again those from before"},
+    {"Esc", "close the options; stop the race, and the settings are again those from before"},
     {NULL, NULL},
 };
 

@@ -114,30 +114,25 @@ PANEL_TEST(without_a_race_there_is_no_panel)
     assert_false(f->ops->key(f->panel, &f->view, INPUT_ENTER));
 }
 
-PANEL_TEST(keys_send_commands_about_the_setting_at_the_cursor)
+PANEL_TEST(keys_send_commands_about_the_row_at_the_cursor)
 {
     struct fixture *f = *state;
-    char command[80];
     race(f, UINT32_MAX);
     draw(f, 18, 118);
-    const uint32_t winner = tuner_winner(rig.tuner) + 1;
-    press(f, INPUT_ENTER);
-    snprintf(command, sizeof command, "tune take %u", winner);
-    assert_string_equal(f->command, command);
-    press(f, 's');
-    snprintf(command, sizeof command, "command tune save %u ", winner);
-    assert_string_equal(f->command, command);
-    press(f, 'y');
-    snprintf(command, sizeof command, "tune copy %u", winner);
-    assert_string_equal(f->command, command);
     struct race_standing all[RACE_CANDIDATES];
     race_standings(tuner_race(rig.tuner), all);
-    press(f, INPUT_DOWN);
-    snprintf(command, sizeof command, "tune show %u", all[1].candidate + 1);
-    assert_string_equal(f->command, command);
+    assert_int_equal(all[0].candidate, tuner_winner(rig.tuner));
+    assert_int_not_equal(all[0].candidate, 0); /* so that the rows are not in the order of the candidates */
     press(f, INPUT_ENTER);
-    snprintf(command, sizeof command, "tune take %u", all[1].candidate + 1);
-    assert_string_equal(f->command, command);
+    assert_string_equal(f->command, "tune take 1");
+    press(f, 's');
+    assert_string_equal(f->command, "command tune save 1 ");
+    press(f, 'y');
+    assert_string_equal(f->command, "tune copy 1");
+    press(f, INPUT_DOWN);
+    assert_string_equal(f->command, "tune show 2");
+    press(f, INPUT_ENTER);
+    assert_string_equal(f->command, "tune take 2");
     draw(f, 18, 118);
     assert_int_equal(strncmp(line(f, 2), "▸ 2 ", strlen("▸ 2 ")), 0);
     press(f, INPUT_HOME);
@@ -148,15 +143,26 @@ PANEL_TEST(keys_send_commands_about_the_setting_at_the_cursor)
 PANEL_TEST(a_click_puts_the_cursor_on_a_setting)
 {
     struct fixture *f = *state;
-    struct race_standing all[RACE_CANDIDATES];
-    char command[80];
     race(f, UINT32_MAX);
     draw(f, 18, 118);
-    race_standings(tuner_race(rig.tuner), all);
     const struct canvas c = {.rows = 18, .cols = 118, .grid = &f->grid};
     assert_true(f->ops->mouse(f->panel, &f->view, &c, 3, 10, MOUSE_PRESS));
-    snprintf(command, sizeof command, "tune show %u", all[2].candidate + 1);
-    assert_string_equal(f->command, command);
+    assert_string_equal(f->command, "tune show 3");
     assert_false(f->ops->mouse(f->panel, &f->view, &c, 17, 10, MOUSE_PRESS));
+    end(f);
+}
+
+PANEL_TEST(escape_closes_the_options_of_other_engines)
+{
+    struct fixture *f = *state;
+    race(f, UINT32_MAX);
+    draw(f, 18, 118);
+    assert_false(f->ops->key(f->panel, &f->view, INPUT_ESCAPE));
+    press(f, 'f');
+    draw(f, 18, 118);
+    assert_int_equal(strncmp(line(f, 1), "llama.cpp", 9), 0);
+    press(f, INPUT_ESCAPE);
+    draw(f, 18, 118);
+    assert_non_null(strstr(line(f, 0), "× ar"));
     end(f);
 }
