@@ -127,7 +127,7 @@ begin(struct tune *t, struct err *err)
                                          .time_s = t->o->time_s,
                                          .tokens = t->o->tokens,
                                          .seed = t->o->seed,
-                                         .greedy = !(t->o->sampling.temperature > 0)};
+                                         .sampling = t->o->sampling};
     return tuner_open(&t->tuner, session_info(t->session), err) &&
            scope_open(&t->scope, session_info(t->session), err) && tuner_begin(t->tuner, &request, err);
 }
@@ -356,6 +356,8 @@ print_commands(const struct tune *t, uint32_t candidate)
         print_models(t, candidate);
     }
     printf("  %s --policy %s", program_name(), tuner_name(t->tuner, candidate, " --set ", text, sizeof text));
+    for (int k = 0; k < SAMPLING_SEED && t->o->sampling.temperature > 0; k++)
+        print_option(preset_sampling[k], tuner_candidate(t->tuner, candidate)->sampling[k]);
     print_models(t, candidate);
     if (t->o->save == NULL)
         puts("  The commands run and bench take the same options. With --save NAME, tune also saves them as a preset,\n"

@@ -4,7 +4,8 @@
  *   <draft:json>           as a JSON string inside single quotes
  *   <target:py> <draft:py> as a Python string
  *   <sampling>             the sampling, in the engine's form
- *   <rates:k>              the acceptance rates, where they are given, for drafts of knob k's length
+ *   <sampled:text>         the text, for a preset whose temperature is above 0; chain-sampled: and whose topk is 1
+ *   <rates:k> <rates:a|b>  the acceptance rates, where they are given, for drafts of knob k's length, or of the larger one
  *   <k> <k+1> <n_max+k>    a knob, or a sum of two terms
  *
  * The names of options were read from these sources:
@@ -13,7 +14,7 @@
  *   vLLM 0.33.0          vllm/config/speculative.py, vllm/engine/arg_utils.py, vllm/v1/spec_decode/
  *   SGLang 0.5.23        sglang/srt/arg_groups/fields/spec.py, arg_groups/speculative_hook.py, environ.py,
  *                        kernels/jit/csrc/ngram_corpus/
- *   transformers 5.23.0  generation/configuration_utils.py, generation/candidate_generator.py */
+ *   transformers 5.24.0  generation/configuration_utils.py, generation/candidate_generator.py, modeling_layers.py */
 #include "engine/events/engine_flags.h"
 
 #include <stdio.h>
@@ -37,7 +38,10 @@
 #define DRAFTS(model, length, schedule, threshold)                                                                     \
     model ".generation_config.update(num_assistant_tokens=" length ", num_assistant_tokens_schedule='" schedule        \
           "', assistant_confidence_threshold=" threshold ")\n"
-#define EXIT "model.generate(**inputs, assistant_early_exit=<exit_layer><sampling>)"
+/* vLLM and SGLang draft the likeliest token without these, also when sampling. */
+#define VLLM_SAMPLES   "<sampled:, \"draft_sample_method\": \"probabilistic\">"
+#define SGLANG_SAMPLES "<chain-sampled: --speculative-use-rejection-sampling>"
+#define EXIT           "model.generate(**inputs, assistant_early_exit=<exit_layer><sampling>)"
 
 static const struct rule {
     enum other_engine engine;
@@ -56,7 +60,7 @@ static const struct rule {
      NULL},
     {ENGINE_VLLM, "sd",
      VLLM " --speculative-config '{\"method\": \"draft_model\", \"model\": <draft:json>,"
-          " \"num_speculative_tokens\": <k><rates:k>}'",
+          " \"num_speculative_tokens\": <k>" VLLM_SAMPLES "<rates:k>}'",
      NULL},
     {ENGINE_SGLANG, "sd",
      SGLANG " --speculative-algorithm STANDALONE --speculative-draft-model-path <draft> --speculative-num-steps <k>"
@@ -86,7 +90,7 @@ static const struct rule {
     {ENGINE_LLAMA_CPP, "ngram+sd",
      LLAMA
      " --spec-type ngram-simple,draft-simple --spec-ngram-simple-size-n <n_min> --spec-ngram-simple-size-m <copied>"
-     " --spec-draft-model <draft> --spec-draft-n-max <k> --spec-draft-n-min 0 --spec-draft-p-min 0<rates:copied>"
+     " --spec-draft-model <draft> --spec-draft-n-max <k> --spec-draft-n-min 0 --spec-draft-p-min 0<rates:copied|k>"
      "<sampling>",
      "it looks for the last n_min tokens only, at their latest occurrence, and copies at least n_min tokens or none"},
     {ANY, "ngram+sd", NULL, "it has one drafter at a time; see ngram and sd"},
@@ -95,7 +99,7 @@ static const struct rule {
      VLLM " --speculative-config '{\"method\": \"suffix\", \"num_speculative_tokens\": <k>,"
           " \"suffix_decoding_max_tree_depth\": <depth+k>, \"suffix_decoding_max_spec_factor\": <spec_factor>,"
           " \"suffix_decoding_min_token_prob\": <min_prob>, \"suffix_decoding_max_cached_requests\": 0<rates:k>}'",
-     "it needs the package arctic-inference, and its drafts are chains"},
+     "it needs the package arctic-inference==0.1.1, and its drafts are chains"},
     {ANY, "suffix", NULL, "its drafts from earlier text have neither spec_factor nor min_prob; see ngram"},
 
     {ENGINE_TRANSFORMERS, "layerskip", LOAD DRAFTS("model", "<gamma>", "constant", "0") EXIT,
@@ -114,23 +118,25 @@ static const struct rule {
      "it drafts chains"},
     {ENGINE_VLLM, "eagle",
      VLLM " --speculative-config '{\"method\": \"eagle3\", \"model\": <draft:json>,"
-          " \"num_speculative_tokens\": <k><rates:k>}'",
+          " \"num_speculative_tokens\": <k>" VLLM_SAMPLES "<rates:k>}'",
      "it drafts chains"},
     {ENGINE_SGLANG, "eagle",
      SGLANG " --speculative-algorithm EAGLE3 --speculative-draft-model-path <draft> --speculative-num-steps <k>"
-            " --speculative-eagle-topk <topk> --speculative-num-draft-tokens <nodes+1>",
+            " --speculative-eagle-topk <topk> --speculative-num-draft-tokens <nodes+1>" SGLANG_SAMPLES,
      "with topk 1 it sets the number of draft tokens to k + 1"},
     {ENGINE_TRANSFORMERS, "eagle", NULL, "it cannot draft with an EAGLE-3 head"},
     {ENGINE_LLAMA_CPP, "mtp",
      LLAMA " --spec-type draft-mtp --spec-draft-n-max <k> --spec-draft-n-min 0 --spec-draft-p-min 0<rates:k><sampling>",
      NULL},
-    {ENGINE_VLLM, "mtp", VLLM " --speculative-config '{\"method\": \"mtp\", \"num_speculative_tokens\": <k><rates:k>}'",
+    {ENGINE_VLLM, "mtp",
+     VLLM " --speculative-config '{\"method\": \"mtp\", \"num_speculative_tokens\": <k>" VLLM_SAMPLES "<rates:k>}'",
      NULL},
     {ENGINE_SGLANG, "mtp",
      SGLANG " --speculative-algorithm EAGLE --speculative-num-steps <k> --speculative-eagle-topk 1"
-            " --speculative-num-draft-tokens <k+1>",
+            " --speculative-num-draft-tokens <k+1>" SGLANG_SAMPLES,
      NULL},
-    {ENGINE_TRANSFORMERS, "mtp", NULL, "its options for these layers are not known"},
+    {ENGINE_TRANSFORMERS, "mtp", LOAD "model.generate(**inputs, use_mtp=True<sampling>)",
+     "it drafts one token with each of the model's layers for this, whatever k is"},
 
     {ANY, "del", NULL, "it cannot choose an exit layer in each round"},
     {ANY, "specbound", NULL, "it cannot choose an exit layer for each token"},
@@ -293,7 +299,7 @@ static const struct form {
                     [ENGINE_TRANSFORMERS] = {put_transformers_sampling, NULL}};
 
 const char *const engine_names[ENGINES] = {"llama.cpp", "vLLM", "SGLang", "transformers"};
-const char *const engine_versions[ENGINES] = {"0.5.0", "0.33.0", "0.5.23", "5.23.0"};
+const char *const engine_versions[ENGINES] = {"0.5.0", "0.33.0", "0.5.23", "5.24.0"};
 
 bool
 engine_has_policy(enum other_engine engine, const char *policy)
@@ -378,15 +384,17 @@ put_term(FILE *out, const struct preset *p, const char *term, const char *plus)
     }
 }
 
-/* Writes the rates of as many drafts as knob `length` has; all rates if the preset does not set it. */
+/* Writes the rates of as many drafts as the knob has, the largest one of "a|b"; all rates if the preset sets none. */
 static void
-put_rates(FILE *out, const struct filling *f, const char *length)
+put_rates(FILE *out, const struct filling *f, char *knobs)
 {
     double rates[MOST_RATES], before = 1;
-    long wanted;
+    long wanted = 0, length;
     if (f->n == 0)
         return;
-    if (!number_of(f->preset, length, &wanted))
+    for (char *knob; (knob = strsep(&knobs, "|")) != NULL;)
+        wanted = number_of(f->preset, knob, &length) && length > wanted ? length : wanted;
+    if (wanted == 0)
         wanted = f->n;
     const uint32_t n = wanted < 1 ? 1 : wanted > MOST_RATES ? MOST_RATES : (uint32_t)wanted;
     for (uint32_t i = 0; i < n; i++) {
@@ -395,6 +403,16 @@ put_rates(FILE *out, const struct filling *f, const char *length)
         rates[i] = before;
     }
     forms[f->engine].rates(out, rates, n);
+}
+
+/* Returns whether the preset samples; chain: and drafts no trees. */
+static bool
+is_sampled(const struct preset *p, bool chain)
+{
+    const char *temperature = p->sampling[SAMPLING_TEMPERATURE];
+    long breadth;
+    return is_number(temperature) && strtod(temperature, NULL) > 0 &&
+           !(chain && number_of(p, "topk", &breadth) && breadth > 1);
 }
 
 static void
@@ -412,6 +430,8 @@ put_placeholder(FILE *out, const struct filling *f, char *name)
         put_model(out, f->models->draft, "DRAFT", reads_gguf ? NULL : DRAFT_FOLDER, form);
     else if (strcmp(name, "rates") == 0)
         put_rates(out, f, form);
+    else if (strcmp(name, "sampled") == 0 || strcmp(name, "chain-sampled") == 0)
+        fputs(is_sampled(f->preset, name[0] == 'c') ? form : "", out);
     else if (strcmp(name, "sampling") != 0)
         put_term(out, f->preset, name, plus);
     else if (is_number(f->preset->sampling[SAMPLING_TEMPERATURE]))
@@ -422,7 +442,7 @@ static void
 put_command(FILE *out, const struct filling *f, const char *command)
 {
     for (const char *c = command; *c != '\0'; c++) {
-        char name[32];
+        char name[80];
         const size_t n = *c == '<' ? strcspn(c + 1, ">") : 0;
         if (n == 0) {
             fputc(*c, out);

@@ -34,6 +34,7 @@ struct tuner {
     struct text *text;            /* (n_prompts) */
     uint32_t n_prompts;
     double time_s;
+    struct sampling sampling;
     bool greedy;
 
     struct forecast_source recorded[1 + TUNE_DRAFTS]; /* with the run's own draft model, then with those of `drafts` */
@@ -183,7 +184,8 @@ tuner_begin(struct tuner *t, const struct tune_request *r, struct err *err)
     forget(t);
     t->registry = r->registry;
     t->time_s = r->time_s;
-    t->greedy = r->greedy;
+    t->sampling = r->sampling;
+    t->greedy = !(r->sampling.temperature > 0);
     t->n_drafts = r->n_drafts;
     for (uint32_t i = 0; i < r->n_drafts; i++)
         t->drafts[i] = r->drafts[i];
@@ -364,6 +366,9 @@ find_candidates(struct tuner *t, uint32_t *least, struct err *err)
             }
         *least = k == 0 ? n : *least;
     }
+    for (uint32_t i = 0; i < n; i++)
+        for (int k = 0; k < SAMPLING_SEED; k++)
+            sampling_knob_text(&t->sampling, 0, k, t->candidate[i].sampling[k], sizeof t->candidate[i].sampling[k]);
     free(found);
     t->found = n;
     free(of);

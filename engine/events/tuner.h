@@ -71,7 +71,7 @@ struct tune_request {
     double time_s;   /* 0: no limit */
     uint32_t tokens; /* of a run, at most */
     uint64_t seed;
-    bool greedy; /* the runs' texts must be equal, and what-if has forecasts */
+    struct sampling sampling; /* of the runs. If it is greedy, their texts must be equal, and what-if has forecasts */
 };
 
 enum tune_phase {

@@ -58,6 +58,7 @@ has_race() { # trace
 check "with its settings and runs" has_race "$TMP/race"
 works "the preset is one" run --preset best --draft self:2 -n 8 -p hello "$TINY"
 works "sampled text can be raced, too" tune -n 24 --temp 1 --policy ngram --ignore-eos --time 2m --prompts "$TMP/nine.jsonl" "$TINY"
+check "the command of a sampled race samples" grep -q "^  $PROGRAM --policy .* --temp 1 --top-k 0 --top-p 1 $TINY\$" "$TMP/out"
 refuses "a time without a number" 2 'a time such as 90s, 5m or 1h' tune --time soon "$TINY"
 refuses "a time that no race fits into" 2 'cannot race [0-9]* settings in 1s: at .* tokens/s they need about [0-9]*[sm]; give more time' tune --time 0.0001s "$TINY"
 printf '{"turns": ["a"]}\n{"turns": ["b"]}\n' >"$TMP/two.jsonl"

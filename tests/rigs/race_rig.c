@@ -90,7 +90,7 @@ race_rig_request(const struct simulated_race *r, double time_s)
                                  .time_s = time_s,
                                  .tokens = TUNE_TOKENS,
                                  .seed = 1,
-                                 .greedy = true};
+                                 .sampling = {.top_p = 1}};
 }
 
 /* ---- the owner ---- */

@@ -331,7 +331,7 @@ begin_race(struct app *app, const char *rest, struct err *err)
                                    .time_s = TUNE_TIME,
                                    .tokens = tokens > 1 && tokens < TUNE_TOKENS ? tokens : TUNE_TOKENS,
                                    .seed = now->seed,
-                                   .greedy = !(now->sampling.temperature > 0)};
+                                   .sampling = now->sampling};
     if (scope_versus(app->run.scope) != NULL)
         return err_set(err, ERR_USAGE, "a race has one sequence at a time; :versus off ends the two settings");
     if (scope_is_batch(app->run.scope))

@@ -163,6 +163,35 @@ TEST(sampling_has_each_engines_form)
     is(ENGINE_TRANSFORMERS, &p, &models, NULL, 0, LOAD "model.generate(**inputs)");
 }
 
+/* As the engines' sources have it: SGLang samples the drafts of a head's chains only. */
+TEST(presets_that_sample_make_vllm_and_sglang_sample_their_drafts)
+{
+    struct preset p = {.policy = "eagle", .set = {{"k", "3"}, {"topk", "1"}, {"nodes", "3"}}, .n_set = 3};
+    static const char sampled[] = "\"num_speculative_tokens\": 3, \"draft_sample_method\": \"probabilistic\"}'",
+                      rejection[] = " --speculative-use-rejection-sampling";
+    static const struct {
+        const char *policy, *topk, *temperature;
+        bool vllm, sglang;
+    } cases[] = {{"eagle", "1", "0.7", true, true}, {"eagle", "4", "0.7", true, false}, {"mtp", "1", "0.7", true, true},
+                 {"sd", "1", "0.7", true, false},   {"eagle", "1", "0", false, false},  {"mtp", "1", "", false, false}};
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        char vllm[1000], sglang[1000];
+        snprintf(p.policy, sizeof p.policy, "%s", cases[i].policy);
+        snprintf(p.set[1].text, sizeof p.set[1].text, "%s", cases[i].topk);
+        snprintf(p.sampling[SAMPLING_TEMPERATURE], sizeof p.sampling[0], "%s", cases[i].temperature);
+        engine_flags(ENGINE_VLLM, &p, &models, NULL, 0, vllm, sizeof vllm);
+        engine_flags(ENGINE_SGLANG, &p, &models, NULL, 0, sglang, sizeof sglang);
+        assert_int_equal(strstr(vllm, sampled) != NULL, cases[i].vllm);
+        assert_int_equal(strstr(sglang, rejection) != NULL, cases[i].sglang);
+    }
+}
+
+TEST(transformers_has_layers_for_multi_token_prediction)
+{
+    const struct preset p = {.policy = "mtp", .set = {{"k", "2"}}, .n_set = 1};
+    is(ENGINE_TRANSFORMERS, &p, &models, NULL, 0, LOAD "model.generate(**inputs, use_mtp=True)");
+}
+
 TEST(paths_are_quoted_in_each_engines_form)
 {
     static const struct engine_models odd = {"it's $HOME/a b", "d'\\\"\n"};
@@ -254,6 +283,22 @@ TEST(rates_are_as_many_as_the_drafts_and_do_not_increase)
     is(ENGINE_LLAMA_CPP, &open, &models, rates, 2,
        LLAMA " --spec-type draft-simple --spec-draft-model draft --spec-draft-n-max K --spec-draft-n-min 0"
              " --spec-draft-p-min 0 --spec-synth-rates 0.9,0.625");
+}
+
+/* llama-server ends at its start unless there are as many rates as the longest draft of all its drafters has tokens. */
+TEST(two_drafters_have_rates_for_the_longer_drafts)
+{
+    static const double rates[] = {0.9, 0.5};
+    struct preset p = {
+        .policy = "ngram+sd", .set = {{"n_max", "4"}, {"n_min", "2"}, {"copied", "3"}, {"k", "5"}}, .n_set = 4};
+    char out[1000];
+    engine_flags(ENGINE_LLAMA_CPP, &p, &models, rates, 2, out, sizeof out);
+    assert_non_null(
+        strstr(out, "--spec-draft-n-max 5 --spec-draft-n-min 0 --spec-draft-p-min 0 --spec-synth-rates 0.9,0.5,0,0,0"));
+    snprintf(p.set[2].text, sizeof p.set[2].text, "6");
+    engine_flags(ENGINE_LLAMA_CPP, &p, &models, rates, 2, out, sizeof out);
+    assert_non_null(strstr(out, "--spec-synth-rates 0.9,0.5,0,0,0,0"));
+    assert_null(strstr(out, "0,0,0,0,0"));
 }
 
 TEST(a_room_too_small_is_empty)

@@ -277,6 +277,23 @@ TUNER_TEST(policies_may_be_named)
     assert_int_equal(tuner_candidates(rig.tuner), 7);
 }
 
+TUNER_TEST(settings_have_the_sampling_that_they_were_raced_with)
+{
+    char text[2000];
+    struct err err = {0};
+    race(TUNE_TIME);
+    tuner_engine_command(rig.tuner, ENGINE_VLLM, tuner_winner(rig.tuner), false, text, sizeof text);
+    assert_non_null(strstr(text, "{\"temperature\": 0}"));
+    assert_null(strstr(text, "probabilistic"));
+    struct tune_request request = race_rig_request(&rig, TUNE_TIME);
+    request.sampling = (struct sampling){.temperature = 0.7f, .top_k = 40, .top_p = 0.9f};
+    assert_true(tuner_begin(rig.tuner, &request, &err) && race_rig_run(&rig, UINT32_MAX, &err));
+    tuner_engine_command(rig.tuner, ENGINE_VLLM, tuner_winner(rig.tuner), false, text, sizeof text);
+    assert_non_null(strstr(text, "{\"temperature\": 0.7, \"top_k\": 40, \"top_p\": 0.9}"));
+    assert_non_null(strstr(text, "\"draft_sample_method\": \"probabilistic\""));
+    assert_string_equal(tuner_candidate(rig.tuner, 0)->sampling[SAMPLING_SEED], "");
+}
+
 TUNER_TEST(flags_of_other_engines_have_the_measured_acceptance)
 {
     char text[2000];
