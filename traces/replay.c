@@ -21,9 +21,10 @@ struct replay {
 
     enum target target;
     uint64_t target_round, target_us;
-    bool want_rewind; /* before anything else */
-    bool rewound;     /* for replay_rewound() */
-    uint64_t round;   /* complete rounds returned */
+    uint64_t target_tokens; /* from here */
+    bool want_rewind;       /* before anything else */
+    bool rewound;           /* for replay_rewound() */
+    uint64_t round;         /* complete rounds returned */
     struct err failure;
 
     bool follows, edge; /* follows: the trace may grow; edge: new events are due at once */
@@ -221,7 +222,7 @@ handed_out(struct replay *r)
         r->head_us = t_us;
     r->between_rounds = ends_round(r, &r->event);
     r->round += r->between_rounds;
-    if ((r->target == TO_TOKEN && r->event.type == EVENT_TOKEN) ||
+    if ((r->target == TO_TOKEN && r->event.type == EVENT_TOKEN && --r->target_tokens == 0) ||
         (r->target == TO_ROUND && r->round >= r->target_round))
         r->target = TO_NOTHING;
     r->handed_out = true;
@@ -315,7 +316,7 @@ replay_step_rounds(struct replay *r, uint32_t n)
     r->playing = false;
     if (n == 0 || r->at_end)
         return;
-    uint64_t target = r->round + n;
+    uint64_t target = (r->target == TO_ROUND && r->target_round > r->round ? r->target_round : r->round) + n;
     r->target = target <= rounds_of(r) ? TO_ROUND : TO_END;
     r->target_round = target;
 }
@@ -324,8 +325,10 @@ void
 replay_step_token(struct replay *r)
 {
     r->playing = false;
-    if (!r->at_end)
-        r->target = TO_TOKEN;
+    if (r->at_end)
+        return;
+    r->target_tokens = r->target == TO_TOKEN ? r->target_tokens + 1 : 1;
+    r->target = TO_TOKEN;
 }
 
 void

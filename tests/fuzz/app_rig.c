@@ -40,7 +40,6 @@ app_rig_open(char root[4096])
     MUST(dup2(screen, STDIN_FILENO) == STDIN_FILENO && dup2(screen, STDOUT_FILENO) == STDOUT_FILENO);
     close(screen);
     setenv("TERM", "xterm-256color", 1);
-    setenv("ESCDELAY", "1", 1);
     setenv("HOME", folder, 1);
     setenv("COLORTERM", "truecolor", 1); /* it is not asked, and so not waited for */
     MUST(pthread_create(&thread, NULL, look_away, NULL) == 0 && pthread_detach(thread) == 0);

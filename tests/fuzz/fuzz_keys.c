@@ -1,7 +1,5 @@
 /* Keys, mouse reports, answers of terminals and what is pasted, from anybody: the scope on a replayed trace goes through them
  * and gives the terminal back. The first two bytes are the terminal's size, a byte 0xfe resizes it. */
-#include <curses.h>
-
 #include "tests/fuzz/app_rig.h"
 #include "tests/fuzz/fuzz.h"
 
@@ -49,10 +47,8 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     app_rig_size(1 + data[0] % 64, 1 + data[1] % 200);
     const struct source source = {.replay = replay, .trace = path, .saved = true};
     const struct app_options options = {.presets = "presets", .command_path = "command"};
-    if (app_begin(&app, &source, &options)) {
-        set_escdelay(1);
+    if (app_begin(&app, &source, &options))
         press(&app, data + 2, size - 2);
-    }
     const int status = app_end(&app, &err);
     MUST(status == 0 || err.text[0] != '\0');
     replay_close(replay);

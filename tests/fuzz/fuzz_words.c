@@ -120,22 +120,20 @@ try_options(const char *text)
     options_free(&o);
 }
 
+/* The events of a text are the same in one piece and byte by byte. */
 static void
-try_report(const char *text)
+try_input(const char *text)
 {
-    struct report r = {0};
-    for (int kind = REPORT_NONE + 1; kind <= REPORT_ATTRIBUTES; kind++) {
-        report_begin(&r, (enum report_kind)kind);
-        for (const char *c = text; *c != '\0'; c++) {
-            const enum report_result result = report_take(&r, (unsigned char)*c);
-            struct input in = {.key = INPUT_NONE};
-            if (result == REPORT_OPEN)
-                continue;
-            if (result == REPORT_WHOLE && report_mouse(&r, &in))
-                MUST(in.y >= 0 && in.x >= 0);
-            else if (result == REPORT_WHOLE)
-                report_says_direct(&r);
-            report_begin(&r, (enum report_kind)kind);
+    struct input_decoder whole = {0}, bytes = {0};
+    struct input one, other;
+    whole.n = strnlen(text, sizeof whole.bytes);
+    memcpy(whole.bytes, text, whole.n);
+    for (size_t i = 0; i < whole.n + 1;) {
+        if (input_decode(&bytes, false, &other)) {
+            MUST(input_decode(&whole, false, &one) && one.key == other.key && one.pasted == other.pasted);
+            MUST(one.key != INPUT_MOUSE || (one.y == other.y && one.x == other.x && one.y >= 0 && one.x >= 0));
+        } else if (i++ < strnlen(text, sizeof whole.bytes)) {
+            bytes.bytes[bytes.n++] = text[i - 1];
         }
     }
 }
@@ -152,8 +150,8 @@ try_shown(const char *text)
 int
 LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-    static void (*const tries[])(const char *) = {try_axis,      try_until,   try_knobs,  try_versus,
-                                                  try_synthetic, try_options, try_report, try_shown};
+    static void (*const tries[])(const char *) = {try_axis,      try_until,   try_knobs, try_versus,
+                                                  try_synthetic, try_options, try_input, try_shown};
     char *text = size > 0 && size <= TEXT_MOST ? strndup((const char *)data + 1, size - 1) : NULL;
     if (text != NULL)
         tries[data[0] % (sizeof tries / sizeof *tries)](text);

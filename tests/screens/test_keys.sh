@@ -137,6 +137,18 @@ check "a replay has the notes of the trace alone" exits 2
 check "and goes to them" sh -c "tail -n 1 '$WORK/run/noted.txt' | grep -q 'here it doubts'"
 check "the time line of a replay has it, too" sh -c "tail -n 3 '$WORK/run/noted.txt' | grep -q '▾'"
 
+for keys in '] ] ]' 'n n n'; do
+    printf ':key %s\n:wait idle\n' $keys >"$WORK/slow.script"
+    printf ':key %s\n:wait idle\n' "$keys" >"$WORK/fast.script"
+    for way in slow fast; do
+        printf ':save-screen %s.txt\n:quit\n' "$WORK/$way" >>"$WORK/$way.script"
+        terminal 160x48 "$PROGRAM replay --script $WORK/$way.script $ROOT/tests/screens/traces/specdecpp"
+        check "a script that presses $keys in a replay ends well" exits 0
+    done
+    check "$keys in quick succession go as far in a replay as one after the other" \
+        sh -c "head -n 1 '$WORK/slow.txt' | grep -o 'round [1-9].*' && test \"\$(head -n 1 '$WORK/slow.txt')\" = \"\$(head -n 1 '$WORK/fast.txt')\""
+done
+
 terminal 120x36 "exec $PROGRAM --once --pace 0 --ctx 64 --ignore-eos -p 'Once upon a time there was a king who had three daughters'"
 check "the context fills" wait_for 'the context is full'
 check "and is never more than full" wait_for 'context 64/64'

@@ -183,6 +183,17 @@ check "Ctrl-Z gives the terminal back to the shell" wait_for '^shell>'
 tm send-keys -l fg
 tm send-keys Enter
 check "and fg brings the scope back" wait_for 'layers × tokens'
+for keys in '?:┏ help' '/:^/' 'p:┏ prompt'; do
+    tm send-keys "${keys%%:*}"
+    wait_for "${keys#*:}" >/dev/null
+    tm send-keys C-z
+    check "Ctrl-Z gives the terminal back also after ${keys%%:*}" until_true hides 'layers × tokens'
+    tm send-keys -l fg
+    tm send-keys Enter
+    check "and fg brings back what ${keys%%:*} opened" wait_for "${keys#*:}"
+    tm send-keys Escape
+    until_true hides "${keys#*:}"
+done
 rounds=$(tm capture-pane -p | sed -n '1s/.*\(round [0-9]*\).*/\1/p')
 tm resize-window -x 90 -y 30
 check "resized, panels become tabs" wait_for '\[2 layers\]\|\[5 knobs\]'

@@ -10,6 +10,7 @@
 
 #define FRAME_US      33333  /* at most 30 frames a second */
 #define FRAME_SLOW_US 500000 /* and at least 2, even if they are expensive */
+#define EVENTS_MOST   256    /* between frames */
 #define FRAME_SHARE   250    /* of a processor's time during decoding: a part of 1/250 */
 
 /* ---- opening and closing ---- */
@@ -271,10 +272,11 @@ go_on_by_itself(struct app *app)
 void
 app_cycle(struct app *app, int patience)
 {
-    struct input in = terminal_read(&app->screen.terminal, patience);
-    for (int i = 0; i < 256 && in.key != INPUT_NONE && !app->quit; i++) {
+    for (int i = 0; i < EVENTS_MOST && !app->quit; i++) {
+        const struct input in = terminal_read(&app->screen.terminal, i == 0 ? patience : 0);
+        if (in.key == INPUT_NONE)
+            break;
         app_key(app, &in);
-        in = terminal_read(&app->screen.terminal, 0);
     }
     handle_signals(app);
     if (follow_events(&app->run, &app->panes.selection, &app->message))

@@ -113,7 +113,7 @@ panels_key(struct app *app, int key)
             return;
         }
     }
-    if (key == INPUT_PASTE_BEGIN) { /* pasted text is never a command */
+    if (key == INPUT_PASTE_BEGIN) {
         app_open_line(app, follow_live(&app->run) ? LINE_PROMPT : LINE_SEARCH, "");
         if (app->mode == MODE_LINE)
             edit(app, key);
@@ -169,6 +169,12 @@ mouse(struct app *app, const struct input *in)
         app->mode = MODE_PANELS;
 }
 
+static bool
+takes_text(const struct app *app)
+{
+    return app->mode == MODE_LINE || app->mode == MODE_MODELS || (app->mode == MODE_HELP && app->help_filter.typing);
+}
+
 void
 app_key(struct app *app, const struct input *in)
 {
@@ -187,7 +193,13 @@ app_key(struct app *app, const struct input *in)
         mouse(app, in);
         return;
     }
+    if (in->pasted && !takes_text(app)) /* never a command */
+        return;
     app->message.text[0] = '\0'; /* it was read */
+    if (in->key == INPUT_CTRL('z')) {
+        app_command(app, "suspend");
+        return;
+    }
     const bool escape = in->key == INPUT_ESCAPE;
     if (app->mode == MODE_PANELS && sweeping_now(&app->run.sweeping) && (escape || in->key == INPUT_CTRL('c')) &&
         !(escape && panes_key(&app->panes, in->key))) {

@@ -450,11 +450,11 @@ run_open(struct app *app, const char *rest, struct err *err)
 
 /* ---- running until something occurs, and jumps to where it occurred ---- */
 
-/* Starts a replay's search from its current position. */
+/* Starts a replay's search from its current position; one that is not over yet searches for one place more. */
 static void
 search_on(struct app *app)
 {
-    app->run.searching = true;
+    app->run.searching++;
     app->run.found = false;
     app->panes.selection.follow = true;
     replay_goto(app->run.source->replay, UINT64_MAX);
@@ -486,6 +486,7 @@ run_until(struct app *app, const char *rest, struct err *err)
     if (!until_parse(rest, &wanted, err))
         return false;
     app->run.until = wanted;
+    app->run.searching = 0;
     return go_on_until(app, err);
 }
 
@@ -514,6 +515,8 @@ run_jump(struct app *app, const char *rest, struct err *err)
         wanted.kind = UNTIL_REJECT;
     if (until[0] != '\0' && !until_parse(until, &wanted, err))
         return false;
+    if (until[0] != '\0' || back)
+        app->run.searching = 0;
     app->run.until = wanted;
     const uint32_t round = scope_find_round(app->run.scope, &wanted, round_here(app), back);
     until_print(&wanted, what, sizeof what);

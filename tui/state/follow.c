@@ -311,7 +311,7 @@ static void
 look_out(struct followed *f, const struct event *e, struct selection *selection, struct message *message)
 {
     char what[UNTIL_TEXT_MOST + 16];
-    if (!f->searching || e->type != EVENT_ROUND)
+    if (f->searching == 0 || e->type != EVENT_ROUND)
         return;
     if (!f->found && scope_has_come(f->scope, e->seq, &f->until)) {
         f->found = true;
@@ -319,7 +319,9 @@ look_out(struct followed *f, const struct event *e, struct selection *selection,
     }
     if (!f->found || !replay_status(f->source->replay).between_rounds)
         return;
-    f->searching = f->found = false;
+    f->found = false;
+    if (--f->searching > 0)
+        return;
     replay_stop(f->source->replay);
     selection->pos = scope_round_position(f->scope, e->round);
     selection->follow = false;
@@ -357,8 +359,9 @@ follow_replay(struct followed *f, uint64_t until, struct selection *selection, s
         if (i % 64 == 0 && clock_us() > until)
             break;
     }
-    if (f->searching && !replay_status(replay).seeking) {
-        f->searching = f->found = false;
+    if (f->searching > 0 && !replay_status(replay).seeking) {
+        f->searching = 0;
+        f->found = false;
         message_print(message, "it does not occur before the end of the trace");
     }
     if (err.kind != ERR_NONE && f->broken.kind == ERR_NONE) {

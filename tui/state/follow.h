@@ -24,7 +24,7 @@ struct followed {
     struct settings requested;   /* of a live session's sequence in focus */
     struct sweeping sweeping;
     struct until until; /* the condition that [ and ] jump to */
-    bool searching;     /* a replay is searching for it */
+    uint32_t searching; /* a replay is searching for the so manieth place where it occurs; 0: for none */
     bool found;         /* and has found it in a round that still lacks ROUND events */
     uint32_t found_seq; /* the sequence that met it */
     bool baseline_asked, ended, trouble_said, cut_said;

@@ -36,7 +36,9 @@ enum input_key {
     INPUT_PASTE_END,
     INPUT_RESIZE,
     INPUT_MOUSE,
-    INPUT_LOST /* the terminal is gone */
+    INPUT_DIRECT,   /* the terminal's answer: it shows 24-bit colours */
+    INPUT_ANSWERED, /* its last answer */
+    INPUT_LOST      /* the terminal is gone */
 };
 
 /* The direction of arrow keys and h j k l, and of PgUp and PgDn, which move down by `page`; zeros: another key. */
@@ -50,6 +52,7 @@ int mouse_wheel(enum mouse_action); /* -1: up, 1: down, 0: not the wheel */
 
 struct input {
     int key;
+    bool pasted;             /* it is a part of a paste */
     enum mouse_action mouse; /* of INPUT_MOUSE, at y, x on the screen */
     int y, x;
 };
@@ -58,37 +61,30 @@ struct input {
  * names is ignored. INPUT_NONE: there is no such key. */
 int input_named(const char *name);
 
-/* A report: input from the terminal other than keys, that is mouse events and answers to questions. It arrives
- * character by character after its introducer, possibly in pieces. */
+/* Decodes the bytes of a terminal, in whatever pieces they arrive. All bytes between the marks of a bracketed paste are text. Unknown
+ * control sequences and their parameters are dropped. */
 
-#define REPORT_MAX 96
+#define INPUT_BYTES 1024
+#define OWN_KEYS    19
 
-enum report_kind {
-    REPORT_NONE,
-    REPORT_MOUSE,      /* CSI < button ; x ; y M, or m for a release: any column */
-    REPORT_OLD_MOUSE,  /* CSI M and three characters: columns up to 223 */
-    REPORT_STATE,      /* DCS 1 $ r … ST: the answer to DECRQSS */
-    REPORT_ATTRIBUTES, /* CSI ? … c: the attributes, which every terminal sends */
+extern const char
+    *const own_key_names[OWN_KEYS]; /* terminfo's names of keys whose sequences may be the terminal's own */
+
+struct input_decoder {
+    char bytes[INPUT_BYTES];
+    size_t n;                  /* bytes that are not decoded yet */
+    bool pasting;              /* after INPUT_PASTE_BEGIN, before INPUT_PASTE_END */
+    const char *own[OWN_KEYS]; /* the sequences of own_key_names; NULL: none; borrowed */
 };
 
-struct report {
-    enum report_kind kind;
-    char text[REPORT_MAX]; /* after the introducer, including the end; terminated */
-    size_t n;
-};
-
-enum report_result { REPORT_OPEN, REPORT_WHOLE, REPORT_BROKEN };
-
-void report_begin(struct report *, enum report_kind);
-/* Adds the next character. After REPORT_WHOLE the caller reads the text, and closes it with report_begin(r, REPORT_NONE). */
-enum report_result report_take(struct report *, uint32_t code);
-/* Converts a whole mouse report to INPUT_MOUSE with MOUSE_PRESS, _DRAG, _RELEASE or a wheel; the caller detects MOUSE_DOUBLE. Returns
- * false for an unwanted event, such as a movement without a button. */
-bool report_mouse(const struct report *, struct input *);
+/* Takes the next event from the bytes. Returns false if there is none, or its last byte is missing. late: no more bytes came within
+ * input_patience_ms(), so the beginning of a sequence is taken for what it is then: the Escape key. */
+bool input_decode(struct input_decoder *, bool late, struct input *);
+/* Returns for how long a missing byte may still come; -1: none is missing, or its time is unlimited. */
+int input_patience_ms(const struct input_decoder *);
 
 /* Sets a 24-bit colour and asks for it (DECRQSS), then asks for the attributes, whose answer every terminal sends and which therefore
  * ends the answers. */
-extern const char *const report_question;
-bool report_says_direct(const struct report *); /* whether a whole REPORT_STATE contains that colour */
+extern const char *const input_question;
 
 #endif

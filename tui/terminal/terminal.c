@@ -15,74 +15,6 @@
 #include "kernels/base/clock.h"
 #include "tui/terminal/input.h"
 
-/* ---- keys ---- */
-
-#define KEYS_REPORT 610 /* larger than curses' own codes; + enum report_kind: the beginning of such a report */
-enum { CODE_PASTE_BEGIN = 600, CODE_PASTE_END };
-
-/* Keys by curses' codes, with sequences that terminfo may lack. */
-static const struct {
-    const char *sequence; /* NULL: terminfo's own */
-    unsigned code;
-    int key;
-} key_codes[] = {
-    {"\033[A", KEY_UP, INPUT_UP},
-    {"\033[B", KEY_DOWN, INPUT_DOWN},
-    {"\033[C", KEY_RIGHT, INPUT_RIGHT},
-    {"\033[D", KEY_LEFT, INPUT_LEFT},
-    {"\033[1;2A", KEY_SR, INPUT_SHIFT_UP},
-    {"\033[a", KEY_SR, INPUT_SHIFT_UP},
-    {"\033[1;2B", KEY_SF, INPUT_SHIFT_DOWN},
-    {"\033[b", KEY_SF, INPUT_SHIFT_DOWN},
-    {"\033[1;2C", KEY_SRIGHT, INPUT_SHIFT_RIGHT},
-    {"\033[c", KEY_SRIGHT, INPUT_SHIFT_RIGHT},
-    {"\033[1;2D", KEY_SLEFT, INPUT_SHIFT_LEFT},
-    {"\033[d", KEY_SLEFT, INPUT_SHIFT_LEFT},
-    {"\033[H", KEY_HOME, INPUT_HOME},
-    {"\033OH", KEY_HOME, INPUT_HOME},
-    {"\033[1~", KEY_HOME, INPUT_HOME},
-    {"\033[7~", KEY_HOME, INPUT_HOME},
-    {"\033[F", KEY_END, INPUT_END},
-    {"\033OF", KEY_END, INPUT_END},
-    {"\033[4~", KEY_END, INPUT_END},
-    {"\033[8~", KEY_END, INPUT_END},
-    {"\033[5~", KEY_PPAGE, INPUT_PAGE_UP},
-    {"\033[6~", KEY_NPAGE, INPUT_PAGE_DOWN},
-    {"\033[3~", KEY_DC, INPUT_DELETE},
-    {"\033[Z", KEY_BTAB, INPUT_SHIFT_TAB},
-    {NULL, KEY_IC, INPUT_INSERT},
-    {NULL, KEY_BACKSPACE, INPUT_BACKSPACE},
-    {NULL, KEY_ENTER, INPUT_ENTER},
-    {"\033[200~", CODE_PASTE_BEGIN, INPUT_PASTE_BEGIN},
-    {"\033[201~", CODE_PASTE_END, INPUT_PASTE_END},
-};
-enum { KEYS = sizeof key_codes / sizeof *key_codes };
-
-/* Declares the sequences of keys and reports; after curses has started. */
-static void
-keys_declare(void)
-{
-    for (int i = 0; i < KEYS; i++)
-        if (key_codes[i].sequence != NULL && key_defined(key_codes[i].sequence) <= 0)
-            define_key(key_codes[i].sequence, (int)key_codes[i].code);
-    /* replaces terminfo's sequences, because reports are read here */
-    define_key("\033[<", KEYS_REPORT + REPORT_MOUSE);
-    define_key("\033[M", KEYS_REPORT + REPORT_OLD_MOUSE);
-    define_key("\033[?", KEYS_REPORT + REPORT_ATTRIBUTES);
-    define_key("\033P1$r", KEYS_REPORT + REPORT_STATE);
-    define_key("\033P0$r", KEYS_REPORT + REPORT_STATE);
-}
-
-/* The key of a code of curses; INPUT_NONE: none of ours. */
-static int
-keys_named(unsigned code)
-{
-    for (int i = 0; i < KEYS; i++)
-        if (key_codes[i].code == code)
-            return key_codes[i].key;
-    return code >= KEY_F(1) && code <= KEY_F(12) ? INPUT_F1 + (int)(code - KEY_F(1)) : INPUT_NONE;
-}
-
 /* ---- modes ---- */
 
 #define DOUBLE_CLICK_US 400000
@@ -111,7 +43,7 @@ ask_colours(struct terminal *t)
 {
     t->asked = terminal_understands() && tigetnum("colors") >= 256;
     if (t->asked)
-        terminal_output_send(report_question, strlen(report_question));
+        terminal_output_send(input_question, strlen(input_question));
 }
 
 /* Checks the type before newterm(), which leaks memory for an unknown type. */
@@ -198,17 +130,10 @@ terminal_open(struct terminal *t, bool keys, struct err *err)
     noecho();
     nonl();
     curs_set(0);
-    set_escdelay(25);
     leaveok(stdscr, TRUE);
     typeahead(-1); /* a frame is never interrupted by input: it takes a millisecond or two */
-    t->pad = newpad(1, 1);
-    if (t->pad == NULL) {
-        terminal_close(t);
-        return err_set(err, ERR_WORK, "not enough memory for the screen");
-    }
-    keypad(t->pad, TRUE);
-    nodelay(t->pad, TRUE);
-    keys_declare();
+    for (int i = 0; i < OWN_KEYS; i++)
+        t->decoder.own[i] = terminal_string(own_key_names[i]);
     modes(true);
     t->direct = tigetflag("RGB") > 0 || tigetflag("Tc") > 0 || terminal_direct_said();
     if (!t->direct && keys && t->fd >= 0)
@@ -274,50 +199,39 @@ detect_double(struct terminal *t, struct input *in)
     t->press_us = now;
 }
 
-/* Adds a character to a report. Returns its event after the last character. */
-static struct input
-read_report(struct terminal *t, uint32_t code)
+/* Returns the next event of the bytes that have been read; the terminal's answers are none. */
+static bool
+next_event(struct terminal *t, bool late, struct input *in)
 {
-    struct input in = {.key = INPUT_NONE};
-    const enum report_result result = report_take(&t->report, code);
-    if (result == REPORT_OPEN)
-        return in;
-    if (result == REPORT_WHOLE && report_mouse(&t->report, &in))
-        detect_double(t, &in);
-    else if (result == REPORT_WHOLE && report_says_direct(&t->report))
-        t->direct = true;
-    else if (result == REPORT_WHOLE && t->report.kind == REPORT_ATTRIBUTES)
-        t->asked = false; /* the last answer */
-    report_begin(&t->report, REPORT_NONE);
-    return in;
+    while (input_decode(&t->decoder, late, in)) {
+        if (in->key == INPUT_MOUSE)
+            detect_double(t, in);
+        if (in->key == INPUT_DIRECT)
+            t->direct = true;
+        else if (in->key == INPUT_ANSWERED)
+            t->asked = false; /* the last answer */
+        else
+            return true;
+    }
+    return false;
 }
 
-/* Reads the next key or mouse event that curses has ready; false: none. */
+/* Waits for bytes and reads them. Returns false if none came. */
 static bool
-parse_input(struct terminal *t, struct input *in)
+read_bytes(struct terminal *t, int timeout_ms)
 {
-    wint_t code = 0;
-    int kind;
-    bool any = false;
-    signals_library(true);
-    while (in->key == INPUT_NONE && (kind = wget_wch(t->pad, &code)) != ERR) {
-        any = true;
-        const bool named = kind == KEY_CODE_YES;
-        if (named && code > KEYS_REPORT && code <= KEYS_REPORT + REPORT_ATTRIBUTES)
-            report_begin(&t->report, (enum report_kind)(code - KEYS_REPORT));
-        else if (named && code == KEY_RESIZE)
-            in->key = INPUT_RESIZE;
-        else if (named)
-            in->key = keys_named(code);
-        else if (t->report.kind != REPORT_NONE)
-            *in = read_report(t, (uint32_t)code);
-        else
-            in->key = code == 8 ? INPUT_BACKSPACE : (int)code;
-    }
-    signals_library(false);
-    if (any)
+    struct pollfd wait = {.fd = t->fd, .events = POLLIN};
+    if (poll(&wait, 1, timeout_ms) <= 0)
+        return false;
+    const ssize_t n = read(t->fd, t->decoder.bytes + t->decoder.n, sizeof t->decoder.bytes - t->decoder.n);
+    if (n > 0) {
+        t->decoder.n += (size_t)n;
+        t->bytes_us = clock_us();
         t->failures = 0;
-    return any;
+    } else {
+        t->failures = (wait.revents & POLLIN) == 0 ? LOST_AFTER : t->failures + 1; /* without POLLIN: hung up */
+    }
+    return n > 0;
 }
 
 struct input
@@ -344,15 +258,15 @@ terminal_read(struct terminal *t, int timeout_ms)
             poll(NULL, 0, timeout_ms);
         return in;
     }
-    if (parse_input(t, &in)) /* curses may have read keys already */
+    if (next_event(t, false, &in))
         return in;
-    struct pollfd wait = {.fd = t->fd, .events = POLLIN};
-    if (poll(&wait, 1, timeout_ms) <= 0)
-        return in;
-    if (!parse_input(t, &in) && (wait.revents & POLLIN) == 0)
-        t->failures = LOST_AFTER; /* hung up */
-    else if (in.key == INPUT_NONE)
-        t->failures++;
+    const int patience = input_patience_ms(&t->decoder);
+    const uint64_t due_us = t->bytes_us + (uint64_t)(patience > 0 ? patience : 0) * 1000, now = clock_us();
+    const int left_ms = now < due_us ? (int)((due_us - now + 999) / 1000) : 0;
+    if (read_bytes(t, patience >= 0 && left_ms < timeout_ms ? left_ms : timeout_ms))
+        next_event(t, false, &in);
+    else if (patience >= 0 && clock_us() >= due_us)
+        next_event(t, true, &in);
     if (t->failures >= LOST_AFTER) {
         t->no_more = true;
         in.key = INPUT_LOST;
@@ -365,11 +279,9 @@ static void
 read_answers(struct terminal *t)
 {
     struct input in;
-    for (int i = 0; i < 64 && t->asked && t->fd >= 0; i++) {
-        in.key = INPUT_NONE;
-        if (!parse_input(t, &in) && poll(&(struct pollfd){.fd = t->fd, .events = POLLIN}, 1, ANSWER_MS) <= 0)
+    for (int i = 0; i < 64 && t->asked && t->fd >= 0; i++)
+        if (!next_event(t, false, &in) && !read_bytes(t, ANSWER_MS))
             return;
-    }
 }
 
 void
@@ -387,8 +299,6 @@ terminal_close(struct terminal *t)
     }
     if (t->screen != NULL && t->no_more) /* the SIGHUP may have another cause: the terminal still exists */
         signals_give_back();
-    if (t->pad != NULL)
-        delwin(t->pad);
     if (t->screen != NULL)
         delscreen(t->screen);
     signals_library(false);

@@ -106,13 +106,13 @@ struct terminal {
     bool utf8;
     int fd;       /* descriptor of the keys; -1: none */
     FILE *tty;    /* /dev/tty, when stdin is not a terminal */
-    void *pad;    /* curses window for reading keys, so that reading draws nothing */
     void *screen; /* curses' SCREEN */
     struct terminal_output output;
-    int failures; /* consecutive reads without the input that poll() announced */
-    bool direct;  /* it shows 24-bit colours, by the environment, terminfo or its answer */
-    bool asked;   /* its answer has not come yet */
-    struct report report;
+    struct input_decoder decoder;
+    uint64_t bytes_us;    /* time of the last byte */
+    int failures;         /* consecutive reads without the input that poll() announced */
+    bool direct;          /* it shows 24-bit colours, by the environment, terminfo or its answer */
+    bool asked;           /* its answer has not come yet */
     int press_y, press_x; /* the last click, to detect a double click */
     uint64_t press_us;
     bool no_more; /* the terminal is gone; nothing more is written */

@@ -142,30 +142,6 @@ terminal_understands(void)
     return terminal_string("kmous") != NULL;
 }
 
-/* Reads a byte of an answer; false: it was the last. Bytes outside of a report were typed meanwhile. */
-static bool
-parse_byte(struct report *r, char last[3], char byte, bool *direct)
-{
-    if (r->kind == REPORT_NONE) {
-        last[0] = last[1];
-        last[1] = last[2];
-        last[2] = byte;
-        if (last[0] == '\033' && last[1] == '[' && last[2] == '?')
-            report_begin(r, REPORT_ATTRIBUTES);
-        else if (last[0] == '1' && last[1] == '$' && last[2] == 'r')
-            report_begin(r, REPORT_STATE);
-        return true;
-    }
-    const enum report_result result = report_take(r, (unsigned char)byte);
-    if (result == REPORT_OPEN)
-        return true;
-    if (result == REPORT_WHOLE && report_says_direct(r))
-        *direct = true;
-    const bool attributes = result == REPORT_WHOLE && r->kind == REPORT_ATTRIBUTES;
-    report_begin(r, REPORT_NONE);
-    return !attributes;
-}
-
 /* Sends a question and waits for the terminal's attributes, its last answer, with the line discipline's echo and buffering off. *direct: it
  * has 24-bit colours. Fails after so many microseconds without an answer. */
 static bool
@@ -181,19 +157,21 @@ ask(const char *question, uint64_t us, bool *direct)
     now.c_cc[VTIME] = 0;
     if (tcsetattr(STDIN_FILENO, TCSANOW, &now) != 0)
         return false;
-    struct report report;
-    report_begin(&report, REPORT_NONE);
-    char last[3] = "";
+    struct input_decoder decoder = {0};
+    struct input in;
     bool answered = false, more = write(STDOUT_FILENO, question, strlen(question)) > 0;
     const uint64_t until = clock_us() + us;
     while (more && clock_us() < until) {
-        char byte;
         const int wait_ms = (int)((until - clock_us()) / 1000) + 1;
         if (poll(&(struct pollfd){.fd = STDIN_FILENO, .events = POLLIN}, 1, wait_ms) <= 0)
             continue;
-        const bool got = read(STDIN_FILENO, &byte, 1) == 1;
-        answered = got && !parse_byte(&report, last, byte, direct);
-        more = got && !answered;
+        more = read(STDIN_FILENO, decoder.bytes + decoder.n, 1) == 1; /* keys after the answers stay unread */
+        decoder.n += more;
+        while (more && !answered && input_decode(&decoder, false, &in)) { /* keys before them are lost */
+            *direct = *direct || in.key == INPUT_DIRECT;
+            answered = in.key == INPUT_ANSWERED;
+        }
+        more = more && !answered;
     }
     tcsetattr(STDIN_FILENO, TCSANOW, &before);
     return answered;
@@ -233,5 +211,5 @@ terminal_inspect(struct terminal_facts *f)
     signals_library_alone(false);
     if (f->mouse && f->colours >= 256 && !f->direct_said && !f->direct_type && isatty(STDIN_FILENO) &&
         isatty(STDOUT_FILENO))
-        ask(report_question, ANSWER_US, &f->direct_answered);
+        ask(input_question, ANSWER_US, &f->direct_answered);
 }

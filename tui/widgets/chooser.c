@@ -225,7 +225,7 @@ model_chooser_input(struct model_chooser *c, const struct input *in)
 {
     if (in->key != INPUT_MOUSE) {
         c->message[0] = '\0';
-        return press(c, in->key);
+        return in->pasted && in->key < ' ' ? CHOOSER_STAYS : press(c, in->key);
     }
     if (in->mouse == MOUSE_WHEEL_UP || in->mouse == MOUSE_WHEEL_DOWN)
         return move(c, in->mouse == MOUSE_WHEEL_UP ? -1 : 1);

@@ -1,4 +1,5 @@
-/* How the scope ends when a signal asks for it: on its way out, and at a terminal that takes nothing any more. */
+/* The scope in a terminal: it reads every byte, however many come at once, and it ends when a signal asks for it, also on its way out
+ * and at a terminal that accepts nothing any more. */
 #include <fcntl.h>
 #include <poll.h>
 #include <pty.h>
@@ -103,4 +104,82 @@ TEST(a_terminal_that_reads_nothing_does_not_block_the_exit)
     kill(pid, SIGTERM);
     assert_int_equal(ending(pid, master, false), 128 + SIGTERM);
     close(master);
+}
+
+/* ---- bursts of input ---- */
+
+#define LONGEST 6000
+
+static size_t pasted; /* characters of the next paste */
+
+static int
+cycle_until_left(struct app *app)
+{
+    while (!app->quit)
+        app_cycle(app, 10);
+    return 0;
+}
+
+/* Then the line has the whole paste, and the Enter after it started the search. */
+static int
+cycle_until_left_after_a_paste(struct app *app)
+{
+    cycle_until_left(app);
+    const struct history *h = &app->line.history[LINE_SEARCH];
+    return h->n == 1 && strlen(h->line[0]) == pasted ? 0 : 1;
+}
+
+static int
+status_after(int (*does)(struct app *), const char *bytes)
+{
+    int master;
+    const size_t n = strlen(bytes);
+    const pid_t pid = scope_that(does, &master);
+    struct pollfd wait = {.fd = master, .events = POLLIN};
+    assert_int_equal(poll(&wait, 1, PATIENT_MS), 1); /* it draws: before that, the terminal edits lines */
+    const pid_t typist = fork(); /* the terminal takes no more than 4096 bytes before the scope reads */
+    if (typist == 0) {
+        for (size_t done = 0; done < n;) {
+            const ssize_t wrote = write(master, bytes + done, n - done);
+            done += wrote > 0 ? (size_t)wrote : 0;
+        }
+        _exit(0);
+    }
+    const int status = ending(pid, master, true);
+    assert_int_equal(waitpid(typist, NULL, 0), typist);
+    close(master);
+    return status;
+}
+
+TEST(a_key_after_any_number_of_keys_is_read)
+{
+    static const size_t counts[] = {255, 256, 257, 511, 512, 1000};
+    char keys[LONGEST];
+    for (size_t i = 0; i < sizeof counts / sizeof *counts; i++) {
+        memset(keys, 'l', counts[i]);
+        strcpy(keys + counts[i], "q");
+        assert_int_equal(status_after(cycle_until_left, keys), 0);
+    }
+}
+
+TEST(a_paste_of_any_length_is_read_whole)
+{
+    static const size_t lengths[] = {1, 254, 255, 256, 4500};
+    char keys[LONGEST];
+    for (size_t i = 0; i < sizeof lengths / sizeof *lengths; i++) {
+        pasted = lengths[i];
+        const size_t n = (size_t)snprintf(keys, sizeof keys, "\033[200~");
+        memset(keys + n, 'l', pasted);
+        strcpy(keys + n + pasted, "\033[201~\rq");
+        assert_int_equal(status_after(cycle_until_left_after_a_paste, keys), 0);
+    }
+}
+
+/* "q" in a paste is no command: neither where no line takes the text, nor after a control character in it. */
+TEST(a_paste_is_never_a_command)
+{
+    pasted = 5;
+    assert_int_equal(status_after(cycle_until_left_after_a_paste, "\033[200~a\033q\003\001qqq\033[201~\rq"), 0);
+    pasted = 1;
+    assert_int_equal(status_after(cycle_until_left_after_a_paste, "?\033[200~qq\rqq\033[201~/a\rq"), 0);
 }

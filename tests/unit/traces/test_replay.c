@@ -188,6 +188,26 @@ TEST_WITH(a_step_plays_whole_rounds, set_up, tear_down)
     assert_int_equal(drain(f, NULL), 0);
 }
 
+TEST_WITH(steps_in_quick_succession_add_up, set_up, tear_down)
+{
+    struct fixture *f = *state;
+    struct event last = {0};
+    for (int i = 0; i < 3; i++)
+        replay_step_rounds(f->replay, 1);
+    drain(f, &last);
+    assert_int_equal(f->rounds, 3);
+    replay_step_token(f->replay);
+    drain(f, &last);
+    const size_t one = f->at;
+    replay_goto(f->replay, 3);
+    drain(f, NULL);
+    replay_step_token(f->replay);
+    replay_step_token(f->replay);
+    drain(f, &last);
+    assert_int_equal(last.type, EVENT_TOKEN);
+    assert_true(f->at > one);
+}
+
 TEST_WITH(a_step_plays_up_to_the_next_token, set_up, tear_down)
 {
     struct fixture *f = *state;
