@@ -46,7 +46,8 @@ show(const struct source *source, struct showing *w, double pace, struct err *er
                                     .opening = &w->next,
                                     .pace = pace,
                                     .quit_at_end = o->quit_at_end,
-                                    .once = o->once};
+                                    .once = o->once,
+                                    .own_prompt = o->prompt != NULL};
     const int status = app_run(source, &app, err);
     if (status == 1 || status == 2 || err->kind != ERR_NONE)
         command_failed(err);

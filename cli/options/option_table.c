@@ -220,7 +220,8 @@ const struct option_row option_rows[] = {
                "by round, until the trace is closed. Any program may write it; docs/traces.md describes the format."),
     SWITCH("once", 0, COMMAND_SCOPE, once, "no automatic next prompt",
            .more = "Without it, the next prompt of the list, --prompts or those that come with the program, starts "
-                   "five seconds later unless a key is pressed; not in a batch, with --script or with --quit-at-end."),
+                   "five seconds later unless a key is pressed; not after a prompt of your own (-p or typed), in a "
+                   "batch, with --script or with --quit-at-end."),
     SWITCH("quit-at-end", 0, COMMAND_SCOPE, quit_at_end, "exit when the run ends"),
     TEXT("json", 0, "FILE", COMMAND_RUN | COMMAND_BENCH | COMMAND_TUNE | COMMAND_DIFF, json,
          "file for results as JSON; - is stdout", .takes = TAKES_FILE, .more = REPLACES),

@@ -26,7 +26,14 @@ check "the line of a prompt that is written keeps the text" until_true stays_by 
 tm send-keys p C-u
 tm send-keys -l 'Three mice'
 tm send-keys Enter
-check "and the list continues after one's own prompt" wait_for '^ next prompt in [1-5] s .*Everybody in the valley'
+own_stays() {
+    shows '<s> Three mice' && shows 'all tokens are generated .*F next prompt'
+}
+until_true own_stays >/dev/null
+drawn_again
+check "after a prompt of the user's own no prompt of the list starts by itself" hides 'next prompt in'
+tm send-keys F
+check "F continues the list after a prompt of the user's own" wait_for '^ next prompt in [1-5] s .*Everybody in the valley'
 tm send-keys -l ':sweep d_max=3:5:1'
 tm send-keys Enter
 wait_for 'the sweep has its 3 points' >/dev/null
@@ -40,6 +47,11 @@ text=$(tm capture-pane -p | grep -o '<s> [A-Z][a-z]* [a-z]*')
 tm send-keys b F
 check "F does not wait for a baseline" until_true hides "$text"
 check "the seconds count down on the screen" wait_for 'next prompt in [1-4] s'
+
+terminal 120x36 "exec $PROGRAM --pace 0 -n 12 --ignore-eos -p 'Two foxes'"
+wait_for 'all tokens are generated .*F next prompt' >/dev/null
+drawn_again
+check "after -p no bundled prompt starts by itself" hides 'next prompt in'
 
 terminal 120x36 "exec $PROGRAM --once --pace 0 -n 12 --ignore-eos --prompts $LIST"
 check "with --once" wait_for 'all tokens are generated'

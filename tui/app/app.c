@@ -69,6 +69,8 @@ open_app(struct app *app, const struct source *source, struct err *err)
     const bool alone = follow_live(&app->run) && !scope_is_batch(app->run.scope);
     upcoming_begin(&app->upcoming, o->prompts, alone ? o->n_prompts : 0,
                    alone && !o->once && !o->quit_at_end && o->script == NULL, app_prompt(app));
+    if (o->own_prompt)
+        upcoming_own(&app->upcoming);
     if (source->note != NULL)
         message_print(&app->message, "%s", source->note);
     if (!choose_theme(app, err))

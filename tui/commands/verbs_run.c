@@ -70,9 +70,12 @@ run_prompt(struct app *app, const char *rest, struct err *err)
 {
     if (!verb_only_live(app, "run another prompt", err))
         return false;
-    if (rest[0] != '\0') /* it runs even if the last run was paused */
-        return post_run(app, CONTROL_PROMPT, rest, 0, err) &&
-               follow_post(&app->run, CONTROL_RESUME, NULL, NULL, 0, err);
+    if (rest[0] != '\0') { /* it runs even if the last run was paused */
+        if (!post_run(app, CONTROL_PROMPT, rest, 0, err))
+            return false;
+        upcoming_own(&app->upcoming);
+        return follow_post(&app->run, CONTROL_RESUME, NULL, NULL, 0, err);
+    }
     const struct history *h = &app->line.history[LINE_PROMPT];
     app_open_line(app, LINE_PROMPT, h->n > 0 ? h->line[h->n - 1] : "");
     return true;

@@ -30,6 +30,7 @@ struct app_options {
     double pace;                 /* the requested tokens/s of a live session; 0: full speed */
     bool quit_at_end;            /* quit at the end of the run */
     bool once;                   /* no prompt starts by itself after the end of a text */
+    bool own_prompt;             /* the first prompt is the user's own, and none replaces it by itself */
 };
 
 struct source {

@@ -35,7 +35,13 @@ upcoming_take(struct upcoming *u, const char *prompt)
 {
     const size_t at = place_of(u, prompt);
     u->at = at < u->n ? at : u->at;
-    u->ended = u->held = u->stays = false;
+    u->ended = u->held = u->stays = u->own = false;
+}
+
+void
+upcoming_own(struct upcoming *u)
+{
+    u->own = true;
 }
 
 void
@@ -68,7 +74,7 @@ upcoming_hold(struct upcoming *u)
 int
 upcoming_seconds(const struct upcoming *u, uint64_t now_us)
 {
-    if (!u->ended || u->held || !u->by_itself || u->n == 0)
+    if (!u->ended || u->held || u->own || !u->by_itself || u->n == 0)
         return -1;
     const uint64_t spent = now_us - u->since_us;
     return spent >= UPCOMING_US ? 0 : (int)((UPCOMING_US - spent + 999999) / 1000000);

@@ -14,6 +14,7 @@ struct upcoming {
     bool by_itself;       /* else a prompt starts only on request */
     bool ended, held;     /* the text has ended; the user keeps it on the screen */
     bool stays;           /* the user will keep it once it has ended */
+    bool own;             /* it is the user's own prompt, which the list does not replace by itself */
     uint32_t run;         /* number of the current text */
     uint64_t since_us;
     int shown_s; /* seconds that the last frame showed */
@@ -24,6 +25,7 @@ void upcoming_begin(struct upcoming *, char *const *prompts, size_t n, bool by_i
 /* Returns the prompt after `current`; NULL: there is no other. The caller reports its start with upcoming_take(). */
 const char *upcoming_next(const struct upcoming *, const char *current);
 void upcoming_take(struct upcoming *, const char *prompt);
+void upcoming_own(struct upcoming *); /* the user's own prompt runs: the next one waits for a request */
 /* The main loop calls this with the number of the text and whether it has ended; the end begins the countdown. `stay`: the text that
  * runs at the next call, or ended before it, gets no countdown. */
 void upcoming_look(struct upcoming *, uint32_t run, bool ended, bool stay, uint64_t now_us);

@@ -105,6 +105,19 @@ TEST(a_text_that_is_to_stay_stays)
     assert_int_equal(upcoming_seconds(&u, 120 * SECOND), 5);
 }
 
+TEST(no_prompt_of_the_list_replaces_the_users_own_by_itself)
+{
+    struct upcoming u;
+    upcoming_begin(&u, list, 3, true, "mine");
+    upcoming_own(&u);
+    upcoming_look(&u, 1, true, false, SECOND);
+    assert_int_equal(upcoming_seconds(&u, 100 * SECOND), -1);
+    assert_string_equal(upcoming_next(&u, "mine"), "one"); /* only on request, */
+    upcoming_take(&u, "one");
+    upcoming_look(&u, 2, true, false, 101 * SECOND); /* and then the list continues */
+    assert_int_equal(upcoming_seconds(&u, 101 * SECOND), 5);
+}
+
 TEST(nothing_starts_by_itself_where_it_is_off)
 {
     struct upcoming u;
