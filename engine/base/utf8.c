@@ -121,9 +121,10 @@ printable_text(const char *bytes, size_t n, char *out, size_t size)
         char shown[PRINTABLE_ROOM];
         size_t count;
         const size_t used = printable_character(bytes + i, n - i, shown, &count);
-        if (bytes[i] == '\n') {
-            count = strlen("⏎");
-            memcpy(shown, "⏎", count);
+        if (bytes[i] == '\n' || bytes[i] == '\t') {
+            const char *sign = bytes[i] == '\n' ? "⏎" : "→";
+            count = strlen(sign);
+            memcpy(shown, sign, count);
         }
         if (length + count >= size)
             break;

@@ -40,7 +40,7 @@ bool printable_code(int32_t code);
  * printable or no character. Returns the number of bytes consumed. */
 size_t printable_character(const char *bytes, size_t len, char shown[PRINTABLE_ROOM], size_t *n_shown);
 
-/* Copies n bytes as printable UTF-8, with ⏎ for newlines, and never cuts inside a character or an escape. Returns the
+/* Copies n bytes as printable UTF-8, with ⏎ for newlines and → for tabs, and never cuts inside a character or an escape. Returns the
  * length without the terminating zero. size must be at least 1; 4 n + 1 is always enough. */
 size_t printable_text(const char *bytes, size_t n, char *out, size_t size);
 

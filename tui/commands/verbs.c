@@ -62,6 +62,14 @@ offer_panel(struct app *app, int i)
     return i < app->panes.n ? panel_registry[i]->name : NULL;
 }
 
+static const char *
+offer_switch(struct app *app, int i)
+{
+    static const char *const switches[] = {"on", "off", NULL};
+    (void)app;
+    return i < 2 ? switches[i] : NULL;
+}
+
 const struct verb app_verbs[] = {
     {"set", "KNOB VALUE",
      "change a knob of the policy, or temperature, top_k, top_p, seed; takes effect from the next round", run_set,
@@ -102,6 +110,7 @@ const struct verb app_verbs[] = {
     {"panel", "NAME | N | next | previous", "focus a panel", run_panel, offer_panel},
     {"sequence", "N | next | previous", "show that sequence of a batch, from 1, in the panels", run_sequence, NULL},
     {"window", "[segment | last | run | next]", "rounds that all numbers are of; last: 32 rounds", run_window, NULL},
+    {"drafts", "on | off", "drafts after the end of the text: shown or hidden", run_drafts, offer_switch},
     {"zoom", "", "the focused panel alone, and back", run_zoom, NULL},
     {"probe", "off | policy | all", "which layers are probed", run_probe, NULL},
     {"head", "lens | trained | policy | other", "head that reads layers; policy: that of its paper", run_head, NULL},

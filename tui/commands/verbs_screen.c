@@ -41,6 +41,16 @@ run_window(struct app *app, const char *rest, struct err *err)
 }
 
 bool
+run_drafts(struct app *app, const char *rest, struct err *err)
+{
+    const bool on = strcmp(rest, "on") == 0;
+    if (!on && strcmp(rest, "off") != 0)
+        return err_set(err, ERR_USAGE, "drafts: on or off is needed, not \"%.20s\"", rest);
+    app->panes.view.no_drafts = !on;
+    return true;
+}
+
+bool
 run_panel(struct app *app, const char *rest, struct err *err)
 {
     const bool next = strcmp(rest, "next") == 0;

@@ -67,8 +67,12 @@ panel_scroll(int top, int at, int n, int room)
 const char *
 panel_word(const struct scope *s, token_t token)
 {
+    static const char blanks[] = "␣␣␣␣␣␣␣␣";
     const char *text = scope_text(s, token);
-    return text[0] == ' ' && text[1] != '\0' ? text + 1 : text[0] == ' ' ? "␣" : text;
+    const size_t spaces = strspn(text, " "), sign = strlen("␣");
+    if (spaces == 0 || text[spaces] != '\0')
+        return spaces > 0 ? text + 1 : text;
+    return spaces * sign < sizeof blanks ? blanks + sizeof blanks - 1 - spaces * sign : blanks;
 }
 
 /* ---- the selection ---- */

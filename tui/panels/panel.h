@@ -36,6 +36,7 @@ struct view { /* data that a panel may read when it draws */
     const struct scope *scope;
     const struct panel_host *host;
     bool focused, live;                /* live: knobs can be changed */
+    bool no_drafts;                    /* texts are shown without their drafts */
     struct selection *selection;       /* shared by all panels */
     const char *search;                /* the last search text, "": none */
     const struct knob_sweep *sweep;    /* the last sweep (engine/events/knob_sweep.h); NULL: a replay has none */
@@ -89,7 +90,7 @@ __attribute__((format(printf, 2, 3))) bool panel_command(const struct view *, co
 __attribute__((format(printf, 2, 3))) void panel_print(const struct view *, const char *format, ...);
 /* Returns the first of n rows to show, of which `room` fit: near `top`, so that row `at` is visible and no room stays empty. */
 int panel_scroll(int top, int at, int n, int room);
-/* A token's text without its leading space; "␣": only a space. */
+/* A token's text without its leading space; "␣␣": only two spaces. */
 const char *panel_word(const struct scope *, token_t);
 
 /* ---- the selection ---- */

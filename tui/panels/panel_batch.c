@@ -128,6 +128,7 @@ draw_batch(void *state, const struct view *v, const struct canvas *c)
         return;
     }
     const struct tiling t = p->tiling;
+    p->flow.no_drafts = v->no_drafts;
     draw_hidden(p, c);
     struct tile_look look = {.digits = snprintf(NULL, 0, "%u", (unsigned)scope_tile(v->scope, p->n - 1)->seq + 1)};
     for (int line = 0; line < t.visible; line++)

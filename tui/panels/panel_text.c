@@ -1,4 +1,4 @@
-/* The sequence as text: drafts are faint, rejected drafts are struck through until the next round. */
+/* The sequence as text. Drafts follow its end: faint, or struck through from their rejection until the next round. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -148,7 +148,7 @@ static void
 show_byte(struct text_panel *p, size_t at)
 {
     const size_t line = flow_line_at(&p->flow, at), rows = p->rows > 0 ? (size_t)p->rows : 1;
-    size_t top = p->scrolled ? flow_line_at(&p->flow, p->top) : p->flow.n_lines > rows ? p->flow.n_lines - rows : 0;
+    size_t top = p->scrolled ? flow_line_at(&p->flow, p->top) : flow_top(&p->flow, rows);
     if (line >= top && line < top + rows)
         return;
     top = line > rows / 3 ? line - rows / 3 : 0;
@@ -195,6 +195,7 @@ draw_text(void *state, const struct view *v, const struct canvas *c)
     if (c->rows < 1 || c->cols < 1)
         return;
     p->rows = c->rows;
+    p->flow.no_drafts = v->no_drafts;
     if (!flow_update(&p->flow, v->scope, c->cols)) {
         canvas_text(c, 0, 0, ROLE_ERROR, "out of memory for the text");
         return;
@@ -204,17 +205,21 @@ draw_text(void *state, const struct view *v, const struct canvas *c)
         return;
     }
     follow_selection(p, v);
-    const size_t rows = (size_t)c->rows, last = p->flow.n_lines > rows ? p->flow.n_lines - rows : 0;
+    const size_t rows = (size_t)c->rows, last = flow_top(&p->flow, rows);
     size_t top = p->scrolled ? flow_line_at(&p->flow, p->top) : last;
     if (top >= last)
         top = last;
     p->top_line = top;
     size_t match_end = 0;
     const size_t end = top + rows < p->flow.n_lines ? p->flow.lines[top + rows].start : p->flow.n;
-    v->selection->text = (struct position_range){p->flow.spans[flow_span_at(&p->flow, p->flow.lines[top].start)].pos,
-                                                 p->flow.spans[flow_span_at(&p->flow, end > 0 ? end - 1 : 0)].pos + 1};
+    const struct flow_span *shown = &p->flow.spans[flow_span_at(&p->flow, end > 0 ? end - 1 : 0)];
+    if (shown->kind == FLOW_STRUCK) /* its position is that of committed text */
+        shown = &p->flow.spans[p->flow.stable - 1];
+    v->selection->text =
+        (struct position_range){p->flow.spans[flow_span_at(&p->flow, p->flow.lines[top].start)].pos, shown->pos + 1};
     for (int y = 0; y < c->rows && top + (size_t)y < p->flow.n_lines; y++)
         draw_line(p, v, c, y, top + (size_t)y, &match_end);
+    flow_draw_cut(&p->flow, c, top);
 }
 
 /* Writes the names of the sources in their colours, and the name of the draft model if there is room. */
@@ -275,7 +280,7 @@ scroll(struct text_panel *p, long lines)
     if (p->flow.n_lines == 0)
         return;
     const size_t rows = p->rows > 0 ? (size_t)p->rows : 1;
-    const size_t last = p->flow.n_lines > rows ? p->flow.n_lines - rows : 0;
+    const size_t last = flow_top(&p->flow, rows);
     long top = (long)(p->top_line < last ? p->top_line : last) + lines;
     top = top < 0 ? 0 : top;
     p->scrolled = (size_t)top < last;

@@ -245,6 +245,7 @@ draw_side(struct versus_panel *p, const struct view *v, const struct canvas *c, 
     draw_setting(&head, s, seq);
     if (t == NULL)
         return;
+    p->flow.no_drafts = v->no_drafts;
     if (text > 0 && body.cols > 0)
         tile_text(&body, s, t, &p->flow);
     if (rounds > 0)

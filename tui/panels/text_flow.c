@@ -57,20 +57,31 @@ append_plain(struct flow *f, const char *text, size_t n)
     return true;
 }
 
+/* Returns what replaces byte i, NULL: nothing. In a draft, spaces that no word follows have a sign; printable_text() has those of
+ * tabs and line breaks. */
+static const char *
+blank(const char *bytes, size_t n, size_t i, enum flow_kind kind)
+{
+    if (kind != FLOW_COMMITTED)
+        return bytes[i] == ' ' && (i + 1 == n || strchr(" \t\n", bytes[i + 1]) != NULL) ? "␣" : NULL;
+    return bytes[i] == '\n' ? "\n" : bytes[i] == '\t' ? "    " : NULL;
+}
+
 /* Appends complete characters; the beginning of one at the end is carried to the next token. */
 static bool
-append_bytes(struct flow *f, const char *bytes, size_t n)
+append_bytes(struct flow *f, const char *bytes, size_t n, enum flow_kind kind)
 {
     const size_t waiting = text_incomplete(bytes, n);
     const size_t whole = n - waiting;
     size_t from = 0;
     for (size_t i = 0; i <= whole; i++) {
-        if (i < whole && bytes[i] != '\n' && bytes[i] != '\t')
+        const char *instead = i < whole ? blank(bytes, whole, i, kind) : NULL;
+        if (i < whole && instead == NULL)
             continue;
         if (i > from && !append_safe(f, bytes + from, i - from))
             return false;
         from = i + 1;
-        if (i < whole && !(bytes[i] == '\n' ? append_plain(f, "\n", 1) : append_plain(f, "    ", 4)))
+        if (instead != NULL && !append_plain(f, instead, strlen(instead)))
             return false;
     }
     f->carry.n = (uint8_t)waiting;
@@ -101,7 +112,7 @@ append_token(struct flow *f, const struct scope *s, uint32_t pos, token_t token,
     memcpy(joined, f->carry.bytes, f->carry.n);
     if (n > 0)
         memcpy(joined + f->carry.n, bytes, n);
-    return append_bytes(f, joined, f->carry.n + n);
+    return append_bytes(f, joined, f->carry.n + n, kind);
 }
 
 static bool
@@ -115,26 +126,28 @@ append_committed(struct flow *f, const struct scope *s, uint32_t from, uint32_t 
     return true;
 }
 
+/* Appends the drafts that were rejected last and those that are not verified yet. */
 static bool
-append_tail(struct flow *f, const struct scope *s, const struct scope_draft *struck, uint32_t n_struck)
+append_drafts(struct flow *f, const struct scope *s)
 {
-    const uint32_t committed = scope_now(s)->committed;
+    const struct scope_draft *struck;
+    const uint32_t n_struck = scope_struck(s, &struck), committed = scope_now(s)->committed;
     if (n_struck > 0) {
         if (!append_waiting(f))
             return false;
         for (uint32_t i = 0; i < n_struck; i++)
             if (!append_token(f, s, struck[i].pos, struck[i].token, FLOW_STRUCK))
                 return false;
-        f->carry = f->stable_carry;
-        if (!append_committed(f, s, struck[0].pos, committed))
+        if (!append_waiting(f))
             return false;
+        f->carry = f->stable_carry;
     }
     for (uint32_t pos = committed; pos < scope_now(s)->length && pos - committed < VERIFY_NODES; pos++) {
         const struct scope_column *c = scope_column(s, pos);
         if (c != NULL && c->fate == FATE_GHOST && !append_token(f, s, pos, c->token, FLOW_GHOST))
             return false;
     }
-    return append_waiting(f);
+    return true;
 }
 
 /* ---- lines ---- */
@@ -148,13 +161,14 @@ push_line(struct flow *f, size_t start, size_t need)
     return true;
 }
 
+/* Breaks the text into lines, from the start of the last line on. Text before `fixed` stays on its line. */
 static bool
-wrap(struct flow *f)
+wrap(struct flow *f, size_t fixed)
 {
     if (f->n_lines == 0 && !push_line(f, 0, 0))
         return false;
     const size_t first = f->lines[f->n_lines - 1].start;
-    size_t start = first, after_space = first;
+    size_t start = first, after_space = fixed > first ? fixed : first;
     int used = 0, columns = 0;
     for (size_t at = first, n; (n = text_cluster(f->text + at, &columns)) != 0; at += n) {
         const char c = f->text[at];
@@ -177,9 +191,22 @@ wrap(struct flow *f)
             n = text_cluster(f->text + at, &columns);
         }
         used += columns;
-        if (f->text[at] == ' ')
+        if (f->text[at] == ' ' && at >= fixed)
             after_space = at + n;
     }
+    return true;
+}
+
+/* Marks the text so far as committed. */
+static bool
+settle(struct flow *f)
+{
+    if (!wrap(f, 0))
+        return false;
+    f->stable = f->n_spans;
+    f->stable_n = f->n;
+    f->stable_lines = f->n_lines;
+    f->stable_carry = f->carry;
     return true;
 }
 
@@ -205,21 +232,14 @@ cut(struct flow *f, size_t n_spans)
 static bool
 update(struct flow *f, const struct scope *s)
 {
-    const struct scope_draft *struck;
-    const uint32_t n_struck = scope_struck(s, &struck);
-    const uint32_t until =
-        n_struck > 0 && struck[0].pos < scope_now(s)->committed ? struck[0].pos : scope_now(s)->committed;
+    const uint32_t until = scope_now(s)->committed;
     size_t keep = f->stable;
     while (keep > 0 && f->spans[keep - 1].pos >= until)
         keep--;
     cut(f, keep);
     const uint32_t from = keep > 0 ? f->spans[keep - 1].pos + 1 : scope_first(s);
-    if (!append_plain(f, "", 0) || !append_committed(f, s, from, until))
-        return false;
-    f->stable = f->n_spans;
-    f->stable_n = f->n;
-    f->stable_carry = f->carry;
-    return append_tail(f, s, struck, n_struck) && wrap(f);
+    return append_plain(f, "", 0) && append_committed(f, s, from, until) && settle(f) &&
+           (f->no_drafts || append_drafts(f, s)) && append_waiting(f) && wrap(f, f->stable_n);
 }
 
 bool
@@ -241,35 +261,64 @@ flow_update(struct flow *f, const struct scope *s, int width)
     return false;
 }
 
+/* Appends tokens of a tile while they are of a kind; returns the index of the first other one. */
+static bool
+append_said(struct flow *f, const struct scope *s, const struct scope_said *said, uint32_t n, uint32_t *at,
+            enum flow_kind kind)
+{
+    for (; *at < n; ++*at) {
+        const enum fate fate = said[*at].fate;
+        if ((fate == FATE_REJECTED ? FLOW_STRUCK : fate == FATE_GHOST ? FLOW_GHOST : FLOW_COMMITTED) != kind)
+            return true;
+        if (!append_token(f, s, *at, said[*at].token, kind))
+            return false;
+    }
+    return true;
+}
+
 bool
 flow_said(struct flow *f, const struct scope *s, const struct scope_said *said, uint32_t n, int width)
 {
-    struct flow_carry before = {.n = 0}; /* the bytes carried before struck drafts */
-    bool fine = append_plain(f, "", 0), struck = false;
+    uint32_t at = 0;
     f->width = width < 1 ? 1 : width;
     f->n = f->n_spans = f->n_lines = f->stable = f->stable_n = 0;
     f->carry.n = 0;
-    for (uint32_t i = 0; i <= n && fine; i++) {
-        const bool strikes = i < n && said[i].fate == FATE_REJECTED;
-        if (strikes != struck) {
-            before = strikes ? f->carry : before;
-            fine = append_waiting(f);
-            f->carry = strikes ? f->carry : before;
-            struck = strikes;
-        }
-        fine = fine && (i == n ? append_waiting(f)
-                               : append_token(f, s, i, said[i].token,
-                                              strikes                      ? FLOW_STRUCK
-                                              : said[i].fate == FATE_GHOST ? FLOW_GHOST
-                                                                           : FLOW_COMMITTED));
+    bool fine = append_plain(f, "", 0) && append_said(f, s, said, n, &at, FLOW_COMMITTED) && settle(f);
+    if (fine && !f->no_drafts && at < n && said[at].fate == FATE_REJECTED) {
+        fine = append_waiting(f) && append_said(f, s, said, n, &at, FLOW_STRUCK) && append_waiting(f);
+        f->carry = f->stable_carry;
     }
-    if (fine && wrap(f))
+    fine = fine && (f->no_drafts || append_said(f, s, said, n, &at, FLOW_GHOST));
+    if (fine && append_waiting(f) && wrap(f, f->stable_n))
         return true;
     flow_close(f);
     return false;
 }
 
 /* ---- finding ---- */
+
+#define ROWS_FOR_DRAFTS 6 /* that a text must have to leave one to drafts */
+
+size_t
+flow_top(const struct flow *f, size_t rows)
+{
+    const bool open =
+        f->stable_lines > 1 && f->lines[f->stable_lines - 1].start == f->stable_n; /* the last one is empty */
+    const size_t room = rows - (rows >= ROWS_FOR_DRAFTS && !f->no_drafts), lines = f->stable_lines - open;
+    return lines > room ? lines - room : 0;
+}
+
+void
+flow_draw_cut(const struct flow *f, const struct canvas *c, size_t top)
+{
+    const size_t last = top + (size_t)c->rows - 1;
+    if (last + 1 >= f->n_lines || f->lines[last + 1].start < f->stable_n)
+        return;
+    int x = 0, columns = 0;
+    for (size_t at = f->lines[last].start, n; at < flow_line_end(f, last); at += n, x += columns)
+        n = text_cluster(f->text + at, &columns);
+    canvas_text(c, c->rows - 1, x < c->cols ? x : c->cols - 1, ROLE_DRAFT, "…");
+}
 
 size_t
 flow_line_end(const struct flow *f, size_t line)
@@ -405,10 +454,10 @@ tile_text(const struct canvas *c, const struct scope *s, const struct scope_tile
         canvas_word(c, 0, 0, c->cols, ROLE_DIM, MARK_NONE, t->prompt);
     if (n == 0 || c->rows < 1 || c->cols < 1 || !flow_said(flow, s, said, n, c->cols))
         return;
-    const bool open = flow->n_lines > 1 && flow->lines[flow->n_lines - 1].start == flow->n; /* the last line is empty */
-    const size_t rows = (size_t)c->rows, lines = flow->n_lines - open, top = lines > rows ? lines - rows : 0;
-    for (size_t line = top; line < lines; line++)
-        draw_line(c, (int)(line - top), flow, line, said, t->live);
+    const size_t top = flow_top(flow, (size_t)c->rows);
+    for (int y = 0; y < c->rows && top + (size_t)y < flow->n_lines; y++)
+        draw_line(c, y, flow, top + (size_t)y, said, t->live);
+    flow_draw_cut(flow, c, top);
 }
 
 /* ---- the figures ---- */

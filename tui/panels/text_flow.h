@@ -1,6 +1,6 @@
 /* A sequence as flowing text: joins tokens to characters (a token may end within one), escapes unprintable ones, and
- * breaks lines at spaces. Committed text is joined and broken once; only the end, with its drafts, is computed again
- * for every frame. */
+ * breaks lines at spaces. Committed text is joined and broken once. The drafts follow its end, with signs for blanks, and never
+ * move it; they are computed again for every frame. */
 #ifndef TUI_PANELS_TEXT_FLOW_H
 #define TUI_PANELS_TEXT_FLOW_H
 
@@ -35,10 +35,11 @@ struct flow {
     size_t n_lines, lines_size;
     int width;
     uint32_t epoch;
-    size_t stable; /* spans that only a new epoch can change */
-    size_t stable_n;
+    size_t stable; /* spans of committed text, which only a new epoch can change; drafts follow */
+    size_t stable_n, stable_lines;
     struct flow_carry stable_carry;
     struct flow_carry carry; /* at the end */
+    bool no_drafts;          /* set by the caller: drafts are left out */
 };
 
 void flow_close(struct flow *);
@@ -46,6 +47,11 @@ void flow_close(struct flow *);
 bool flow_update(struct flow *, const struct scope *, int width);
 /* Builds the text from the end of a tile's text; a span's pos is its token's index in said[n]. */
 bool flow_said(struct flow *, const struct scope *, const struct scope_said *said, uint32_t n, int width);
+/* The first line to show on `rows` rows so that the end of the committed text is seen, with a row for drafts below it if there are
+ * enough. */
+size_t flow_top(const struct flow *, size_t rows);
+/* Draws "…" after the last row if drafts follow that have no room; `top`: the line on the first row. */
+void flow_draw_cut(const struct flow *, const struct canvas *, size_t top);
 size_t flow_line_end(const struct flow *, size_t line); /* without its '\n' */
 size_t flow_line_at(const struct flow *, size_t at);    /* the line that contains byte `at` */
 size_t flow_span_at(const struct flow *, size_t at);    /* the span that contains byte `at`, which must exist */

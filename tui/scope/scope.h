@@ -244,7 +244,7 @@ struct scope_batch {
 
 struct scope_said { /* a token of a tile's text */
     token_t token;
-    enum fate fate; /* FATE_GHOST: drafted; FATE_REJECTED: struck, and its replacement follows */
+    enum fate fate; /* FATE_REJECTED, then FATE_GHOST (drafted) follow the committed tokens */
 };
 
 struct scope_batch scope_batch(const struct scope *);

@@ -317,20 +317,18 @@ tail_of(const struct scope_sequence *q, uint32_t from, uint32_t to, uint32_t *sk
 uint32_t
 sequence_tail(const struct scope_sequence *q, struct scope_said *out, uint32_t n)
 {
-    /* struck drafts come before their replacement, pending drafts at the end */
-    const uint32_t fresh = q->n_struck > 0 && q->struck[0].pos < q->committed ? q->struck[0].pos : q->committed;
     const uint32_t ghosts = q->length - q->committed < VERIFY_NODES ? q->length : q->committed + VERIFY_NODES;
-    const uint32_t first = sequence_first(q) < fresh ? sequence_first(q) : fresh;
-    const uint32_t from = fresh - first > n ? fresh - n : first;
+    const uint32_t first = sequence_first(q) < q->committed ? sequence_first(q) : q->committed;
+    const uint32_t from = q->committed - first > n ? q->committed - n : first;
     const uint32_t all = ghosts - from + q->n_struck;
     uint32_t skip = all > n ? all - n : 0;
-    uint32_t count = tail_of(q, from, fresh, &skip, out);
+    uint32_t count = tail_of(q, from, q->committed, &skip, out);
     for (uint32_t i = 0; i < q->n_struck; i++)
         if (skip > 0)
             skip--;
         else
             out[count++] = (struct scope_said){q->struck[i].token, FATE_REJECTED};
-    return count + tail_of(q, fresh, ghosts, &skip, out + count);
+    return count + tail_of(q, q->committed, ghosts, &skip, out + count);
 }
 
 /* ---- rounds ---- */

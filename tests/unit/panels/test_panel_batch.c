@@ -65,7 +65,7 @@ TEST(a_tile_shows_the_state_of_its_sequence)
     draw(&f, 14, 60);
     assert_non_null(strstr(line(&f, 0), "1 ■□◆ 1/2"));
     assert_non_null(strstr(line(&f, 0), "50% accepted  2.00/round  100 tok/s")); /* 2 tokens in 20 ms */
-    assert_true(row_with(&f, "Once upon a time much snow") == 1);                /* the struck one in its place */
+    assert_true(row_with(&f, "Once upon a time snow much") == 1);                /* the struck one at the end */
     assert_non_null(strstr(line(&f, 7), "2 ■□◆ 1/2"));
     char note[160];
     f.ops->note(f.panel, &f.view, note, sizeof note);

@@ -15,8 +15,9 @@ PANEL_TEST(text_breaks_lines_between_words)
     assert_string_equal(line(f, 3), "");
     assert_string_equal(line(f, 4), "Now");
     draw(f, 6, 5);
-    assert_int_equal(row_with(f, "The"), -1); /* the end is shown */
-    assert_string_equal(line(f, 5), "Now");
+    assert_int_equal(row_with(f, "The"), -1); /* the end is shown, */
+    assert_string_equal(line(f, 4), "Now");
+    assert_string_equal(line(f, 5), ""); /* with a row for drafts */
     press(f, INPUT_HOME);
     draw(f, 6, 5);
     assert_string_equal(line(f, 0), "The");
@@ -67,14 +68,89 @@ PANEL_TEST(rejected_drafts_are_struck_until_the_next_round)
     say_token(&f->stream, SOURCE_CORRECTION, 2, 3);
     say_round(&f->stream, 2, 1, 2);
     draw(f, 1, 20);
-    assert_string_equal(line(f, 0), "a b c d");
-    assert_true(grid_at(&f->grid, 0, 4)->marks & MARK_STRUCK);
-    assert_false(grid_at(&f->grid, 0, 6)->marks & MARK_STRUCK);
+    assert_string_equal(line(f, 0), "a b d c"); /* after the text, whose tokens stay in place */
+    assert_false(grid_at(&f->grid, 0, 4)->marks & MARK_STRUCK);
+    assert_true(grid_at(&f->grid, 0, 6)->marks & MARK_STRUCK);
     f->stream.round = 2;
     say_draft(&f->stream, 3, 1, 0, 4, 2);
     draw(f, 1, 20);
     assert_string_equal(line(f, 0), "a b d e");
     assert_int_equal(grid_at(&f->grid, 0, 6)->role, ROLE_DRAFT);
+}
+
+/* Drafts tokens from `first` on, after token `pos` - 1. */
+static void
+draft(struct fixture *f, uint32_t pos, token_t first, int32_t n)
+{
+    for (int32_t i = 0; i < n; i++)
+        say_draft(&f->stream, pos + (uint32_t)i, i + 1, i, first + i, 2);
+}
+
+PANEL_TEST(drafted_blanks_have_signs)
+{
+    struct fixture *f = *state;
+    static const char *const words[] = {"a", "\n", "\n\n", " b", "\t", " ", "   ", "\n    c"};
+    prompt(f, words, 1);
+    for (token_t t = 1; t < 8; t++)
+        say_vocab(&f->stream, t, words[t], (uint32_t)strlen(words[t]));
+    use(f, "text");
+    f->stream.round = 1;
+    draft(f, 1, 1, 7);
+    draw(f, 2, 40);
+    assert_string_equal(line(f, 0), "a⏎⏎⏎ b→␣␣␣␣⏎␣␣␣ c");
+    assert_string_equal(line(f, 1), "");
+    for (int32_t i = 1; i < 8; i++)
+        say_verdict(&f->stream, i, false, false);
+    say_token(&f->stream, SOURCE_CORRECTION, 1, 3);
+    say_round(&f->stream, 7, 0, 1);
+    draw(f, 2, 40);
+    assert_string_equal(line(f, 0), "a b⏎⏎⏎ b→␣␣␣␣⏎␣␣␣ c");
+    assert_true(grid_at(&f->grid, 0, 3)->marks & MARK_STRUCK);
+}
+
+PANEL_TEST(drafts_never_move_committed_text)
+{
+    struct fixture *f = *state;
+    static const char *const words[] = {"one", " two", " three", " four", " five", " si", "x", " seven", "\n"};
+    prompt(f, words, 6);
+    for (token_t t = 6; t < 9; t++)
+        say_vocab(&f->stream, t, words[t], (uint32_t)strlen(words[t]));
+    use(f, "text");
+    for (int rows = 1; rows < 8; rows++)
+        for (int cols = 3; cols < 40; cols++) {
+            char before[8][64];
+            draw(f, rows, cols);
+            for (int y = 0; y < rows; y++)
+                snprintf(before[y], sizeof before[y], "%s", line(f, y));
+            f->stream.round++;
+            draft(f, 6, 6, 3);
+            say_draft(&f->stream, 9, 4, 3, 7, 2);
+            draw(f, rows, cols);
+            for (int y = 0; y < rows; y++) {
+                const size_t n = strlen(before[y]),
+                             end = n == (size_t)cols && n > 0 ? n - 1 : n; /* "…" has one column */
+                assert_int_equal(strncmp(line(f, y), before[y], end), 0);
+            }
+            f->view.no_drafts = true;
+            draw(f, rows > 4 ? rows : 4, cols);
+            assert_int_equal(row_with(f, "seven"), -1);
+            f->view.no_drafts = false;
+            scope_lost(f->scope, 1); /* drops the open round */
+        }
+}
+
+PANEL_TEST(drafts_that_have_no_room_end_in_an_ellipsis)
+{
+    struct fixture *f = *state;
+    static const char *const words[] = {"one", " two", " three"};
+    prompt(f, words, 1);
+    for (token_t t = 1; t < 3; t++)
+        say_vocab(&f->stream, t, words[t], (uint32_t)strlen(words[t]));
+    use(f, "text");
+    f->stream.round = 1;
+    draft(f, 1, 1, 2);
+    draw(f, 1, 8);
+    assert_string_equal(line(f, 0), "one two…");
 }
 
 PANEL_TEST(text_is_found_and_pointed_at)

@@ -183,10 +183,10 @@ BATCH_TEST(a_tile_shows_the_last_round_and_the_end_of_the_text)
     assert_int_equal(r->drafts[1].accepted, 0);
     assert_int_equal(r->last, SOURCE_CORRECTION);
     assert_null(scope_tile_round(f->scope, tile(f, 0)));
-    /* prompt, first token, accepted, struck, what came instead */
+    /* prompt, first token, accepted, what came instead, struck */
     assert_int_equal(scope_tile_tail(f->scope, tile(f, 1), said, 8), 5);
     static const struct scope_said expected[] = {
-        {1, FATE_PROMPT}, {2, FATE_PREFILL}, {10, FATE_ACCEPTED}, {11, FATE_REJECTED}, {20, FATE_CORRECTION}};
+        {1, FATE_PROMPT}, {2, FATE_PREFILL}, {10, FATE_ACCEPTED}, {20, FATE_CORRECTION}, {11, FATE_REJECTED}};
     for (int i = 0; i < 5; i++) {
         assert_int_equal(said[i].token, expected[i].token);
         assert_int_equal(said[i].fate, expected[i].fate);
