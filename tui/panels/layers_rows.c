@@ -3,6 +3,7 @@
 
 #include <limits.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 static int
@@ -186,6 +187,31 @@ layers_choose(int layers, int rows, const int *must, int n_must, const bool *pro
     return n;
 }
 
+/* Shows a layer in place of the nearest of the n chosen ones that is none of must[], so that the cursor reaches every layer and no other row
+ * changes. False: all are. */
+static bool
+choose_also(int layer, const int *must, int n_must, int *chosen, int n)
+{
+    int nearest = -1;
+    for (int i = 0; i < n; i++) {
+        bool free = true;
+        if (chosen[i] == layer)
+            return true;
+        for (int k = 0; k < n_must; k++)
+            free = free && must[k] != chosen[i];
+        if (free && (nearest < 0 || abs(chosen[i] - layer) < abs(chosen[nearest] - layer)))
+            nearest = i;
+    }
+    if (nearest < 0)
+        return false;
+    for (; nearest > 0 && chosen[nearest - 1] < layer; nearest--)
+        chosen[nearest] = chosen[nearest - 1];
+    for (; nearest < n - 1 && chosen[nearest + 1] > layer; nearest++)
+        chosen[nearest] = chosen[nearest + 1];
+    chosen[nearest] = layer;
+    return true;
+}
+
 /* ---- the layers of models that help ---- */
 
 /* True if the model has layers of its own, and the policy needs it or has used it at positions that may be shown. Their number follows from
@@ -296,8 +322,13 @@ layers_fold(struct layers_panel *p, const struct view *v, int y, int lines)
     int rows = lines - (y - first) - line;
     rows = rows < LAYERS_ROWS - p->n_rows ? rows : LAYERS_ROWS - p->n_rows;
     mark_probed(s, MODEL_TARGET, layers, probed);
-    const int must[] = {layers, 1, scope_exit_layer(s), d_max};
+    const int must[] = {layers, scope_exit_layer(s), d_max, 1};
     const int n = rows > 0 ? layers_choose(layers, rows, must, 4, probed, chosen) : 0;
+    const struct selection *sel = v->selection;
+    int kept = 4; /* fewer if there are few rows */
+    while (!sel->follow && sel->model == MODEL_TARGET && sel->layer >= 1 && sel->layer <= layers && kept > 0 &&
+           !choose_also(sel->layer, must, kept, chosen, n))
+        kept--;
     for (int i = 0; i < n; i++) {
         if (line && p->line_y < 0 && chosen[i] <= d_max)
             p->line_y = y++;

@@ -64,6 +64,8 @@ struct panel_ops {
     bool alone, tall;     /* in the middle: no panel beside it; at the top: no panel below it */
     int weight, min_cols; /* share of the width beside other panels; it is not drawn with fewer columns */
     int good_cols;        /* with fewer columns it omits something; 0: min_cols */
+    /* The rows that it fills, with its box, and further ones in which it shows something else; NULL: it can use any number. */
+    void (*rows)(const struct view *, int *good, int *more);
     /* false: it has nothing to show, and other panels get its room; NULL: always true */
     bool (*active)(const struct view *);
     const struct key_help *keys; /* for the help; ends with a {NULL, NULL} */

@@ -3,6 +3,7 @@
 #include "tui/panels/layers.h"
 
 #include <math.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -124,28 +125,36 @@ draw_label(const struct layers_panel *p, const struct scope *s, const struct can
     canvas_print(c, y, strlen(name) > 3 ? 0 : 1, exit ? ROLE_TITLE : ROLE_DIM, "%3s%s", name, exit ? "►" : "");
 }
 
-/* True if there are shares to show at the right: of two heads, or of an auxiliary model. */
-static bool
-has_shares(const struct layers_panel *p, const struct scope *s)
+/* Returns the columns at the right that show how often layers agree with the target's last one: of two heads, or of one, if any layer was
+ * compared; 0: none. */
+static int
+shares_width(const struct layers_panel *p, const struct scope *s, int cols)
 {
-    bool any = scope_head(s)[0] != '\0';
-    for (int row = 0; row < p->n_rows && p->row[row].model != MODEL_TARGET; row++)
+    bool any = false;
+    if (cols < LAYERS_SHARES_FROM)
+        return 0;
+    if (scope_head(s)[0] != '\0')
+        return LAYERS_SHARES;
+    for (int row = 0; row < p->n_rows; row++)
         any = any || !isnan(scope_model_agreement(s, p->row[row].model, (uint32_t)p->row[row].layer));
-    return any;
+    return any ? LAYERS_SHARES / 2 : 0;
 }
 
 /* Draws how often each layer's first choice was that of the target's last layer, by the lens and the trained head; the current head is
- * brighter. Auxiliary models have only the lens. */
+ * brighter. Auxiliary models, and models without trained heads, have only the lens. */
 static void
-draw_shares(const struct layers_panel *p, const struct scope *s, const struct canvas *c)
+draw_shares(const struct layers_panel *p, const struct scope *s, const struct canvas *c, int width)
 {
-    const struct canvas side = canvas_inside(c, 0, c->cols - LAYERS_SHARES + 1, c->rows, LAYERS_SHARES - 1);
+    const struct canvas side = canvas_inside(c, 0, c->cols - width + 1, c->rows, width - 1);
     const bool trained = strcmp(scope_head(s), "trained") == 0, both = scope_head(s)[0] != '\0';
     const uint32_t layers = scope_info(s)->layers;
-    canvas_print(&side, 0, 0, ROLE_DIM, layers < 100 ? "same token as L%u" : "same as L%u", (unsigned)layers);
     if (both) {
+        canvas_print(&side, 0, 0, ROLE_DIM, layers < 100 ? "same token as L%u" : "same as L%u", (unsigned)layers);
         canvas_text(&side, 1, 1, trained ? ROLE_DIM : ROLE_TITLE, "lens");
         canvas_text(&side, 1, 8, trained ? ROLE_TITLE : ROLE_DIM, "trained");
+    } else {
+        canvas_text(&side, 0, 0, ROLE_DIM, "same as");
+        canvas_print(&side, 1, 2, ROLE_DIM, "L%u", (unsigned)layers);
     }
     for (int row = 0; row < p->n_rows; row++) {
         const bool target = p->row[row].model == MODEL_TARGET;
@@ -188,21 +197,61 @@ draw_line(const struct layers_panel *p, const struct scope *s, const struct canv
     canvas_print(c, p->line_y, 1, ROLE_LINE, " d_max %d ", (int)scope_d_max(s));
 }
 
-/* Draws a line about the cursor's cell. */
+/* True if a layer of the target has a prediction at this position. */
+static bool
+probed_at(const struct scope *s, uint32_t pos)
+{
+    const struct scope_cell *cells = scope_cells(s, pos);
+    bool known = false;
+    for (uint32_t l = 1; cells != NULL && l <= scope_info(s)->layers; l++)
+        known = known || cells[l].known;
+    return known;
+}
+
+/* Returns the cell that is described without a cursor: the newest token with predictions, at its exit layer. */
+static struct selection
+newest_exit(const struct scope *s)
+{
+    const uint32_t committed = scope_now(s)->committed;
+    struct selection newest = {.pos = committed > 0 ? committed - 1 : 0};
+    for (uint32_t back = 1; back <= VERIFY_NODES && back <= committed; back++)
+        if (probed_at(s, committed - back)) {
+            newest.pos = committed - back;
+            break;
+        }
+    const struct scope_column *column = scope_column(s, newest.pos);
+    newest.layer = column != NULL && column->fate == FATE_ACCEPTED && column->exit_layer > 0
+                       ? column->exit_layer
+                       : (int32_t)scope_info(s)->layers;
+    return newest;
+}
+
+/* Draws a part of the line about a cell if it fits whole; the canvas becomes what is right of it. */
+__attribute__((format(printf, 3, 4))) static void
+readout_part(struct canvas *c, enum role role, const char *format, ...)
+{
+    char text[120];
+    va_list args;
+    va_start(args, format);
+    vsnprintf(text, sizeof text, format, args);
+    va_end(args);
+    if (text_width(text) > c->cols)
+        return;
+    const int used = canvas_text(c, 0, 0, role, text);
+    *c = canvas_inside(c, 0, used, 1, c->cols - used);
+}
+
+/* Draws a line about a cell. */
 static void
 draw_readout(const struct layers_panel *p, const struct view *v, const struct canvas *c, int y)
 {
     const struct selection *sel = v->selection;
     const struct scope *s = v->scope;
     const struct scope_column *column = scope_column(s, sel->pos);
-    if (sel->follow || column == NULL || p->n_rows == 0) {
-        canvas_text(c, y, 0, ROLE_DIM,
-                    !v->focused                     ? ""
-                    : p->spare_rows >= LAYERS_BELOW ? "hjkl or arrows point at a cell"
-                                                    : "hjkl or arrows point at a cell, Enter opens it");
+    if (column == NULL || p->n_rows == 0)
         return;
-    }
-    int x = canvas_print(c, y, 0, ROLE_TITLE, "%u '%s'", (unsigned)sel->pos, panel_word(s, column->token));
+    struct canvas rest = canvas_inside(c, y, 0, 1, c->cols);
+    readout_part(&rest, ROLE_TITLE, "%u '%s'", (unsigned)sel->pos, panel_word(s, column->token));
     const struct scope_cell *cells = scope_model_cells(s, sel->model, sel->pos);
     const int layer = sel->layer;
     char name[16];
@@ -210,42 +259,29 @@ draw_readout(const struct layers_panel *p, const struct view *v, const struct ca
         return;
     const char *kind = sel->model == MODEL_TARGET ? run_info_kind(scope_info(s), (uint32_t)layer) : "";
     if (cells == NULL || !cells[layer].known) {
-        canvas_print(c, y, x, ROLE_DIM, "  %s %s", layers_name(sel->model, layer, name),
+        readout_part(&rest, ROLE_DIM, "  %s %s", layers_name(sel->model, layer, name),
                      sel->pos < scope_first_cells(s) ? "no longer in memory" : "not probed");
         return;
     }
     const struct scope_cell *cell = &cells[layer];
     const int32_t rank = layers_rank(cell, scope_model_final(s, sel->model, column));
-    x += canvas_print(c, y, x, ROLE_TEXT, "  %s '%s' %.2f", layers_name(sel->model, layer, name),
-                      panel_word(s, cell->token), (double)cell->confidence);
+    readout_part(&rest, ROLE_TEXT, "  %s '%s' %.2f", layers_name(sel->model, layer, name), panel_word(s, cell->token),
+                 (double)cell->confidence);
     if (kind[0] != '\0')
-        x += canvas_print(c, y, x, ROLE_DIM, "  %s", kind);
+        readout_part(&rest, ROLE_DIM, "  %s", kind);
     if (!isnan(cell->annealed))
-        x += canvas_print(c, y, x, ROLE_DIM, " (annealed %.2f)", (double)cell->annealed);
+        readout_part(&rest, ROLE_DIM, " (annealed %.2f)", (double)cell->annealed);
     if (!isnan(cell->entropy))
-        x += canvas_print(c, y, x, ROLE_TEXT, "  H %.2f", (double)cell->entropy);
+        readout_part(&rest, ROLE_TEXT, "  H %.2f", (double)cell->entropy);
     if (!isnan(cell->kl_final))
-        x += canvas_print(c, y, x, ROLE_TEXT, "  KL %.2f", (double)cell->kl_final);
+        readout_part(&rest, ROLE_TEXT, "  KL %.2f", (double)cell->kl_final);
     if (rank >= 0)
-        x += canvas_print(c, y, x, ROLE_TEXT, "  rank %s%d", rank == PREDICTION_TOP && cell->rank_final < 0 ? "≥ " : "",
-                          (int)rank + 1);
+        readout_part(&rest, ROLE_TEXT, "  rank %s%d", rank == PREDICTION_TOP && cell->rank_final < 0 ? "≥ " : "",
+                     (int)rank + 1);
     if (scope_model_spurious(s, sel->model, sel->pos, (uint32_t)layer))
-        x += canvas_text(c, y, x, ROLE_SPURIOUS, "  spurious");
+        readout_part(&rest, ROLE_SPURIOUS, "  spurious");
     if (column->siblings > 0)
-        canvas_print(c, y, x, ROLE_DIM, "  %u siblings", (unsigned)column->siblings);
-}
-
-/* Returns the cell that is opened without a cursor: the newest token at its exit layer. */
-static struct selection
-newest_exit(const struct scope *s)
-{
-    const uint32_t committed = scope_now(s)->committed;
-    struct selection newest = {.pos = committed > 0 ? committed - 1 : 0};
-    const struct scope_column *column = scope_column(s, newest.pos);
-    newest.layer = column != NULL && column->fate == FATE_ACCEPTED && column->exit_layer > 0
-                       ? column->exit_layer
-                       : (int32_t)scope_info(s)->layers;
-    return newest;
+        readout_part(&rest, ROLE_DIM, "  %u siblings", (unsigned)column->siblings);
 }
 
 static void
@@ -319,7 +355,7 @@ layers_popup(const struct layers_panel *p, const struct view *v, const struct ca
              panel_word(s, column->token));
     struct canvas inside;
     if (p->spare_rows >= LAYERS_BELOW) {
-        inside = canvas_inside(c, p->spare_y + 1, 1, LAYERS_BELOW - 1, c->cols > 80 ? 78 : c->cols - 2);
+        inside = canvas_inside(c, p->spare_y + 1, 1, LAYERS_BELOW - 1, c->cols - 2);
         for (int x = 0; x < c->cols; x++)
             canvas_text(c, p->spare_y, x, ROLE_BORDER, "─");
         canvas_print(c, p->spare_y, 1, ROLE_TITLE, " %s ", title);
@@ -334,8 +370,11 @@ layers_popup(const struct layers_panel *p, const struct view *v, const struct ca
     }
     const bool gone = sel->pos < scope_first_cells(s);
     if (cells == NULL || !cells[layer].known) {
-        canvas_text(&inside, 0, 0, ROLE_DIM, gone ? "no longer in memory" : "this layer was not probed here");
-        if (v->live && !gone)
+        canvas_text(&inside, 0, 0, ROLE_DIM,
+                    gone                                                      ? "no longer in memory"
+                    : sel->model != MODEL_TARGET || probed_at(s, column->pos) ? "this layer was not probed here"
+                                                                              : "no layer was probed at this position");
+        if (v->live && !gone && strcmp(scope_now(s)->probe, "all") != 0)
             canvas_text(&inside, 1, 0, ROLE_DIM, "(:probe all probes every layer)");
     } else {
         draw_top(s, &inside, &cells[layer]);
@@ -369,8 +408,8 @@ layers_draw(struct layers_panel *p, const struct view *v, const struct canvas *c
         layers_experts(p, v, c);
         return;
     }
-    const bool shares = c->cols >= LAYERS_SHARES_FROM && has_shares(p, s);
-    layers_columns(p, s, sel, c->cols - (shares ? LAYERS_SHARES : 0));
+    const int shares = shares_width(p, s, c->cols);
+    layers_columns(p, s, sel, c->cols - shares);
     for (int row = 0; row < p->n_rows; row++)
         draw_label(p, s, c, row);
     for (int i = 0; i < p->n_columns; i++) {
@@ -383,8 +422,10 @@ layers_draw(struct layers_panel *p, const struct view *v, const struct canvas *c
             const unsigned marks = (here ? MARK_CURSOR : 0U) | (marked ? MARK_BOLD | MARK_UNDERLINED : 0U) |
                                    (column->fate == FATE_REJECTED ? MARK_STRUCK : 0U);
             const bool none = column->token == TOKEN_NONE;
-            canvas_word(c, 0, x, width, column->fate == FATE_ACCEPTED ? ROLE_TEXT : role_of(column->fate), marks,
-                        none ? "…" : panel_word(s, column->token));
+            const enum role role = !probed_at(s, pos)              ? ROLE_DIM
+                                   : column->fate == FATE_ACCEPTED ? ROLE_TEXT
+                                                                   : role_of(column->fate);
+            canvas_word(c, 0, x, width, role, marks, none ? "…" : panel_word(s, column->token));
             draw_fate(s, c, x, width, column);
         }
         for (int row = 0; row < p->n_rows; row++)
@@ -393,13 +434,17 @@ layers_draw(struct layers_panel *p, const struct view *v, const struct canvas *c
     }
     draw_edges(p, v, c);
     draw_line(p, s, c);
-    if (shares)
-        draw_shares(p, s, c);
-    if (readout)
-        draw_readout(p, v, c, c->rows - 1);
+    if (shares > 0)
+        draw_shares(p, s, c, shares);
     struct selection opened = sel->follow ? newest_exit(s) : *sel;
     struct view seen = *v;
     seen.selection = &opened;
+    if (readout && v->focused && sel->follow)
+        canvas_word(c, c->rows - 1, 0, c->cols, ROLE_DIM, MARK_NONE,
+                    p->spare_rows >= LAYERS_BELOW ? "hjkl or arrows point at a cell"
+                                                  : "hjkl or arrows point at a cell, Enter opens it");
+    else if (readout)
+        draw_readout(p, &seen, c, c->rows - 1);
     if (p->spare_rows >= LAYERS_BELOW || (p->popup && !sel->follow))
         layers_popup(p, &seen, c);
 }
@@ -428,6 +473,19 @@ draw_layers(void *state, const struct view *v, const struct canvas *c)
         v->selection->layers = (struct position_range){pos, pos + 1};
     else if (p->n_columns > 0)
         v->selection->layers = (struct position_range){p->column[0].pos, p->column[p->n_columns - 1].pos + 1};
+}
+
+/* All layers of the models that the policy needs, each with its edge, two lines above them, d_max, a line about a cell, and the box; then
+ * an opened cell. */
+static void
+rows_layers(const struct view *v, int *good, int *more)
+{
+    *good = (int)scope_info(v->scope)->layers + 6;
+    for (int model = MODEL_DRAFT; model < LAYER_MODELS; model++)
+        if (scope_model_used(v->scope, (enum layer_model)model) &&
+            scope_model_layers(v->scope, (enum layer_model)model) > 0)
+            *good += (int)scope_model_layers(v->scope, (enum layer_model)model) + 1;
+    *more = LAYERS_BELOW;
 }
 
 static void
@@ -484,8 +542,11 @@ move(struct layers_panel *p, const struct view *v, int rows, long columns)
     if (!place_cursor(p, v))
         return;
     struct selection *sel = v->selection;
-    const int row = layers_row(p, sel->model, sel->layer) + rows;
-    point_at(p, sel, row < 0 ? 0 : row >= p->n_rows ? p->n_rows - 1 : row);
+    const int row = layers_row(p, sel->model, sel->layer) + rows, layer = sel->layer - rows;
+    if (sel->model == MODEL_TARGET && layer >= 1 && layer <= (int)scope_info(v->scope)->layers)
+        sel->layer = layer; /* one that is not shown gets a row */
+    else
+        point_at(p, sel, row < 0 ? 0 : row >= p->n_rows ? p->n_rows - 1 : row);
     const long first = (long)scope_first(v->scope), last = (long)scope_now(v->scope)->length - 1;
     long pos = (long)sel->pos + columns;
     pos = pos < first ? first : pos > last ? last : pos;
@@ -622,6 +683,7 @@ const struct panel_ops panel_layers = {
     .place = PANEL_TOP,
     .weight = 4,
     .min_cols = 30,
+    .rows = rows_layers,
     .keys = keys,
     .state_size = sizeof(struct layers_panel),
     .open = open_layers,

@@ -65,6 +65,8 @@ panes_arrange(struct panes *p, int rows, int cols, bool device)
                                         .active = panes_active(p, i),
                                         .alone = ops->alone,
                                         .tall = ops->tall};
+        if (ops->rows != NULL)
+            ops->rows(&p->view, &items[i].good_rows, &items[i].more_rows);
     }
     for (int i = 0; i < p->n && !items[p->focus].active; i++)
         p->focus = (p->focus + 1) % p->n;

@@ -96,12 +96,26 @@ put(struct column *columns, int n, const struct layout_item *items, int item)
     return true;
 }
 
+/* Returns the most rows up to `rows` that an upper item fills: with or without those for something else. 0: any, or it needs more. */
+static int
+fills(const struct layout_item *item, int rows)
+{
+    const int good = item->good_rows < LAYOUT_LOOKED_AT ? LAYOUT_LOOKED_AT : item->good_rows;
+    const int all = item->good_rows + item->more_rows;
+    if (item->good_rows == 0 || rows < good)
+        return 0;
+    return all > good && rows >= all ? all : good;
+}
+
 static void
 share(struct layout *l, const struct layout_item *items, const struct column *c, int top)
 {
-    int each = c->n > 0 ? (c->rect.rows - c->want) / c->n : 0;
+    const int roomy = fills(&items[top], c->rect.rows - c->n * LAYOUT_BELOW);
+    const int tight = fills(&items[top], c->rect.rows - c->n * LAYOUT_LEAST);
+    const int want = roomy > 0 ? roomy : tight > 0 ? tight : c->want;
+    int each = c->n > 0 ? (c->rect.rows - want) / c->n : 0;
     each = each > c->rect.rows / (c->n + 1) ? c->rect.rows / (c->n + 1) : each;
-    each = each < LAYOUT_LEAST ? LAYOUT_LEAST : each > 14 ? 14 : each;
+    each = each < LAYOUT_LEAST ? LAYOUT_LEAST : each > LAYOUT_BELOW ? LAYOUT_BELOW : each;
     int y = c->rect.y + c->rect.rows - each * c->n;
     l->panel[top] = (struct rect){c->rect.y, c->rect.x, y - c->rect.y, c->rect.cols};
     for (int k = 0; k < c->n; k++, y += each)
@@ -280,6 +294,28 @@ stack(struct layout *l, const struct layout_item *items, int n, int focus, struc
     place_bands(l, items, &s, 0, area);
 }
 
+/* Gives the lower bands rows that the panels of the first band and those below these do not fill. */
+static void
+share_unused(struct stack *s, const struct layout_item *items)
+{
+    int filled = 0, lowers = 0;
+    for (int i = 0; i < s->band[0].n; i++) {
+        const struct layout_item *item = &items[s->band[0].item[i]];
+        const int rows = item->tall ? s->band[0].rows : fills(item, s->band[0].rows - LAYOUT_BELOW);
+        filled = rows > filled ? rows : filled;
+    }
+    for (int i = 1; i < s->n; i++)
+        lowers += s->band[i].shown;
+    const int unused = s->band[0].rows - LAYOUT_BELOW - filled;
+    if (filled == 0 || lowers == 0 || unused < lowers)
+        return;
+    const int more = unused / lowers;
+    for (int i = 1; i < s->n; i++) {
+        s->band[i].rows += s->band[i].shown ? more : 0;
+        s->band[0].rows -= s->band[i].shown ? more : 0;
+    }
+}
+
 /* A large screen: the middle panels are each below one of the upper panels, instead of across the whole width. */
 static bool
 columned(struct layout *l, const struct layout_item *items, int n, struct rect area)
@@ -293,6 +329,7 @@ columned(struct layout *l, const struct layout_item *items, int n, struct rect a
         ;
     choose_bands(&s, area.rows);
     share_rows(&s, area.rows);
+    share_unused(&s, items);
     const struct rect upper = {area.y, area.x, s.band[0].rows, area.cols};
     if (!layout_columns(l, items, n, s.band[0].item, s.band[0].n, upper))
         return false;

@@ -21,8 +21,9 @@
 #define LAYOUT_COLUMNED   150 /* columns from which the panels of the middle are below an upper panel */
 #define LAYOUT_LEAST      8   /* least rows of a panel beside or below others */
 #define LAYOUT_LOOKED_AT                                                                                               \
-    21                 /* rows of an upper panel except the text, if others are below it: 16 layers and their frame */
-#define LAYOUT_TALL 44 /* rows from which narrow terminals stack panels */
+    22 /* rows of an upper panel except the text, if others are below it: 16 layers, d_max, a line, and their frame */
+#define LAYOUT_BELOW 14 /* most rows of a panel below an upper one */
+#define LAYOUT_TALL  44 /* rows from which narrow terminals stack panels */
 
 struct rect {
     int y, x, rows, cols; /* rows == 0: not shown */
@@ -33,6 +34,8 @@ struct layout_item { /* a panel's declarations (tui/panels/panel.h) */
     int weight, min_cols, good_cols; /* good_cols: in a column beside others; 0: min_cols */
     bool active;
     bool alone, tall; /* in the middle: no panel beside it; at the top: no panel below it */
+    int good_rows;    /* rows that it fills, with its box; 0: it can use any number */
+    int more_rows;    /* further rows in which it shows something else */
 };
 
 struct layout {

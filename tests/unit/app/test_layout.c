@@ -5,11 +5,11 @@
 enum { PANELS = 9, EVERY = (1 << PANELS) - 1 };
 
 static const struct layout_item all[PANELS] = {
-    {PANEL_TOP, 2, 30, 0, true, false, false},    {PANEL_TOP, 3, 40, 0, true, false, false},
-    {PANEL_BOTTOM, 4, 40, 0, true, false, false}, {PANEL_BOTTOM, 3, 30, 0, true, false, false},
-    {PANEL_BOTTOM, 2, 24, 0, true, false, false}, {PANEL_BOTTOM, 3, 30, 0, true, false, false},
-    {PANEL_MIDDLE, 3, 50, 0, true, false, false}, {PANEL_MIDDLE, 4, 40, 0, true, true, false},
-    {PANEL_MIDDLE, 3, 36, 0, true, false, false},
+    {PANEL_TOP, 2, 30, 0, true, false, false, 0, 0},    {PANEL_TOP, 3, 40, 0, true, false, false, 0, 0},
+    {PANEL_BOTTOM, 4, 40, 0, true, false, false, 0, 0}, {PANEL_BOTTOM, 3, 30, 0, true, false, false, 0, 0},
+    {PANEL_BOTTOM, 2, 24, 0, true, false, false, 0, 0}, {PANEL_BOTTOM, 3, 30, 0, true, false, false, 0, 0},
+    {PANEL_MIDDLE, 3, 50, 0, true, false, false, 0, 0}, {PANEL_MIDDLE, 4, 40, 0, true, true, false, 0, 0},
+    {PANEL_MIDDLE, 3, 36, 0, true, false, false, 0, 0},
 };
 
 static struct layout
@@ -185,13 +185,36 @@ TEST(a_large_screen_has_the_middle_below_one_of_the_upper_panels)
     assert_true(two.panel[7].rows >= LAYOUT_LEAST && two.panel[1].rows >= 18);
 }
 
+/* 160×48: the layers of a model of sixteen are all there, with d_max, the line about a cell and two rows above. 260×70: they also have the
+ * rows of an opened cell and no more, and the rows that are left go to the panels below. */
+TEST(rows_that_an_upper_panel_cannot_fill_go_to_others)
+{
+    struct layout_item items[PANELS];
+    struct layout l, any;
+    memcpy(items, all, sizeof items);
+    layout_compute(&any, 70, 260, items, PANELS, 4, false);
+    items[1].good_rows = 22;
+    items[1].more_rows = 9;
+    layout_compute(&l, 48, 160, items, PANELS, 4, false);
+    assert_int_equal(l.panel[1].rows, 22);
+    layout_compute(&l, 70, 260, items, PANELS, 4, false);
+    assert_int_equal(l.panel[1].rows, 31);
+    assert_true(l.panel[2].rows > any.panel[2].rows);
+    items[1].good_rows = 36; /* of thirty layers: all, but not an opened cell */
+    layout_compute(&l, 70, 260, items, PANELS, 4, false);
+    assert_int_equal(l.panel[1].rows, 36);
+    items[1].good_rows = 86; /* of eighty: as many as without this */
+    layout_compute(&l, 70, 260, items, PANELS, 4, false);
+    assert_memory_equal(l.panel, any.panel, sizeof l.panel);
+}
+
 /* More panels than stand beside each other make a further band, not a gap. */
 TEST(many_panels_of_a_place_make_further_bands)
 {
     struct layout_item items[12];
     for (int i = 0; i < 12; i++)
-        items[i] =
-            (struct layout_item){i < 2 ? PANEL_TOP : i < 6 ? PANEL_MIDDLE : PANEL_BOTTOM, 1, 40, 0, true, false, false};
+        items[i] = (struct layout_item){
+            i < 2 ? PANEL_TOP : i < 6 ? PANEL_MIDDLE : PANEL_BOTTOM, 1, 40, 0, true, false, false, 0, 0};
     struct layout l;
     layout_compute(&l, 70, 130, items, 12, 11, false);
     for (int i = 0; i < 12; i++)
@@ -224,11 +247,11 @@ TEST(a_click_finds_the_panel_under_it)
 /* On a large terminal a panel that leaves something out when it is narrow has the columns that it can use. */
 TEST(panels_in_a_row_get_the_columns_that_they_can_use)
 {
-    struct layout_item items[5] = {{PANEL_TOP, 3, 24, 0, true, false, false},
-                                   {PANEL_TOP, 4, 30, 0, true, false, false},
-                                   {PANEL_MIDDLE, 5, 50, 72, true, false, false},
-                                   {PANEL_MIDDLE, 4, 30, 0, true, false, false},
-                                   {PANEL_MIDDLE, 4, 30, 0, true, false, false}};
+    struct layout_item items[5] = {{PANEL_TOP, 3, 24, 0, true, false, false, 0, 0},
+                                   {PANEL_TOP, 4, 30, 0, true, false, false, 0, 0},
+                                   {PANEL_MIDDLE, 5, 50, 72, true, false, false, 0, 0},
+                                   {PANEL_MIDDLE, 4, 30, 0, true, false, false, 0, 0},
+                                   {PANEL_MIDDLE, 4, 30, 0, true, false, false, 0, 0}};
     struct layout l;
     for (int cols = 150; cols <= 300; cols += 5) {
         layout_compute(&l, 60, cols, items, 5, 0, false);
@@ -242,7 +265,7 @@ TEST(panels_in_a_row_get_the_columns_that_they_can_use)
 TEST(a_line_about_the_device_takes_a_row_from_the_rest_where_there_are_enough)
 {
     struct layout l;
-    const struct layout_item items[] = {{PANEL_TOP, 1, 20, 0, true, false, false}};
+    const struct layout_item items[] = {{PANEL_TOP, 1, 20, 0, true, false, false, 0, 0}};
     for (int rows = LAYOUT_MIN_ROWS; rows < 60; rows++) {
         layout_compute(&l, layout_rows(rows, false), 120, items, 1, 0, false);
         layout_add_device(&l, rows);

@@ -145,6 +145,87 @@ TEST(a_tall_model_folds)
     close_panels(&f);
 }
 
+/* Of 126 layers in few rows, j and k visit every one, and the exit, d_max and the last layer stay. */
+TEST(the_cursor_reaches_every_layer_of_a_tall_model)
+{
+    struct fixture f;
+    open_panels(&f, 126);
+    struct decoder d = {0};
+    decode_begin(&d, &f.stream, &f.info, 4);
+    for (int i = 0; i < 20; i++)
+        decode_round(&d);
+    use(&f, "layers");
+    draw(&f, 16, 80);
+    press(&f, 'h');
+    press(&f, 'J');
+    for (int layer = 1; layer <= 126; layer++) {
+        bool shown = false;
+        draw(&f, 16, 80);
+        assert_int_equal(f.selection.layer, layer);
+        for (int y = 2; y < 15; y++)
+            shown = shown || atoi(line(&f, y) + strspn(line(&f, y), "┆ ")) == layer;
+        assert_true(shown);
+        assert_int_equal(row_with(&f, " 126"), 2);
+        assert_true(row_with(&f, "d_max 3") > 0 && row_with(&f, "►") > 0);
+        press(&f, 'k');
+    }
+    close_panels(&f);
+}
+
+/* A model with the lens alone: how often each layer agreed with the last one is at the right. */
+PANEL_TEST(agreement_is_there_with_the_lens_alone)
+{
+    struct fixture *f = *state;
+    emit_a_round(f);
+    say_layer(&f->stream, 2, 1, 3, 0.8f)->layer.final_agrees = 0;
+    say_layer(&f->stream, 2, 2, 2, 0.9f)->layer.final_agrees = 1;
+    use(f, "layers");
+    draw(f, 11, 80);
+    assert_non_null(strstr(line(f, 0), "same as"));
+    assert_non_null(strstr(line(f, 7), " 100%"));
+    assert_non_null(strstr(line(f, 8), "   0%"));
+    assert_null(strstr(line(f, 1), "trained"));
+    draw(f, 11, 60);
+    assert_null(strstr(line(f, 0), "same as"));
+}
+
+PANEL_TEST(a_position_that_was_not_probed_is_dim_and_says_so)
+{
+    struct fixture *f = *state;
+    emit_a_round(f);
+    say_token(&f->stream, SOURCE_BONUS, 4, 5);
+    use(f, "layers");
+    draw(f, 20, 70);
+    press(f, 'h');
+    draw(f, 20, 70);
+    assert_int_equal(f->selection.pos, 4);
+    assert_true(row_with(f, "no layer was probed at this position") > 0);
+    assert_int_equal(cell_of(f, 0, "had")->role, ROLE_DIM);
+    assert_int_equal(cell_of(f, 0, "who")->role, ROLE_CORRECTION);
+    press(f, 'h');
+    press(f, 'j');
+    draw(f, 20, 70);
+    assert_true(row_with(f, "this layer was not probed here") > 0);
+}
+
+/* A part of the line about a cell is whole or not there. */
+PANEL_TEST(the_line_about_a_cell_is_not_cut)
+{
+    struct fixture *f = *state;
+    emit_a_round(f);
+    use(f, "layers");
+    draw(f, 11, 80);
+    press(f, 'h');
+    for (int cols = 24; cols < 80; cols++) {
+        draw(f, 11, cols);
+        const char *end = line(f, 10) + strlen(line(f, 10));
+        assert_true(end > line(f, 10));
+        assert_non_null(strchr("'0123456789)s", end[-1]));
+        const char *dot = strrchr(line(f, 10), '.');
+        assert_true(dot == NULL || strlen(dot) >= 3);
+    }
+}
+
 /* The draft model's word about the round that emit_a_round() tells. */
 static void
 tell_draft_layers(struct fixture *f)
@@ -173,7 +254,8 @@ PANEL_TEST(a_draft_models_layers_are_in_a_strip_above)
     assert_non_null(strstr(line(f, 5), "who"));
     assert_non_null(strstr(line(f, 8), "d_max 3"));
     draw(f, 16, 80); /* room for what they have in common with the target */
-    assert_non_null(strstr(line(f, 0), "same token as L"));
+    assert_non_null(strstr(line(f, 0), "same as"));
+    assert_non_null(strstr(line(f, 1), " L6"));
     assert_non_null(strstr(line(f, 2), "0%"));
 }
 
