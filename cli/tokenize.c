@@ -129,10 +129,8 @@ open_file(struct tokenizer **t, const char *path, bool json, struct err *err)
         return ok;
     }
     ok = file_read(path, &text, &len, err);
-    if (ok && json)
-        ok = tokenizer_from_json(t, text, len, NULL, 0, path, err);
-    else if (ok)
-        ok = tokenizer_from_sentencepiece(t, &(struct sentencepiece_files){.model = {text, len}}, path, err);
+    const struct tokenizer_files files = {.model = {text, len}};
+    ok = ok && (json ? tokenizer_from_json(t, &files, path, err) : tokenizer_from_sentencepiece(t, &files, path, err));
     free(text);
     return ok;
 }

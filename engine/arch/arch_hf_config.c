@@ -29,7 +29,7 @@ arch_hf_kind(const cJSON *v, double *out)
 {
     if (v == NULL)
         return VALUE_MISSING;
-    if (!cJSON_IsNumber(v))
+    if (!cJSON_IsNumber(v) || isnan(v->valuedouble))
         return VALUE_OTHER;
     *out = v->valuedouble;
     return floor(*out) < *out || !(fabs(*out) <= 0x1p53) ? VALUE_REAL : VALUE_WHOLE;

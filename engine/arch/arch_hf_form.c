@@ -22,7 +22,7 @@ read_real(const struct reading *r, const char *name, double otherwise, double *o
 {
     const cJSON *v = arch_hf_entry(r->rope, name);
     *out = v == NULL ? otherwise : v->valuedouble;
-    if ((v != NULL && !cJSON_IsNumber(v)) || !(isnan(*out) || fabs(*out) <= 3.4e38))
+    if ((v != NULL && (!cJSON_IsNumber(v) || isnan(*out))) || !(isnan(*out) || fabs(*out) <= 3.4e38))
         return err_set(r->err, ERR_WORK, "%s: config.json's '%s' of RoPE should be a number; " REMEDY, r->folder->path,
                        name);
     return true;
@@ -385,15 +385,18 @@ read_scales(struct model *m, const struct hf_folder *f, struct err *err)
     return true;
 }
 
-/* Reads the bounds of Mamba-2's step. transformers writes an object for infinity. */
+/* Reads the bounds of Mamba-2's step. transformers writes Infinity, or an object for it. */
 static void
 read_steps(struct model *m, const struct hf_folder *f)
 {
     const cJSON *limits = arch_hf_entry(f->config, "time_step_limit");
     const cJSON *least = cJSON_GetArrayItem(limits, 0), *most = cJSON_GetArrayItem(limits, 1);
     struct recurrent_form *r = &m->desc.form.recurrent;
-    r->step_least = cJSON_IsNumber(least) ? (float)least->valuedouble : 0;
-    r->step_most = cJSON_IsNumber(most) ? (float)most->valuedouble : r->step_least > 0 ? HUGE_VALF : 0;
+    double low = 0, high = 0;
+    const enum arch_value kind = arch_hf_kind(most, &high);
+    (void)arch_hf_kind(least, &low);
+    r->step_least = (float)low;
+    r->step_most = kind == VALUE_WHOLE || kind == VALUE_REAL ? (float)high : low > 0 ? HUGE_VALF : 0;
 }
 
 /* Reads ALiBi of the first Falcons, whose biases are rounded to BF16 and scaled with the scores. Fails if another
@@ -600,12 +603,13 @@ read_routing(struct model *m, const struct hf_folder *f, const struct arch *arch
         const char *key;
         double value;
     } constants[] = {{"swiglu_alpha", 1.702}, {"swiglu_limit", 7}};
-    double least = 0;
+    double least = 0, noise = 0;
     struct experts_form *e = &m->desc.form.experts;
     if (e->n > 0 && arch->experts->declares && cJSON_IsBool(declares))
         e->renormalised = cJSON_IsTrue(declares);
-    if (e->n > 0 && e->routing == ROUTE_SPARSEMIXER && cJSON_IsNumber(jitter))
-        e->jitter = (float)jitter->valuedouble;
+    if (e->n > 0 && e->routing == ROUTE_SPARSEMIXER && cJSON_IsNumber(jitter) &&
+        arch_hf_kind(jitter, &noise) != VALUE_OTHER)
+        e->jitter = (float)noise;
     if (cJSON_IsNull(power)) /* null: DBRX's weights are not divided by their norm */
         e->renormalised = false;
     else if (power != NULL && !(cJSON_IsNumber(power) && fabs(power->valuedouble - 1) < 1e-9))

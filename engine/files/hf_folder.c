@@ -53,7 +53,12 @@ text_of(const char *folder, const char *file, size_t most, char **text, size_t *
     *len = 0;
     char *path = path_in(folder, file, err);
     const bool absent = path != NULL && access(path, F_OK) != 0 && errno == ENOENT;
-    const bool ok = absent || (path != NULL && file_text(path, most, text, len, err));
+    bool ok = absent || (path != NULL && file_text(path, most, text, len, err));
+    if (ok && *text != NULL && lfs_pointer(path, *text, *len, err)) {
+        free(*text);
+        *text = NULL;
+        ok = false;
+    }
     free(path);
     return ok;
 }
@@ -67,7 +72,7 @@ hf_folder_text(const char *folder, const char *file, char **text, size_t *len, s
 static bool
 parse_object(cJSON **out, const char *folder, const char *file, const char *text, size_t len, struct err *err)
 {
-    if (!json_read(out, text, len))
+    if (!json_read_python(out, text, len))
         return err_set(err, ERR_WORK, "%s/%s: out of memory", folder, file);
     if (cJSON_IsObject(*out))
         return true;
@@ -220,6 +225,20 @@ open_indexed(struct hf_folder *f, const cJSON *index, struct err *err)
     return list_tensors(f, err);
 }
 
+/* Returns whether the index does not belong to the model.safetensors beside it: it is from before the weights were saved in
+ * one file. */
+static bool
+is_stale(const struct hf_folder *f, const cJSON *index)
+{
+    const cJSON *entry;
+    cJSON_ArrayForEach(entry, cJSON_GetObjectItemCaseSensitive(index, "weight_map"))
+    {
+        if (cJSON_IsString(entry) && strcmp(entry->valuestring, SINGLE) == 0)
+            return false;
+    }
+    return hf_folder_has(f->path, SINGLE);
+}
+
 static bool
 open_weights(struct hf_folder *f, bool needed, struct err *err)
 {
@@ -229,7 +248,7 @@ open_weights(struct hf_folder *f, bool needed, struct err *err)
         return false;
     }
     bool ok = true;
-    if (index != NULL)
+    if (index != NULL && !is_stale(f, index))
         ok = open_indexed(f, index, err);
     else if (hf_folder_has(f->path, SINGLE))
         ok = open_file(f, SINGLE, "it holds the weights", err) && list_tensors(f, err);

@@ -78,7 +78,7 @@ open_peft(struct lora_file *f, const char *folder, const char *file, struct err 
     if (access(path, F_OK) != 0)
         return err_set(err, ERR_WORK, "%s: is no adapter: adapter_config.json is missing beside it", f->path);
     bool ok = file_text(path, LARGEST_CONFIG, &text, &len, err);
-    if (ok && !json_read(&f->config, text, len))
+    if (ok && !json_read_python(&f->config, text, len))
         ok = err_set(err, ERR_WORK, "%s: out of memory", path);
     free(text);
     if (ok && !cJSON_IsObject(f->config))

@@ -46,7 +46,7 @@ read_json(struct tokenizer *t, const char *folder, struct err *err)
     if (!hf_folder_text(folder, "chat_template.json", &text, &n, err))
         return false;
     cJSON *o = NULL;
-    bool ok = text == NULL || json_read(&o, text, n) || err_set(err, ERR_WORK, "%s: out of memory", folder);
+    bool ok = text == NULL || json_read_python(&o, text, n) || err_set(err, ERR_WORK, "%s: out of memory", folder);
     const char *template = cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(o, "chat_template"));
     ok = ok && (template == NULL || tokenizer_add_chat_template(t, slice_of(default_name), slice_of(template), err));
     cJSON_Delete(o);
@@ -92,30 +92,29 @@ folder_templates_read(struct tokenizer *t, const char *folder, struct err *err)
            read_additional(t, folder, err);
 }
 
-struct files {
-    char *json, *config, *model, *added; /* NULL: there is none */
-    size_t n_json, n_config, n_model, n_added;
-};
-
 static bool
-read_files(struct files *f, const char *folder, struct err *err)
+read_file(const char *folder, const char *file, struct slice *bytes, struct err *err)
 {
-    if (!hf_folder_text(folder, "tokenizer.json", &f->json, &f->n_json, err) ||
-        !hf_folder_text(folder, "tokenizer_config.json", &f->config, &f->n_config, err))
-        return false;
-    return f->json != NULL || (hf_folder_text(folder, "tokenizer.model", &f->model, &f->n_model, err) &&
-                               hf_folder_text(folder, "added_tokens.json", &f->added, &f->n_added, err));
+    char *text;
+    const bool ok = hf_folder_text(folder, file, &text, &bytes->len, err);
+    bytes->data = text;
+    return ok;
 }
 
 static bool
-open_files(struct tokenizer **t, const struct files *f, const char *folder, struct err *err)
+open_files(struct tokenizer **t, struct tokenizer_files *f, const char *folder, struct err *err)
 {
-    const struct sentencepiece_files pieces = {
-        {f->model, f->n_model}, {f->config, f->n_config}, {f->added, f->n_added}};
-    if (f->json != NULL)
-        return tokenizer_from_json(t, f->json, f->n_json, f->config, f->n_config, folder, err);
-    if (f->model != NULL)
-        return tokenizer_from_sentencepiece(t, &pieces, folder, err);
+    if (!read_file(folder, "tokenizer_config.json", &f->config, err) ||
+        !read_file(folder, "added_tokens.json", &f->added, err) ||
+        !read_file(folder, "special_tokens_map.json", &f->special_map, err) ||
+        !read_file(folder, "tokenizer.json", &f->model, err))
+        return false;
+    if (f->model.data != NULL)
+        return tokenizer_from_json(t, f, folder, err);
+    if (!read_file(folder, "tokenizer.model", &f->model, err))
+        return false;
+    if (f->model.data != NULL)
+        return tokenizer_from_sentencepiece(t, f, folder, err);
     return err_set(err, ERR_WORK,
                    "%s: has neither a tokenizer.json nor a tokenizer.model; save the model's tokenizer there with the "
                    "transformers package",
@@ -125,13 +124,12 @@ open_files(struct tokenizer **t, const struct files *f, const char *folder, stru
 bool
 folder_tokenizer_open(struct tokenizer **t, const char *folder, struct err *err)
 {
-    struct files f = {0};
+    struct tokenizer_files f = {0};
+    const struct slice *const texts[] = {&f.model, &f.config, &f.added, &f.special_map};
     *t = NULL;
-    const bool ok = read_files(&f, folder, err) && open_files(t, &f, folder, err);
-    free(f.json);
-    free(f.config);
-    free(f.model);
-    free(f.added);
+    const bool ok = open_files(t, &f, folder, err);
+    for (size_t i = 0; i < sizeof texts / sizeof *texts; i++)
+        free((void *)(uintptr_t)texts[i]->data);
     return ok;
 }
 

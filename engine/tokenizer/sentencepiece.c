@@ -257,7 +257,7 @@ read_pieces(const struct sentencepiece *s, struct slice model, const struct spec
                        s->where, ids - 1, n);
     t->unigram = t->single_precision = spec->model == UNIGRAM;
     t->fuse_unknown = true;
-    t->strips_space = spec->normal.prefix || spec->normal.collapse;
+    tokenizer_trim_space(&t->trim, spec->normal.prefix || spec->normal.collapse);
     if (!tokenizer_make_room(t, ids, s->where, s->err))
         return false;
     t->score = calloc(ids, sizeof *t->score);
@@ -288,7 +288,7 @@ static bool
 parse(const struct sentencepiece *s, struct slice text, const char *file, cJSON **out)
 {
     *out = NULL;
-    if (text.data != NULL && !json_read(out, text.data, text.len))
+    if (text.data != NULL && !json_read_python(out, text.data, text.len))
         return out_of_memory(s);
     return text.data == NULL || cJSON_IsObject(*out) ||
            err_set(s->err, ERR_WORK, "%s: %s is no JSON object; fetch or save it again", s->where, file);
@@ -466,7 +466,7 @@ is_tiktoken(struct slice model)
 }
 
 static bool
-read_model(struct sentencepiece *s, const struct sentencepiece_files *files)
+read_model(struct sentencepiece *s, const struct tokenizer_files *files)
 {
     struct spec spec;
     struct tokenizer *t = s->t;
@@ -484,7 +484,7 @@ read_model(struct sentencepiece *s, const struct sentencepiece_files *files)
 }
 
 bool
-tokenizer_from_sentencepiece(struct tokenizer **out, const struct sentencepiece_files *files, const char *where,
+tokenizer_from_sentencepiece(struct tokenizer **out, const struct tokenizer_files *files, const char *where,
                              struct err *err)
 {
     struct sentencepiece s = {.t = calloc(1, sizeof *s.t), .where = where, .err = err};

@@ -117,18 +117,17 @@ tokenizer_decode(const struct tokenizer *t, const token_t *ids, size_t n, char *
     if (out == NULL)
         return err_set(err, ERR_WORK, "out of memory decoding %zu tokens", n);
     size_t used = 0;
-    bool first = t->strips_space; /* the first text may begin with the dummy prefix */
     for (size_t i = 0; i < n; i++) {
         const struct slice bytes = tokenizer_bytes(t, ids[i], false);
-        const size_t dummy = first && bytes.len > 0 && bytes.data[0] == ' ' ? 1 : 0;
-        first = first && bytes.len == 0;
-        if (bytes.len > dummy)
-            memcpy(out + used, bytes.data + dummy, bytes.len - dummy);
-        used += bytes.len - dummy;
+        if (bytes.len > 0)
+            memcpy(out + used, bytes.data, bytes.len);
+        used += bytes.len;
     }
-    out[used] = '\0';
+    const struct slice kept = tokenizer_trim(&t->trim, (struct slice){out, used});
+    memmove(out, kept.data, kept.len);
+    out[kept.len] = '\0';
     *text = out;
-    *len = used;
+    *len = kept.len;
     return true;
 }
 

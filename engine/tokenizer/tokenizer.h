@@ -15,17 +15,17 @@ enum token_kind { TOKEN_NORMAL, TOKEN_UNKNOWN, TOKEN_CONTROL, TOKEN_USER, TOKEN_
 /* Opens the tokenizer of a GGUF file, which must outlive the tokenizer. An unsupported tokenizer model or an unknown
  * pre-tokenizer is an error that contains its name. */
 bool tokenizer_open(struct tokenizer **, const struct gguf *, struct err *);
-/* Opens a tokenizer from the bytes of a tokenizer.json and its tokenizer_config.json (NULL: there is none). The caller
- * may free the bytes afterwards. Error messages begin with `where`, a directory or a file. */
-bool tokenizer_from_json(struct tokenizer **, const char *json, size_t n, const char *config_json, size_t n_config,
-                         const char *where, struct err *);
-/* Opens a tokenizer from the bytes of SentencePiece's tokenizer.model and of the tokenizer_config.json and
- * added_tokens.json in its directory (data NULL: there is none). */
-struct sentencepiece_files {
-    struct slice model, config, added;
+/* The bytes of a tokenizer.json or of SentencePiece's tokenizer.model, and of the files in its directory (data NULL: there
+ * is none). */
+struct tokenizer_files {
+    struct slice model;
+    struct slice config, added, special_map; /* tokenizer_config.json, added_tokens.json, special_tokens_map.json */
 };
-bool tokenizer_from_sentencepiece(struct tokenizer **, const struct sentencepiece_files *, const char *where,
-                                  struct err *);
+/* Opens a tokenizer from a tokenizer.json. The caller may free the bytes afterwards. Error messages begin with `where`, a
+ * directory or a file. */
+bool tokenizer_from_json(struct tokenizer **, const struct tokenizer_files *, const char *where, struct err *);
+/* The same from SentencePiece's tokenizer.model. */
+bool tokenizer_from_sentencepiece(struct tokenizer **, const struct tokenizer_files *, const char *where, struct err *);
 /* Opens the vocabulary of a synthetic model of n tokens: <unk>, <s>, the 256 bytes, ▁, and words of syllables. No token
  * ends a text. */
 bool tokenizer_synthetic(struct tokenizer **, uint32_t n, const char *where, struct err *);
@@ -71,7 +71,7 @@ size_t tokenizer_next_control(const void *tokenizer, struct slice text, size_t f
  * a control token is empty or, with `show_control`, its name. The bytes may be part of a character. */
 struct slice tokenizer_bytes(const struct tokenizer *, token_t, bool show_control);
 
-/* Decodes a whole sequence and removes the space that the dummy prefix added. The caller frees *text. */
+/* Decodes a whole sequence and removes the space that encoding has added before it. The caller frees *text. */
 bool tokenizer_decode(const struct tokenizer *, const token_t *, size_t n, char **text, size_t *len, struct err *);
 
 /* Incremental UTF-8 decoder: converts the bytes of tokens to complete characters and holds an incomplete character until

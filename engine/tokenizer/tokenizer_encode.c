@@ -582,7 +582,7 @@ tokenizer_next_control(const void *tokenizer, struct slice text, size_t from)
 {
     const struct tokenizer *t = tokenizer;
     const struct special_set *const sets[] = {&t->specials, &t->normal_specials};
-    for (size_t at = from; at < text.len; at++)
+    for (size_t at = from; at < text.len && !t->splits_specials; at++)
         for (int i = 0; i < 2; i++) {
             const struct special *s = tokenizer_match_special(sets[i], text.data + at, text.len - at, true);
             if (s != NULL && s->control)
@@ -600,6 +600,7 @@ tokenizer_encode(const struct tokenizer *t, const char *text, size_t len, struct
     if (len > LONGEST_TEXT)
         return err_set(err, ERR_USAGE, "a text of %zu bytes is too long to tokenize at once (at most %u)", len,
                        LONGEST_TEXT);
+    options.special = options.special && !t->splits_specials;
     struct encoding e = {.tokenizer = t, .options = options, .ids.room = len / 3 + 16, .err = err};
     e.ids.at = malloc(e.ids.room * sizeof *e.ids.at);
     const bool ok = e.ids.at != NULL ? encode(&e, (struct slice){text, len}) : out_of_memory(&e);

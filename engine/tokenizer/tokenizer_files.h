@@ -9,9 +9,13 @@
 
 struct tokenizer_json {
     struct tokenizer *t;
-    const char *where;          /* directory or file, for error messages */
-    const cJSON *root, *config; /* tokenizer.json; tokenizer_config.json or NULL */
+    const char *where; /* directory or file, for error messages */
+    cJSON *root;       /* tokenizer.json */
+    cJSON *config; /* tokenizer_config.json, an object; with a tokenizer.json also what other files beside it declare */
     const cJSON *model, *vocab, *added;
+    bool decodes; /* the decoder's steps are known, so that `plain` is what they make of a token's text */
+    struct normal_step decoder[MOST_NORMAL_STEPS];
+    unsigned n_decoder;
     bool *pieces; /* (n) whether the token is in the model's vocabulary */
     struct err *err;
 };
@@ -23,7 +27,12 @@ struct slice json_text(const cJSON *);
 /* Fails with "…: the <what> '<name>' is not supported". */
 bool json_unsupported(const struct tokenizer_json *, const char *what, const char *name);
 
-/* Reads normalizer and pre_tokenizer and sets whether the tokenizer is byte-level. */
+/* Returns whether the tokenizer's class in transformers is this one. */
+bool json_is_class(const struct tokenizer_json *, const char *name);
+/* Adds the tokens that the files beside tokenizer.json declare to its added_tokens. `added` (added_tokens.json) and `map`
+ * (special_tokens_map.json) may be NULL; entries of `map` are moved to the config. */
+bool json_declare_tokens(struct tokenizer_json *, const cJSON *added, cJSON *map);
+/* Reads normalizer, pre_tokenizer and decoder, and sets whether the tokenizer is byte-level. */
 bool json_read_steps(struct tokenizer_json *);
 /* Reads the chat templates of tokenizer_config.json. */
 bool json_read_chat_template(struct tokenizer_json *);

@@ -253,7 +253,7 @@ add_prefix(struct tokenizer *t, const struct gguf *g, struct err *err)
     bool prefix;
     if (!gguf_get_bool(g, KEY("add_space_prefix"), false, &prefix, err))
         return false;
-    t->strips_space = prefix;
+    tokenizer_trim_space(&t->trim, prefix);
     return !prefix || pretokenizer_add_prefix(t->pre, " ", 1, false, err);
 }
 
@@ -312,7 +312,7 @@ open_pieces(struct tokenizer *t, const struct gguf *g, struct err *err)
         return false;
     if (collapse)
         return err_set(err, ERR_WORK, "%s: its tokenizer removes extra spaces, which is not supported", g->path);
-    t->strips_space = prefix;
+    tokenizer_trim_space(&t->trim, prefix);
     snprintf(t->description, sizeof t->description, "SentencePiece BPE");
     return read_scores(t, g, err) && read_ids(t, g, &(struct gguf_ends){.pieces = true, .bos = true}, err) &&
            ((tokenizer_index_pieces(t, NULL) && tokenizer_add_normal(t, NORMAL_REPLACE, space, mark) &&
@@ -332,7 +332,7 @@ open_ranked(struct tokenizer *t, const struct gguf *g, struct err *err)
         !read_ids(t, g, &(struct gguf_ends){.bos = true}, err))
         return false;
     t->fuse_unknown = true;
-    t->strips_space = prefix;
+    tokenizer_trim_space(&t->trim, prefix);
     snprintf(t->description, sizeof t->description, "BPE of SentencePiece's");
     if (!tokenizer_index_pieces(t, NULL) || !tokenizer_add_normal(t, NORMAL_REPLACE, space, mark) ||
         (prefix && !tokenizer_add_normal(t, NORMAL_PREPEND, space, mark)))
@@ -378,7 +378,7 @@ open_unigram(struct tokenizer *t, const struct gguf *g, struct err *err)
     for (uint32_t id = 0; t->unknown == TOKEN_NONE && id < t->n; id++)
         if (t->kind[id] == TOKEN_UNKNOWN)
             t->unknown = (token_t)id;
-    t->strips_space = step.prefix || step.collapse;
+    tokenizer_trim_space(&t->trim, step.prefix || step.collapse);
     t->bonus = calloc(t->n, sizeof *t->bonus);
     bool ok = t->bonus != NULL && tokenizer_add_normal_step(t, step);
     for (uint32_t id = 0; ok && id < t->n; id++) {

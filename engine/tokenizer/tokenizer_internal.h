@@ -106,13 +106,15 @@ enum normal_kind {
     NORMAL_REPLACE,
     NORMAL_PATTERN,      /* replaces the matches of a regular expression */
     NORMAL_STRIP,        /* removes white space at the ends */
+    NORMAL_TRIM,         /* removes a text at the ends, up to a number of times */
     NORMAL_CHARSMAP,     /* maps clusters of characters like Hugging Face's Precompiled */
     NORMAL_SENTENCEPIECE /* a SentencePiece model's rules for white space and characters */
 };
 struct pattern;
 struct normal_step {
     enum normal_kind kind;
-    struct slice from, to;   /* REPLACE; PATTERN: to; PREPEND (to a text that isn't empty): to */
+    struct slice from, to;   /* REPLACE; PATTERN: to; PREPEND (to a text that isn't empty): to; TRIM: from */
+    uint32_t first, last;    /* TRIM: how often at the beginning and at the end */
     struct pattern *pattern; /* owned by the tokenizer */
     struct charsmap map;     /* in the tokenizer's memory */
     bool left, right;        /* STRIP: which ends */
@@ -158,7 +160,8 @@ struct tokenizer {
     bool byte_level;           /* symbols are bytes, not characters */
     bool fuse_unknown;         /* adjacent unknown symbols become one <unk> */
     bool whole_words;          /* a word that is itself a token is not merged from its symbols */
-    bool strips_space;         /* decoding removes the first space, which encoding has added */
+    struct normal_step trim;   /* decoding removes the spaces that encoding has added, or what the decoder says */
+    bool splits_specials;      /* control tokens in a text are always plain text */
     struct end_tokens before, after;
 
     uint32_t longest_piece; /* bytes */
@@ -231,9 +234,19 @@ bool tokenizer_make_unigram(struct tokenizer *);
 struct pattern *pattern_open(const char *text, size_t len, struct err *);
 void pattern_close(struct pattern *);
 
-/* Applies all normal steps to a text. *out is `text` itself or is in one of the two buffers. Invalid UTF-8 is not
- * changed. */
+/* Applies n steps to a text. *out is `text` itself or is in one of the two buffers. Invalid UTF-8 is not changed. */
+bool tokenizer_apply(const struct tokenizer *, const struct normal_step *, unsigned n, struct slice text,
+                     struct bytes buffers[2], struct slice *out);
+/* Applies the steps of the normalizer. */
 bool tokenizer_normalize(const struct tokenizer *, struct slice text, struct bytes buffers[2], struct slice *out);
+/* Removes what a TRIM step removes. */
+struct slice tokenizer_trim(const struct normal_step *, struct slice text);
+/* Sets decoding to remove a space that encoding adds before a text. */
+static inline void
+tokenizer_trim_space(struct normal_step *trim, bool prefix)
+{
+    *trim = (struct normal_step){.kind = NORMAL_TRIM, .from = {" ", 1}, .first = prefix};
+}
 
 struct ids {
     token_t *at;

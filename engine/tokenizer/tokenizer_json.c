@@ -1,5 +1,5 @@
-/* Reads Hugging Face's tokenizer.json and tokenizer_config.json: the vocabulary, the tokens added before and after a text
- * (post_processor), BOS, EOS and the chat template. */
+/* Reads Hugging Face's tokenizer.json and tokenizer_config.json: the model (BPE, byte-level or with SentencePiece's pieces, or
+ * Unigram), the added tokens, the tokens before and after a text (post_processor), BOS, EOS and the chat template. */
 #include <inttypes.h>
 #include <math.h>
 #include <stdlib.h>
@@ -8,9 +8,6 @@
 #include "engine/base/json_read.h"
 #include "engine/base/utf8.h"
 #include "engine/tokenizer/tokenizer_files.h"
-
-/* Reads a vocabulary from Hugging Face's tokenizer.json: the model (BPE, byte-level or with SentencePiece's pieces), the
- * added tokens, and the settings of tokenizer_config.json. */
 
 #define GAPS 4096u /* most unused ids: this number plus three per token */
 
@@ -109,7 +106,7 @@ read_pieces(struct tokenizer_json *j)
 }
 
 /* Reads added_tokens. A token with `normalized` is searched for, in its normalised form, in normalised text; other tokens
- * are searched for in the input. */
+ * are searched for in the input. A byte of the vocabulary (<0x0A>) remains one. */
 static bool
 read_added(struct tokenizer_json *j)
 {
@@ -127,17 +124,38 @@ read_added(struct tokenizer_json *j)
                             .rstrip = cJSON_IsTrue(json_get(item, "rstrip")),
                             .single_word = cJSON_IsTrue(json_get(item, "single_word"))};
         const bool normalized = cJSON_IsTrue(json_get(item, "normalized"));
-        ok = tokenizer_copy(t, s.text.data, s.text.len, &t->plain[id]);
-        t->kind[id] = s.control ? TOKEN_CONTROL : TOKEN_USER;
-        if (ok && !j->pieces[id])
-            t->text[id] = t->plain[id];
-        s.text = t->plain[id];
+        ok = tokenizer_copy(t, s.text.data, s.text.len, &s.text);
+        if (t->kind[id] != TOKEN_BYTE) {
+            t->kind[id] = s.control ? TOKEN_CONTROL : TOKEN_USER;
+            t->plain[id] = s.text;
+            if (ok && !j->pieces[id])
+                t->text[id] = s.text;
+        }
         if (ok && normalized)
-            ok = tokenizer_normalize(t, t->plain[id], buffers, &s.text) &&
-                 tokenizer_copy(t, s.text.data, s.text.len, &s.text);
+            ok =
+                tokenizer_normalize(t, s.text, buffers, &s.text) && tokenizer_copy(t, s.text.data, s.text.len, &s.text);
         ok = ok && tokenizer_add_special(normalized ? &t->normal_specials : &t->specials, s);
         if (!ok)
             break;
+    }
+    free(buffers[0].at);
+    free(buffers[1].at);
+    return ok || out_of_memory(j);
+}
+
+/* Sets the text that a token has in decoded text, as the decoder's steps make it. */
+static bool
+decode_pieces(struct tokenizer_json *j)
+{
+    struct tokenizer *t = j->t;
+    struct bytes buffers[2] = {0};
+    bool ok = true;
+    for (uint32_t id = 0; ok && j->decodes && id < t->n; id++) {
+        struct slice text = t->plain[id].data != NULL ? t->plain[id] : t->text[id];
+        if (text.data == NULL || t->kind[id] == TOKEN_BYTE)
+            continue;
+        ok = tokenizer_apply(t, j->decoder, j->n_decoder, text, buffers, &text) &&
+             tokenizer_copy(t, text.data, text.len, &t->plain[id]);
     }
     free(buffers[0].at);
     free(buffers[1].at);
@@ -284,21 +302,16 @@ named_token(const struct tokenizer_json *j, const char *key)
     return text.len > 0 && find_token(j, text, &id) ? id : TOKEN_NONE;
 }
 
-/* Returns whether transformers' tokenizer class takes BOS and EOS from tokenizer_config.json and ignores the
- * post-processor's template. */
-static bool
-config_decides(const cJSON *config)
+bool
+json_is_class(const struct tokenizer_json *j, const char *name)
 {
-    static const char *const classes[] = {"LlamaTokenizer", "CodeLlamaTokenizer", "GemmaTokenizer", "CohereTokenizer"};
-    const struct slice name = json_text(json_get(config, "tokenizer_class"));
-    for (size_t i = 0; i < sizeof classes / sizeof *classes; i++) {
-        const size_t n = strlen(classes[i]);
-        if (strncmp(name.data, classes[i], n) == 0 && (name.data[n] == '\0' || strcmp(name.data + n, "Fast") == 0))
-            return true;
-    }
-    return false;
+    const char *declared = json_text(json_get(j->config, "tokenizer_class")).data;
+    const size_t n = strlen(name);
+    return strncmp(declared, name, n) == 0 && (declared[n] == '\0' || strcmp(declared + n, "Fast") == 0);
 }
 
+/* Reads BOS and EOS. Whether they are added is the post-processor's decision: transformers 5 ignores add_bos_token and
+ * add_eos_token beside a tokenizer.json, and only CodeLlama's class has a rule of its own. */
 static bool
 read_config(struct tokenizer_json *j)
 {
@@ -307,13 +320,11 @@ read_config(struct tokenizer_json *j)
     t->eos = named_token(j, "eos_token");
     if (t->bos == TOKEN_NONE && t->before.n > 0)
         t->bos = t->before.ids[0];
-    if (!config_decides(j->config))
+    t->splits_specials = cJSON_IsTrue(json_get(j->config, "split_special_tokens"));
+    if (!json_is_class(j, "CodeLlamaTokenizer"))
         return true;
-    t->before.n = t->after.n = 0;
-    if (t->bos != TOKEN_NONE && !cJSON_IsFalse(json_get(j->config, "add_bos_token")))
-        t->before.ids[t->before.n++] = t->bos;
-    if (t->eos != TOKEN_NONE && cJSON_IsTrue(json_get(j->config, "add_eos_token")))
-        t->after.ids[t->after.n++] = t->eos;
+    t->after.n = 0;
+    t->before = (struct end_tokens){.ids = {t->bos}, .n = t->bos != TOKEN_NONE};
     return true;
 }
 
@@ -431,15 +442,16 @@ read_unknown(struct tokenizer_json *j)
 }
 
 static bool
-read_tokenizer(struct tokenizer_json *j)
+read_tokenizer(struct tokenizer_json *j, const cJSON *added, cJSON *map)
 {
     struct tokenizer *t = j->t;
     uint32_t n = 0;
     j->model = json_get(j->root, "model");
     j->vocab = json_get(j->model, "vocab");
+    if (!check_model(j) || !json_declare_tokens(j, added, map))
+        return false;
     j->added = json_get(j->root, "added_tokens");
-    if (!check_model(j) || !count_ids(j, &n) || n == 0 || !tokenizer_make_room(t, n, j->where, j->err) ||
-        !json_read_steps(j))
+    if (!count_ids(j, &n) || n == 0 || !tokenizer_make_room(t, n, j->where, j->err) || !json_read_steps(j))
         return false;
     if (t->unigram && t->byte_level)
         return json_unsupported(j, "pre-tokenizer of a Unigram model", "ByteLevel");
@@ -450,7 +462,7 @@ read_tokenizer(struct tokenizer_json *j)
     j->pieces = calloc(n, sizeof *j->pieces);
     if (j->pieces == NULL)
         return out_of_memory(j);
-    if (!(t->unigram ? read_unigram(j) : read_pieces(j)) || !read_added(j) ||
+    if (!(t->unigram ? read_unigram(j) : read_pieces(j)) || !read_added(j) || !decode_pieces(j) ||
         !(tokenizer_index_pieces(t, j->pieces) || out_of_memory(j)))
         return false;
     if (t->unigram ? !tokenizer_make_unigram(t) : !read_merges(j) || !read_unknown(j))
@@ -458,31 +470,35 @@ read_tokenizer(struct tokenizer_json *j)
     return read_ends(j) && tokenizer_finish(t, j->where, j->err);
 }
 
+/* Parses a file; if there is none, *out is an empty object. */
 static bool
-parse(const char *json, size_t n, const char *file, struct tokenizer_json *j, cJSON **out)
+parse(struct slice text, const char *file, struct tokenizer_json *j, cJSON **out)
 {
-    if (!json_read(out, json, n))
+    if (text.data == NULL)
+        *out = cJSON_CreateObject();
+    if (text.data == NULL ? *out == NULL : !json_read_python(out, text.data, text.len))
         return out_of_memory(j);
     return cJSON_IsObject(*out) ||
            err_set(j->err, ERR_WORK, "%s: %s is no JSON object; fetch or save it again", j->where, file);
 }
 
 bool
-tokenizer_from_json(struct tokenizer **out, const char *json, size_t n, const char *config_json, size_t n_config,
-                    const char *where, struct err *err)
+tokenizer_from_json(struct tokenizer **out, const struct tokenizer_files *files, const char *where, struct err *err)
 {
     *out = NULL;
     struct tokenizer_json j = {.where = where, .err = err, .t = calloc(1, sizeof *j.t)};
-    cJSON *root = NULL, *config = NULL;
+    cJSON *added = NULL, *map = NULL;
     if (j.t == NULL)
         return out_of_memory(&j);
-    bool ok = parse(json, n, "tokenizer.json", &j, &root) &&
-              (config_json == NULL || parse(config_json, n_config, "tokenizer_config.json", &j, &config));
-    j.root = root;
-    j.config = config;
-    ok = ok && read_tokenizer(&j);
-    cJSON_Delete(root);
-    cJSON_Delete(config);
+    const bool ok = parse(files->model, "tokenizer.json", &j, &j.root) &&
+                    parse(files->config, "tokenizer_config.json", &j, &j.config) &&
+                    parse(files->added, "added_tokens.json", &j, &added) &&
+                    parse(files->special_map, "special_tokens_map.json", &j, &map) && read_tokenizer(&j, added, map);
+    cJSON *const parsed[] = {j.root, j.config, added, map};
+    for (size_t i = 0; i < sizeof parsed / sizeof *parsed; i++)
+        cJSON_Delete(parsed[i]);
+    for (unsigned i = 0; i < j.n_decoder; i++)
+        pattern_close(j.decoder[i].pattern);
     free(j.pieces);
     if (!ok) {
         tokenizer_close(j.t);

@@ -414,6 +414,18 @@ put_stripped(const struct normal_step *step, struct slice in, struct bytes *out)
     return bytes_append(out, in.data, in.len);
 }
 
+struct slice
+tokenizer_trim(const struct normal_step *step, struct slice in)
+{
+    const struct slice from = step->from;
+    for (uint32_t i = 0; i < step->first && in.len >= from.len && memcmp(in.data, from.data, from.len) == 0; i++)
+        in = (struct slice){in.data + from.len, in.len - from.len};
+    for (uint32_t i = 0;
+         i < step->last && in.len >= from.len && memcmp(in.data + in.len - from.len, from.data, from.len) == 0; i++)
+        in.len -= from.len;
+    return in;
+}
+
 static bool
 put_step(const struct tokenizer *t, const struct normal_step *step, struct slice in, struct bytes *out)
 {
@@ -422,6 +434,10 @@ put_step(const struct tokenizer *t, const struct normal_step *step, struct slice
     case NORMAL_REPLACE: return put_replaced(step, in, out);
     case NORMAL_PATTERN: return normal_put_pattern(step, in, out);
     case NORMAL_STRIP: return put_stripped(step, in, out);
+    case NORMAL_TRIM: {
+        const struct slice kept = tokenizer_trim(step, in);
+        return bytes_append(out, kept.data, kept.len);
+    }
     case NORMAL_CHARSMAP: return normal_put_charsmap(step, in, out);
     case NORMAL_SENTENCEPIECE: return normal_put_sentencepiece(t, step, in, out);
     default: return put_form(step->kind, in, out);
@@ -429,11 +445,12 @@ put_step(const struct tokenizer *t, const struct normal_step *step, struct slice
 }
 
 bool
-tokenizer_normalize(const struct tokenizer *t, struct slice text, struct bytes buffers[2], struct slice *out)
+tokenizer_apply(const struct tokenizer *t, const struct normal_step *steps, unsigned n, struct slice text,
+                struct bytes buffers[2], struct slice *out)
 {
-    const bool ascii = t->n_normal > 0 && is_ascii(text);
-    for (unsigned i = 0, buffer = 0; i < t->n_normal; i++) {
-        const struct normal_step *step = &t->normal[i];
+    const bool ascii = n > 0 && is_ascii(text);
+    for (unsigned i = 0, buffer = 0; i < n; i++) {
+        const struct normal_step *step = &steps[i];
         struct bytes *to = &buffers[buffer];
         to->len = 0;
         if (text.len == 0 || (ascii && i == 0 && step->kind <= NORMAL_NFKD))
@@ -445,4 +462,10 @@ tokenizer_normalize(const struct tokenizer *t, struct slice text, struct bytes b
     }
     *out = text;
     return true;
+}
+
+bool
+tokenizer_normalize(const struct tokenizer *t, struct slice text, struct bytes buffers[2], struct slice *out)
+{
+    return tokenizer_apply(t, t->normal, t->n_normal, text, buffers, out);
 }

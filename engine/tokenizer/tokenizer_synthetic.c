@@ -49,7 +49,7 @@ tokenizer_synthetic(struct tokenizer **out, uint32_t n, const char *where, struc
         t->unknown = 0;
         t->bos = 1;
         t->before = (struct end_tokens){.ids = {1}, .n = 1};
-        t->strips_space = true;
+        tokenizer_trim_space(&t->trim, true);
         snprintf(t->description, sizeof t->description, "SentencePiece BPE");
     }
     if (!ok)

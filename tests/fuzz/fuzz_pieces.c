@@ -11,10 +11,10 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     const char *config = (const char *)data, *model = size == 0 ? NULL : memchr(config, 0xff, size);
     const struct slice beside = {model == NULL || model == config ? NULL : config,
                                  model == NULL ? 0 : (size_t)(model - config)};
-    const struct sentencepiece_files files = {.model = model == NULL ? (struct slice){config, size}
-                                                                     : (struct slice){model + 1, size - beside.len - 1},
-                                              .config = beside,
-                                              .added = beside};
+    const struct tokenizer_files files = {.model = model == NULL ? (struct slice){config, size}
+                                                                 : (struct slice){model + 1, size - beside.len - 1},
+                                          .config = beside,
+                                          .added = beside};
     struct tokenizer *t;
     struct err err = {0};
     if (!tokenizer_from_sentencepiece(&t, &files, "fuzz", &err)) {

@@ -1,5 +1,6 @@
 /* tokenizer.json: whatever it says, a tokenizer that opens gives ids of its own for any bytes, and text back. Input is the
- * JSON, and behind bytes 0xff (which no JSON has) tokenizer_config.json and a text, where they are. */
+ * JSON, and after bytes 0xff (which no JSON has) tokenizer_config.json, a text, added_tokens.json and special_tokens_map.json,
+ * as far as they are there. */
 
 #include "tests/fuzz/fuzz.h"
 
@@ -15,22 +16,27 @@ int
 LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     static const char usual[] = "Hello  the w\xc3\xb6rld's 123 <s>x</s>\n\n \xe6\x97\xa5\xff don't ";
-    const char *json = (const char *)data, *end = json + size;
-    const char *config = size == 0 ? NULL : memchr(json, 0xff, size);
-    const char *text =
-        config == NULL || config + 1 == end ? NULL : memchr(config + 1, 0xff, (size_t)(end - config - 1));
-    const size_t n_json = config == NULL ? size : (size_t)(config - json);
-    const size_t n_config = config == NULL ? 0 : (size_t)((text == NULL ? end : text) - config - 1);
+    const char *at = (const char *)data, *end = at + size;
+    struct slice part[5] = {{0}};
+    for (int i = 0; i < 5 && at != NULL; i++) {
+        const char *next = at == end ? NULL : memchr(at, 0xff, (size_t)(end - at));
+        const size_t n = (size_t)((next == NULL ? end : next) - at);
+        if (n > 0 || i == 0)
+            part[i] = (struct slice){at, n};
+        at = next == NULL ? NULL : next + 1;
+    }
+    const struct tokenizer_files files = {
+        .model = part[0], .config = part[1], .added = part[3], .special_map = part[4]};
     struct tokenizer *t;
     struct err err = {0};
-    if (!tokenizer_from_json(&t, json, n_json, n_config > 0 ? config + 1 : NULL, n_config, "fuzz", &err)) {
+    if (!tokenizer_from_json(&t, &files, "fuzz", &err)) {
         MUST(t == NULL && err.kind != ERR_NONE && err.text[0] != '\0');
         return 0;
     }
     MUST(tokenizer_size(t) > 0);
     use_tokenizer(t, usual, sizeof usual - 1);
-    if (text != NULL)
-        use_tokenizer(t, text + 1, (size_t)(end - text - 1));
+    if (part[2].data != NULL)
+        use_tokenizer(t, part[2].data, part[2].len);
     use_templates(t);
     tokenizer_close(t);
     return 0;

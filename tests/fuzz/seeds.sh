@@ -25,7 +25,10 @@ for target in "$here"/fuzz_*.c; do
             { printf '{"added_tokens_decoder": {"1": {"content": "<s>", "special": true}}}\377'; cat "$model/tokenizer.model"; } >"$OUT/$name/${model##*/}"
         done
         printf '\377\012\016\012\005<unk>\025\000\000\000\000\030\002\012\010\012\001a\025\000\000\000\300' >"$OUT/$name/small" ;;
-    fuzz_tokenizer) cp "$here/../golden/tokenizers/unigram/tokenizer.json" "$OUT/$name/unigram.json" ;;
+    fuzz_tokenizer) cp "$here/../golden/tokenizers/unigram/tokenizer.json" "$OUT/$name/unigram.json"
+        { cat "$here/../golden/tokenizers/smollm/tokenizer.json"
+          printf '\377{"extra_special_tokens": ["<a>", "b"], "pad_token": "<p>"}\377x<a> b<q>\377{"<q>": 700, "<p>": 701}\377{"eos_token": "<|im_end|>", "image_token": {"content": "<i>", "lstrip": true}}'
+        } >"$OUT/$name/declared" ;;
     fuzz_sv_profile) cp "$here"/../../models/*.profile.json "$OUT/$name/" ;;
     fuzz_theme) cp "$here"/../../themes/*.json "$OUT/$name/" ;;
     fuzz_script) printf '# a script\n:set tau 0.6\n:wait round 3\n:goto 5\n:key S-Left C-l\n:save-screen x\n:quit\n' >"$OUT/$name/script" ;;

@@ -1,4 +1,5 @@
 /* Hugging Face folders: whole ones, and those that are not. */
+#include <cjson/cJSON.h>
 #include <math.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -88,6 +89,65 @@ TEST(folders_that_are_not_whole_are_refused)
     remove_file(folder, "b.safetensors");
     remove_file(folder, "a.safetensors");
     remove_file(folder, "model.safetensors.index.json");
+    remove_file(folder, "config.json");
+    assert_int_equal(rmdir(folder), 0);
+}
+
+TEST(a_git_lfs_pointer_in_place_of_a_text_file_is_called_that)
+{
+    static const char *const files[] = {"tokenizer.json", "tokenizer_config.json", "special_tokens_map.json",
+                                        "config.json"};
+    char folder[] = "/tmp/specscope-folder-XXXXXX";
+    assert_non_null(mkdtemp(folder));
+    write_text(folder, "config.json", TINY_CONFIG("llama", ""));
+    write_weights(folder, "model.safetensors", &(struct tiny_weights){0});
+    for (size_t i = 0; i < sizeof files / sizeof *files; i++) {
+        write_text(folder, files[i], "version https://git-lfs.github.com/spec/v1\noid sha256:ab\nsize 7\n");
+        assert_folder_refused(folder, "is a Git LFS pointer, not the file itself; run `git lfs pull`");
+        assert_folder_refused(folder, files[i]);
+        remove_file(folder, files[i]);
+    }
+    remove_file(folder, "model.safetensors");
+    assert_int_equal(rmdir(folder), 0);
+}
+
+TEST(an_index_that_does_not_name_model_safetensors_is_ignored_beside_it)
+{
+    char folder[] = "/tmp/specscope-folder-XXXXXX";
+    struct hf_folder *f;
+    struct err err = {0};
+    assert_non_null(mkdtemp(folder));
+    write_text(folder, "config.json", TINY_CONFIG("llama", ""));
+    write_weights(folder, "model.safetensors", &(struct tiny_weights){0});
+    write_text(folder, "model.safetensors.index.json", "{\"weight_map\":{\"a\":\"a.safetensors\"}}");
+    assert_ok(hf_folder_open(&f, folder, true, &err), err);
+    assert_int_equal(f->n_files, 1);
+    assert_non_null(hf_folder_find(f, "lm_head.weight"));
+    hf_folder_close(f);
+    write_text(folder, "model.safetensors.index.json",
+               "{\"weight_map\":{\"a\":\"model.safetensors\",\"b\":\"b.safetensors\"}}");
+    assert_folder_refused(folder, "/b.safetensors: is missing, but the index names it; fetch it too");
+    remove_file(folder, "model.safetensors.index.json");
+    remove_file(folder, "model.safetensors");
+    remove_file(folder, "config.json");
+    assert_int_equal(rmdir(folder), 0);
+}
+
+TEST(json_that_python_writes_is_read)
+{
+    char folder[] = "/tmp/specscope-folder-XXXXXX";
+    struct hf_folder *f;
+    struct err err = {0};
+    assert_non_null(mkdtemp(folder));
+    write_text(folder, "config.json",
+               TINY_CONFIG("llama", ",\"time_step_limit\":[0.0,Infinity],\"x\":NaN,\"vocab_size\":12"));
+    write_text(folder, "generation_config.json", "{\"eos_token_id\":1,\"max_time\":-Infinity,\"eos_token_id\":2}");
+    assert_ok(hf_folder_open(&f, folder, false, &err), err);
+    assert_int_equal(cJSON_GetObjectItemCaseSensitive(f->config, "vocab_size")->valueint, 12);
+    assert_true(cJSON_GetObjectItemCaseSensitive(f->config, "time_step_limit")->child->next->valuedouble == HUGE_VAL);
+    assert_int_equal(cJSON_GetObjectItemCaseSensitive(f->generation, "eos_token_id")->valueint, 2);
+    hf_folder_close(f);
+    remove_file(folder, "generation_config.json");
     remove_file(folder, "config.json");
     assert_int_equal(rmdir(folder), 0);
 }

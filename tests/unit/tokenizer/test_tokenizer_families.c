@@ -18,7 +18,8 @@ open_json(const char *family)
     size_t n_json, n_config;
     char *json = golden_text(family, "tokenizer.json", &n_json);
     char *config = golden_text(family, "tokenizer_config.json", &n_config);
-    assert_ok(tokenizer_from_json(&o.tokenizer, json, n_json, config, n_config, family, &err), err);
+    const struct tokenizer_files files = {.model = {json, n_json}, .config = {config, n_config}};
+    assert_ok(tokenizer_from_json(&o.tokenizer, &files, family, &err), err);
     free(json);
     free(config);
     return o;

@@ -126,7 +126,7 @@ TEST(unigram_finds_the_best_of_all_ways_to_cut)
         double least = 0;
         for (size_t i = 0; i < s.n; i++)
             least = fmin(least, s.score[i]);
-        assert_ok(tokenizer_from_json(&t, json, strlen(json), NULL, 0, "small", &err), err);
+        assert_ok(tokenizer_from_json(&t, &(struct tokenizer_files){.model = slice_of(json)}, "small", &err), err);
         const size_t len = 1 + (size_t)(splitmix64(&random) % 10);
         for (size_t i = 0; i < len; i++)
             text[i] = (char)('a' + splitmix64(&random) % 4);
@@ -158,8 +158,9 @@ TEST(unigram_finds_the_best_of_all_ways_to_cut)
 static bool
 open_model(struct tokenizer **t, const char *bytes, size_t n, const char *config, const char *added, struct err *err)
 {
-    const struct sentencepiece_files files = {
-        {bytes, n}, {config, config == NULL ? 0 : strlen(config)}, {added, added == NULL ? 0 : strlen(added)}};
+    const struct tokenizer_files files = {.model = {bytes, n},
+                                          .config = {config, config == NULL ? 0 : strlen(config)},
+                                          .added = {added, added == NULL ? 0 : strlen(added)}};
     *err = (struct err){0};
     return tokenizer_from_sentencepiece(t, &files, "folder", err);
 }
@@ -339,7 +340,7 @@ TEST(a_unigram_model_that_is_none_is_refused)
         struct tokenizer *t;
         struct err err = {0};
         snprintf(json, sizeof json, "{\"model\": {\"type\": \"Unigram\", \"vocab\": %s}}", cases[i][0]);
-        assert_false(tokenizer_from_json(&t, json, strlen(json), NULL, 0, "folder", &err));
+        assert_false(tokenizer_from_json(&t, &(struct tokenizer_files){.model = slice_of(json)}, "folder", &err));
         if (strstr(err.text, cases[i][1]) == NULL)
             fail_msg("%s: %s", cases[i][0], err.text);
     }

@@ -34,8 +34,9 @@ opens_json(const char *key, const char *value, const char *config, char *why, si
     assert_non_null(text);
     struct tokenizer *t;
     struct err err = {0};
-    const bool ok =
-        tokenizer_from_json(&t, text, strlen(text), config, config == NULL ? 0 : strlen(config), "folder", &err);
+    const struct tokenizer_files files = {.model = slice_of(text),
+                                          .config = {config, config == NULL ? 0 : strlen(config)}};
+    const bool ok = tokenizer_from_json(&t, &files, "folder", &err);
     assert_true(ok == (t != NULL));
     snprintf(why, size, "%s", err.text);
     tokenizer_close(t);
@@ -49,6 +50,19 @@ static const struct refusal {
 } refusals[] = {
     {"normalizer", "null", NULL},
     {"normalizer", "{\"type\": \"Sequence\", \"normalizers\": []}", NULL},
+    {"decoder", "null", NULL},
+    {"decoder", "{\"type\": \"ByteLevel\"}", NULL},
+    {"decoder", "{\"type\": \"Sequence\", \"decoders\": [{\"type\": \"ByteLevel\"}]}", NULL},
+    {"decoder", "{\"type\": \"WordPiece\", \"prefix\": \"##\"}", "decoder 'WordPiece' is not supported"},
+    {"decoder", "{\"type\": \"Sequence\", \"decoders\": [{\"type\": \"Fuse\"}, {\"type\": \"CTC\"}]}", "decoder 'CTC'"},
+    {"decoder", "{\"type\": \"Sequence\", \"decoders\": 7}", "decoder 'Sequence'"},
+    {"decoder", "{\"type\": \"Replace\", \"pattern\": {\"String\": \"\"}, \"content\": \"x\"}", "decoder 'Replace'"},
+    {"decoder", "{\"type\": \"Replace\", \"pattern\": {\"Regex\": \"(\"}, \"content\": \"x\"}", "cannot be used"},
+    {"decoder", "{\"type\": \"Strip\", \"content\": \"ab\", \"start\": 1, \"stop\": 0}", "decoder 'Strip'"},
+    {"decoder",
+     "{\"type\": \"Sequence\", \"decoders\": [{\"type\": \"Fuse\"}, {\"type\": \"Replace\", \"pattern\": {\"String\": "
+     "\"ab\"}, \"content\": \"\"}]}",
+     "decoder 'Replace after Fuse'"},
     {"normalizer", "{\"type\": \"Lowercase\"}", "normalizer 'Lowercase' is not supported"},
     {"normalizer", "{\"type\": \"Replace\", \"pattern\": {\"Regex\": \"x\"}, \"content\": \"\"}", NULL},
     {"normalizer", "{\"type\": \"Replace\", \"pattern\": {\"Regex\": \"(\"}, \"content\": \"\"}", "cannot be used"},
@@ -140,7 +154,7 @@ TEST(invalid_json_is_refused)
     for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) {
         struct tokenizer *t;
         struct err err = {0};
-        assert_false(tokenizer_from_json(&t, texts[i], strlen(texts[i]), NULL, 0, "folder", &err));
+        assert_false(tokenizer_from_json(&t, &(struct tokenizer_files){.model = slice_of(texts[i])}, "folder", &err));
         assert_null(t);
         assert_non_null(strstr(err.text, "tokenizer.json is no JSON object"));
     }
