@@ -29,18 +29,18 @@ rope(enum rope_layout layout, uint32_t dims, const float *rotations, float *x)
     }
 }
 
-/* Returns the offset of layer l's keys or values of one head at slot 0; slots are `stride` elements apart. */
+/* Returns the offset of layer l's keys or values of one head, (slots, head_dim). */
 static size_t
 head_offset(const struct kv_cache *s, uint32_t l, uint32_t kv_head)
 {
-    return s->kv_start[l] + (size_t)kv_head * cpu_layer_sizes(s, l).head_dim;
+    return s->kv_start[l] + (size_t)kv_head * s->desc.slots * cpu_layer_sizes(s, l).head_dim;
 }
 
 void
 remember(const struct kv_cache *s, uint32_t l, uint32_t kv_head, slot_t slot, void *keys_or_values, const float *kv)
 {
     const struct layer_sizes n = cpu_layer_sizes(s, l);
-    size_t at = head_offset(s, l, kv_head) + (size_t)slot * n.kv;
+    size_t at = head_offset(s, l, kv_head) + (size_t)slot * n.head_dim;
     if (s->weights->backend->exact)
         memcpy((float *)keys_or_values + at, kv, n.head_dim * sizeof *kv);
     else
@@ -123,7 +123,7 @@ block_of(const struct kv_cache *s, const struct kv_head *of, const struct path *
     return (struct kv_block){.keys = (const char *)s->keys + bytes,
                              .values = (const char *)s->values + bytes,
                              .f32 = f32,
-                             .stride = of->n.kv,
+                             .stride = of->n.head_dim,
                              .dim = of->n.head_dim,
                              .n = n,
                              .at = at,

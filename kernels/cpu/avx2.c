@@ -8,10 +8,11 @@
 
 TARGET_BEGIN("avx2,fma,f16c")
 
-#define V_REGISTER "x"
-#define LANES      ((size_t)8)
-#define TILE_OUTS  ((size_t)2)
-#define PANEL_OUTS ((size_t)4)
+#define V_REGISTER   "x"
+#define LANES        ((size_t)8)
+#define TILE_OUTS    ((size_t)2)
+#define PANEL_OUTS   ((size_t)4)
+#define ATTEND_HEADS ((size_t)3)
 
 typedef __m256 vec;
 typedef int32_t ints __attribute__((vector_size(32)));

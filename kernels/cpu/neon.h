@@ -6,10 +6,11 @@
 
 #include "kernels/cpu/isa.h"
 
-#define V_REGISTER "w"
-#define LANES      ((size_t)4)
-#define TILE_OUTS  ((size_t)4)
-#define PANEL_OUTS ((size_t)8)
+#define V_REGISTER   "w"
+#define LANES        ((size_t)4)
+#define TILE_OUTS    ((size_t)4)
+#define PANEL_OUTS   ((size_t)8)
+#define ATTEND_HEADS ((size_t)4)
 
 typedef float32x4_t vec;
 typedef int32_t ints __attribute__((vector_size(16)));

@@ -8,6 +8,7 @@
  *   v_above(a, b)                                  bit i set where a[i] > b[i]
  *   v_load_f16, v_load_bf16, v_store_f16, v_store_i8 (integral values in [-127, 127])
  *   TILE_OUTS                                      outputs of a tile of TILE_ROWS rows that fits into the registers
+ *   ATTEND_HEADS                                   heads of a tile of four slots that fits into the registers
  *   and the names that repacked.h and panels.h require
  * Multiplications that are added are always v_fma: the compiler must not choose, or two tiles could differ.
  *
@@ -290,21 +291,40 @@ from_f16(const uint16_t *x, size_t n, float *y)
 
 /* ---- attention ---- */
 
-/* Four slots and one or two heads at a time: a key is converted once for both heads, and four sums are added across
- * lanes together. The order of a score's sum does not depend on its tile. */
+/* A pass reads the KV cache once. The next slots are usually the next in memory, so each slot prefetches the cache line of
+ * a later one; the processor's own prefetching restarts at each block of keys and of values (1.2 times the time). */
+#define AHEAD_KV 4096 /* bytes */
+
+SIMD_INLINE void
+ahead_f16(const uint16_t *p, size_t i)
+{
+    if (i * sizeof *p % 64 == 0) /* a hint past the end is harmless */
+        __builtin_prefetch((const void *)((uintptr_t)(p + i) + AHEAD_KV));
+}
+
+/* Keys and values in F32 have just been converted, or are for comparison. */
+SIMD_INLINE void
+ahead_f32(const float *p, size_t i)
+{
+    (void)p, (void)i;
+}
+
+/* Heads that share a key-value head are computed together, ATTEND_HEADS at a time: a key or value is loaded and converted
+ * once for all of them, and four sums are added across lanes together. The order of a sum does not depend on its tile. */
 #define DEFINE_ATTENTION(type, element)                                                                                \
     SIMD_INLINE void dots4_##type(const float *q, const size_t heads, const size_t dim, const element *const key[4],   \
                                   float *scores)                                                                       \
     {                                                                                                                  \
-        vec sum[2][4];                                                                                                 \
+        vec sum[ATTEND_HEADS][4];                                                                                      \
         UNROLL for (size_t h = 0; h < heads; h++) UNROLL for (size_t i = 0; i < 4; i++) sum[h][i] = v_zero();          \
         for (size_t d = 0; d < dim; d += LANES) {                                                                      \
-            vec k[4];                                                                                                  \
-            UNROLL for (size_t i = 0; i < 4; i++) k[i] = load_##type##_any(key[i], d, dim);                            \
-            UNROLL for (size_t h = 0; h < heads; h++)                                                                  \
+            vec qd[ATTEND_HEADS];                                                                                      \
+            UNROLL for (size_t h = 0; h < heads; h++) qd[h] = load_f32_any(q + h * dim, d, dim);                       \
+            UNROLL for (size_t i = 0; i < 4; i++)                                                                      \
             {                                                                                                          \
-                vec qd = load_f32_any(q + h * dim, d, dim);                                                            \
-                UNROLL for (size_t i = 0; i < 4; i++) sum[h][i] = v_fma(qd, k[i], sum[h][i]);                          \
+                ahead_##type(key[i], d);                                                                               \
+                const vec k = load_##type##_any(key[i], d, dim);                                                       \
+                UNROLL for (size_t h = 0; h < heads; h++) sum[h][i] = v_fma(qd[h], k, sum[h][i]);                      \
             }                                                                                                          \
         }                                                                                                              \
         UNROLL for (size_t h = 0; h < heads; h++)                                                                      \
@@ -318,11 +338,58 @@ from_f16(const uint16_t *x, size_t n, float *y)
             const element *key[4];                                                                                     \
             UNROLL for (size_t j = 0; j < 4; j++) key[j] = base + at[i + j < n ? i + j : n - 1] * stride;              \
             size_t h = 0;                                                                                              \
+            for (; h + ATTEND_HEADS <= heads; h += ATTEND_HEADS)                                                       \
+                dots4_##type(q + h * dim, ATTEND_HEADS, dim, key, scores + h * ATTEND_BLOCK + i);                      \
             for (; h + 2 <= heads; h += 2)                                                                             \
                 dots4_##type(q + h * dim, 2, dim, key, scores + h * ATTEND_BLOCK + i);                                 \
             if (h < heads)                                                                                             \
                 dots4_##type(q + h * dim, 1, dim, key, scores + h * ATTEND_BLOCK + i);                                 \
         }                                                                                                              \
+    }                                                                                                                  \
+                                                                                                                       \
+    /* `wide` vectors of the output stay in registers while all values are added. */                                   \
+    SIMD_INLINE void mix_tile_##type(const float *p, const size_t heads, const size_t dim, const size_t wide,          \
+                                     size_t d, const element *base, size_t stride, const slot_t *at, size_t n,         \
+                                     const float *keep, float *out)                                                    \
+    {                                                                                                                  \
+        vec sum[ATTEND_HEADS][4];                                                                                      \
+        UNROLL for (size_t h = 0; h < heads; h++) UNROLL for (size_t j = 0; j < wide; j++) sum[h][j] =                 \
+            v_mul(load_f32_any(out + h * dim, d + j * LANES, dim), v_set1(keep[h]));                                   \
+        for (size_t i = 0; i < n; i++) {                                                                               \
+            const element *value = base + at[i] * stride;                                                              \
+            vec pi[ATTEND_HEADS];                                                                                      \
+            UNROLL for (size_t h = 0; h < heads; h++) pi[h] = v_set1(p[h * ATTEND_BLOCK + i]);                         \
+            UNROLL for (size_t j = 0; j < wide; j++)                                                                   \
+            {                                                                                                          \
+                ahead_##type(value, d + j * LANES);                                                                    \
+                const vec v = load_##type##_any(value, d + j * LANES, dim);                                            \
+                UNROLL for (size_t h = 0; h < heads; h++) sum[h][j] = v_fma(pi[h], v, sum[h][j]);                      \
+            }                                                                                                          \
+        }                                                                                                              \
+        UNROLL for (size_t h = 0; h < heads; h++) UNROLL for (size_t j = 0; j < wide; j++)                             \
+            store_any(out + h * dim, d + j * LANES, dim, sum[h][j]);                                                   \
+    }                                                                                                                  \
+                                                                                                                       \
+    SIMD_INLINE void mix_heads_##type(const float *p, const size_t heads, const size_t dim, const element *base,       \
+                                      size_t stride, const slot_t *at, size_t n, const float *keep, float *out)        \
+    {                                                                                                                  \
+        size_t d = 0;                                                                                                  \
+        for (; d + 4 * LANES <= dim; d += 4 * LANES)                                                                   \
+            mix_tile_##type(p, heads, dim, 4, d, base, stride, at, n, keep, out);                                      \
+        for (; d < dim; d += LANES)                                                                                    \
+            mix_tile_##type(p, heads, dim, 1, d, base, stride, at, n, keep, out);                                      \
+    }                                                                                                                  \
+                                                                                                                       \
+    SIMD_INLINE void mix_dim_##type(const float *p, size_t heads, const size_t dim, const element *base,               \
+                                    size_t stride, const slot_t *at, size_t n, const float *keep, float *out)          \
+    {                                                                                                                  \
+        size_t h = 0;                                                                                                  \
+        for (; h + ATTEND_HEADS <= heads; h += ATTEND_HEADS)                                                           \
+            mix_heads_##type(p + h * ATTEND_BLOCK, ATTEND_HEADS, dim, base, stride, at, n, keep + h, out + h * dim);   \
+        for (; h + 2 <= heads; h += 2)                                                                                 \
+            mix_heads_##type(p + h * ATTEND_BLOCK, 2, dim, base, stride, at, n, keep + h, out + h * dim);              \
+        if (h < heads)                                                                                                 \
+            mix_heads_##type(p + h * ATTEND_BLOCK, 1, dim, base, stride, at, n, keep + h, out + h * dim);              \
     }                                                                                                                  \
                                                                                                                        \
     static void dots_##type(const float *q, size_t heads, size_t dim, const element *base, size_t stride,              \
@@ -336,46 +403,15 @@ from_f16(const uint16_t *x, size_t n, float *y)
             dots_dim_##type(q, heads, dim, base, stride, at, n, scores);                                               \
     }                                                                                                                  \
                                                                                                                        \
-    /* `wide` vectors of the output stay in registers while all values are added. */                                   \
-    SIMD_INLINE void mix_tile_##type(const float *p, const size_t heads, size_t dim, const size_t wide, size_t d,      \
-                                     const element *base, size_t stride, const slot_t *at, size_t n,                   \
-                                     const float *keep, float *out)                                                    \
-    {                                                                                                                  \
-        vec sum[2][4];                                                                                                 \
-        UNROLL for (size_t h = 0; h < heads; h++) UNROLL for (size_t j = 0; j < wide; j++) sum[h][j] =                 \
-            v_mul(load_f32_any(out + h * dim, d + j * LANES, dim), v_set1(keep[h]));                                   \
-        for (size_t i = 0; i < n; i++) {                                                                               \
-            const element *value = base + at[i] * stride;                                                              \
-            vec v[4];                                                                                                  \
-            UNROLL for (size_t j = 0; j < wide; j++) v[j] = load_##type##_any(value, d + j * LANES, dim);              \
-            UNROLL for (size_t h = 0; h < heads; h++)                                                                  \
-            {                                                                                                          \
-                vec pi = v_set1(p[h * ATTEND_BLOCK + i]);                                                              \
-                UNROLL for (size_t j = 0; j < wide; j++) sum[h][j] = v_fma(pi, v[j], sum[h][j]);                       \
-            }                                                                                                          \
-        }                                                                                                              \
-        UNROLL for (size_t h = 0; h < heads; h++) UNROLL for (size_t j = 0; j < wide; j++)                             \
-            store_any(out + h * dim, d + j * LANES, dim, sum[h][j]);                                                   \
-    }                                                                                                                  \
-                                                                                                                       \
-    SIMD_INLINE void mix_heads_##type(const float *p, const size_t heads, size_t dim, const element *base,             \
-                                      size_t stride, const slot_t *at, size_t n, const float *keep, float *out)        \
-    {                                                                                                                  \
-        size_t d = 0;                                                                                                  \
-        for (; d + 4 * LANES <= dim; d += 4 * LANES)                                                                   \
-            mix_tile_##type(p, heads, dim, 4, d, base, stride, at, n, keep, out);                                      \
-        for (; d < dim; d += LANES)                                                                                    \
-            mix_tile_##type(p, heads, dim, 1, d, base, stride, at, n, keep, out);                                      \
-    }                                                                                                                  \
-                                                                                                                       \
     static void mix_##type(const float *p, size_t heads, size_t dim, const element *base, size_t stride,               \
                            const slot_t *at, size_t n, const float *keep, float *out)                                  \
     {                                                                                                                  \
-        size_t h = 0;                                                                                                  \
-        for (; h + 2 <= heads; h += 2)                                                                                 \
-            mix_heads_##type(p + h * ATTEND_BLOCK, 2, dim, base, stride, at, n, keep + h, out + h * dim);              \
-        if (h < heads)                                                                                                 \
-            mix_heads_##type(p + h * ATTEND_BLOCK, 1, dim, base, stride, at, n, keep + h, out + h * dim);              \
+        if (dim == 64)                                                                                                 \
+            mix_dim_##type(p, heads, 64, base, stride, at, n, keep, out);                                              \
+        else if (dim == 128)                                                                                           \
+            mix_dim_##type(p, heads, 128, base, stride, at, n, keep, out);                                             \
+        else                                                                                                           \
+            mix_dim_##type(p, heads, dim, base, stride, at, n, keep, out);                                             \
     }
 DEFINE_ATTENTION(f32, float)
 DEFINE_ATTENTION(f16, uint16_t)

@@ -264,7 +264,7 @@ isa_check_rows(struct checks *c)
 
 /* ---- attention ---- */
 
-enum { SLOTS = 20, DIM = 160, HEADS = 3 };
+enum { SLOTS = 20, DIM = 160, HEADS = 9 }; /* more heads than a tile has */
 
 /* Queries and weights of some heads, and places of a store. */
 struct attention {

@@ -3,16 +3,50 @@
 #include <time.h>
 
 #include "kernels/cpu/forward.h"
+#include "kernels/cpu/kv_cache.h"
 #include "kernels/experts.h"
+#include "kernels/half.h"
 #include "tests/rigs/check_backend.h"
 #include "tests/rigs/cpu_shapes.h"
 #include "tests/rigs/cuda_rig.h"
 #include "tests/rigs/seed.h"
 #include "tests/rigs/test.h"
 
+#define MAX_MARKS 128 /* the largest head_dim */
+
 static uint64_t seed; /* printed by main */
 
 /* ---- layers ---- */
+
+/* Decoding reads the KV cache of each head from start to end; rows of other heads in between make that slow. */
+static void
+check_order(struct rig *r, double bound)
+{
+    (void)bound;
+    const struct kv_cache *s = r->kv_cache;
+    static float marks[2][MAX_MARKS];
+    for (uint32_t l = 1; l <= r->desc->n_layers; l++) {
+        const struct layer_form *form = &s->weights->layer_forms[l];
+        const struct layer_sizes n = cpu_layer_sizes(s, l);
+        const size_t bytes = n.head_dim * sizeof(uint16_t), all = s->desc.slots * n.kv * sizeof(uint16_t);
+        if (form->kind != LAYER_ATTENTION || form->kv_layer > 0)
+            continue;
+        assert_true(n.head_dim <= MAX_MARKS && s->desc.slots > 8);
+        for (size_t i = 0; i < n.head_dim; i++)
+            marks[0][i] = 1 + (float)i / 128, marks[1][i] = -marks[0][i];
+        for (uint32_t slot = 7; slot < 9; slot++)
+            remember(s, l, (uint32_t)n.kv_heads - 1, slot, s->keys, marks[slot - 7]);
+        uint16_t both[2 * MAX_MARKS];
+        for (size_t i = 0; i < 2 * n.head_dim; i++)
+            both[i] = f32_to_f16(marks[i / n.head_dim][i % n.head_dim]);
+        assert_non_null(memmem((const uint16_t *)s->keys + s->kv_start[l], all, both, 2 * bytes));
+    }
+}
+
+TEST(consecutive_slots_of_a_head_are_consecutive_in_memory)
+{
+    on_every_isa_and_shape(false, seed, check_order);
+}
 
 static void
 check_tree(struct rig *r, double bound)
