@@ -22,7 +22,7 @@ for size in 40x10 80x24 120x36 260x60; do
     terminal $size "exec $PROGRAM -t 1" # the header is not moved by another number of threads
     wait_for 'slowed down to be' >/dev/null
     check "at the first start the key line shows help, quit and pause at $size" until_true says 'Space [pr].*? help.*q quit'
-    check "and the panels' digits are on the screen at $size" wait_for '2 layers'
+    check "the panels' digits are on the screen at $size" wait_for '2 layers'
 done
 click 4 60
 check "a click on a key hint presses the key" wait_for '‖ paused'
@@ -41,13 +41,13 @@ for size in 80x24 160x48; do
     terminal $size "exec $PROGRAM -t 1 --once --pace 1"
     wait_for 'q quit' >/dev/null
     click_on "$rows" '? help'
-    check "and opens the help at $size" wait_for '┏ help'
+    check "a click on the help's hint opens the help at $size" wait_for '┏ help'
     tm send-keys /
     tm send-keys -l 'a NOTE'
     tm send-keys Enter
     check "the help is filtered, in either case, at $size" wait_for 'rows with "a NOTE"'
-    check "and shows the row" wait_for 'write a note at the cursor'
-    check "and no other" until_true hides 'pause and resume'
+    check "a filtered help shows the row with the text" wait_for 'write a note at the cursor'
+    check "a filtered help shows no other row" until_true hides 'pause and resume'
     tm send-keys / zzz Enter
     check "a missing text is named" wait_for 'no row has "zzz"'
     tm send-keys Escape
@@ -56,16 +56,17 @@ for size in 80x24 160x48; do
     wait_for 'paused\|ended' >/dev/null
     click_on 1 'specbound'
     check "the policy in the header can be clicked at $size" wait_for '┏ policy'
+    [ $size != 80x24 ] || check "a policy's description that does not fit ends in …" shows 'for multi-token prediction (MTP) in this m…'
     tm send-keys Escape
     until_true hides '┏ policy'
     type_line ":pace 7"
     check ":pace sets the speed at $size" wait_for 'at most 7 tokens a second'
     type_line ':speed 8'
-    check ":speed is the same" wait_for 'at most 8 tokens a second'
+    check ":speed sets the speed as :pace does" wait_for 'at most 8 tokens a second'
 done
 
 terminal 120x36 "exec $PROGRAM --pace 0"
-check "the text ends" wait_for 'the text has ended'
+check "the bundled model's text ends" wait_for 'the text has ended'
 check "the focus starts on the knobs" wait_for '┏ 5 knobs'
 check "the key bar explains x" until_true says 'x extend'
 before=$(tm capture-pane -p | head -n 1 | sed 's/.*round *//')
@@ -76,7 +77,7 @@ type_line ':speed 2'
 tm send-keys r
 wait_for 'running' >/dev/null
 tm send-keys Space
-check "it pauses" wait_for 'paused'
+check "a resumed run pauses" wait_for 'paused'
 tm send-keys p C-u
 tm send-keys -l 'Three mice sat on a wall,'
 tm send-keys Enter
@@ -95,14 +96,14 @@ tm send-keys Escape
 mkdir "$WORK/run/tracks" && : >"$WORK/run/tracks/one.txt"
 tm send-keys -l ':save-screen tra'
 tm send-keys Tab
-check "Tab completes a folder" until_true says ':save-screen tracks/'
+check "Tab completes a folder's name" until_true says ':save-screen tracks/'
 tm send-keys Tab
-check "and its contents" until_true says ':save-screen tracks/one.txt'
+check "Tab completes the contents of a folder" until_true says ':save-screen tracks/one.txt'
 tm send-keys Escape
 tm send-keys e C-u
 tm send-keys -l 'tra'
 tm send-keys Tab
-check "and where an export goes to" until_true says 'export to: tracks/'
+check "Tab completes the folder of an export" until_true says 'export to: tracks/'
 tm send-keys Escape
 tm send-keys -l ':panel ser'
 tm send-keys Tab Enter
@@ -114,28 +115,28 @@ tm send-keys /
 check "/ starts empty" until_true sh -c "tmux -S $SOCKET capture-pane -p | grep -v '^ *\$' | tail -n 1 | grep -q '^/ *\$'"
 tm send-keys Escape
 tm send-keys 2
-check "a digit goes to its panel" wait_for '┏ 2 layers'
-check "and the key bar to the focused panel" until_true says 'v measure'
+check "a digit moves the focus to its panel" wait_for '┏ 2 layers'
+check "the key bar shows the keys of the focused panel" until_true says 'v measure'
 tm resize-window -x 100 -y 44
 wait_for '1 ▒ exited ▓ spurious' >/dev/null
 tm resize-window -x 260 -y 60
 check "titles follow a resize" wait_for 'exited ── ▓ spurious'
 tm resize-window -x 79 -y 23
 check "small terminals lose the boxes" until_true sh -c "! tmux -S $SOCKET capture-pane -p | grep -q '[┌┏]'"
-check "and keep the tab in focus" wait_for '\[2 layers\]'
+check "small terminals keep the tab in focus" wait_for '\[2 layers\]'
 
 printf ':wait round 3\n:note here it doubts\n:wait idle\n:panel text\n:key Left\n:note-next\n:save-screen noted.txt\n:wait end\n:quit\n' >"$WORK/note.script"
 terminal 160x48 "$PROGRAM --pace 0 -n 40 --trace noted --script $WORK/note.script"
 check "a script that notes something ends well" exits 0
-check "the key bar reads the note where it is pointed at" sh -c "tail -n 1 '$WORK/run/noted.txt' | grep -q 'here it doubts'"
-check "the time line has it" sh -c "tail -n 3 '$WORK/run/noted.txt' | grep -q '▾'"
-check "and the trace" grep -q 'note.*here it doubts' "$WORK/run/noted/controls.csv"
+check "the key bar shows the note at the cursor" sh -c "tail -n 1 '$WORK/run/noted.txt' | grep -q 'here it doubts'"
+check "the time line marks a note" sh -c "tail -n 3 '$WORK/run/noted.txt' | grep -q '▾'"
+check "the trace contains a note" grep -q 'note.*here it doubts' "$WORK/run/noted/controls.csv"
 printf ':goto 99999\n:wait idle\n:note-next\n:save-screen noted.txt\n:note more\n:quit\n' >"$WORK/note.script"
 cp -r "$WORK/run/noted" "$WORK/noted"
 terminal 160x48 "$PROGRAM replay --script $WORK/note.script $WORK/noted"
-check "a replay has the notes of the trace alone" exits 2
-check "and goes to them" sh -c "tail -n 1 '$WORK/run/noted.txt' | grep -q 'here it doubts'"
-check "the time line of a replay has it, too" sh -c "tail -n 3 '$WORK/run/noted.txt' | grep -q '▾'"
+check ":note in a replay is refused" exits 2
+check ":note-next goes to a note in a replay" sh -c "tail -n 1 '$WORK/run/noted.txt' | grep -q 'here it doubts'"
+check "the time line of a replay marks a note" sh -c "tail -n 3 '$WORK/run/noted.txt' | grep -q '▾'"
 
 for keys in '] ] ]' 'n n n'; do
     printf ':key %s\n:wait idle\n' $keys >"$WORK/slow.script"

@@ -86,7 +86,7 @@ draw_charts(const struct canvas *c, const struct positions *p)
     draw_chart(&above, p, "a", positions_conditional, wide, ROLE_SERIES_1);
     draw_chart(&below, p, "u", positions_unconditional, wide, ROLE_ACCEPTED);
     for (int i = 0; i < n && labeled; i++)
-        if (i < 9 || wide > 2 || i % 2 == 1)
+        if ((i < 9 || wide > 2 || i % 2 == 1) && LEFT + i * wide + 1 + (i >= 9) <= c->cols)
             canvas_print(c, c->rows - 1, LEFT + i * wide, ROLE_DIM, "%d", i + 1);
 }
 

@@ -88,7 +88,7 @@ chooser_draw(const struct chooser *ch, const struct canvas *c)
         const bool here = top + y == ch->at;
         canvas_text(&inside, y, 1, here ? ROLE_FOCUS : ROLE_TEXT, here ? "▸" : " ");
         canvas_text(&inside, y, 3, here ? ROLE_FOCUS : ROLE_TEXT, ch->name[top + y]);
-        canvas_text(&inside, y, 17, here ? ROLE_TEXT : ROLE_DIM, ch->about[top + y]);
+        canvas_word(&inside, y, 17, inside.cols - 17, here ? ROLE_TEXT : ROLE_DIM, MARK_NONE, ch->about[top + y]);
     }
 }
 

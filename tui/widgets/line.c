@@ -428,7 +428,7 @@ offers_draw(const struct offers *o, const struct canvas *c)
         const bool here = o->at == i + 1;
         const struct canvas line = canvas_inside(c, i + 1, 0, 1, c->cols);
         canvas_text(&line, 0, 0, here ? ROLE_FOCUS : ROLE_DIM, here ? "▸ " : "  ");
-        canvas_text(&line, 0, 2, here ? ROLE_TEXT : ROLE_DIM, safe);
+        canvas_word(&line, 0, 2, line.cols - 2, here ? ROLE_TEXT : ROLE_DIM, MARK_NONE, safe);
     }
 }
 

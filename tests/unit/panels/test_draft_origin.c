@@ -152,6 +152,26 @@ PANEL_TEST(draft_positions_have_both_rates_and_the_ranks)
     assert_int_equal(row_with(f, "67% ±27"), 1);
 }
 
+/* Of 18 positions the numbers below the bars are whole or not there. */
+PANEL_TEST(numbers_of_draft_positions_are_not_cut)
+{
+    struct fixture *f = *state;
+    stream_control(&f->stream, "policy", "judges");
+    declare_needs(f, "judges", NEEDS(AUX_DRAFT));
+    tell_draft(f, -1);
+    f->stream.round++;
+    for (uint32_t i = 0; i < 18; i++)
+        say_token(&f->stream, SOURCE_CORRECTION, 4 + i, 1);
+    say_round(&f->stream, 18, 17, 18);
+    use(f, "positions");
+    for (int cols = 30; cols < 64; cols++) {
+        draw(f, 9, cols);
+        const char *last = strrchr(line(f, 8), ' ');
+        if (last != NULL && row_with(f, "10  12") == 8)
+            assert_true(atoi(last) >= 12);
+    }
+}
+
 PANEL_TEST(names_of_knobs_are_cut_before_sliders_go)
 {
     struct fixture *f = *state;
