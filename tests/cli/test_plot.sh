@@ -38,7 +38,7 @@ done
 refuses "a trace without a round" 2 'no whole round' plot "$TMP/empty" exits -o "$OUT.svg"
 printf 'not,a\r\n"benchmark' >"$TMP/bad.csv"
 refuses "a file that is no benchmark" 1 'bad.csv' plot "$TMP/bad.csv" grid -o "$OUT.svg"
-check "nothing was written" [ -z "$(ls "$OUT".* 2>/dev/null)" ]
+check "a refused figure writes nothing" [ -z "$(ls "$OUT".* 2>/dev/null)" ]
 for kind in $kinds; do
     check "--help describes $kind" sh -c "'$PROGRAM' plot --help | grep -q '^  $kind '"
 done
@@ -54,8 +54,8 @@ case $built in
     cp -a "$BUILD/obj" "$BUILD/gen" "$BUILD/.deps" "$BUILD/libspecscope.a" "$COPY/$built" # so that little is compiled
     check "a program is built without cairo" make -s -C "$COPY" NVCC= CAIRO= BUILD="$built" "$built/specscope"
     with=$PROGRAM PROGRAM=$COPY/$built/specscope
-    refuses "it prints in one line what to install" 1 'libcairo2-dev' plot $TRACES/del exits -o "$OUT.svg"
-    refuses "and other errors of a figure are reported first" 2 'there is no figure' plot $TRACES/del pie -o "$OUT.svg"
+    refuses "a program without cairo prints in one line what to install" 1 'libcairo2-dev' plot $TRACES/del exits -o "$OUT.svg"
+    refuses "a program without cairo reports other errors of a figure first" 2 'there is no figure' plot $TRACES/del pie -o "$OUT.svg"
     PROGRAM=$with
     ;;
 esac
@@ -79,38 +79,38 @@ for kind in $kinds; do
     check "$kind is a PDF" sh -c "head -c 5 '$OUT-$kind.pdf' | grep -q '%PDF-' && tail -c 10 '$OUT-$kind.pdf' | grep -q '%%EOF'"
     check "$kind is a PNG" sh -c "head -c 4 '$OUT-$kind.png' | od -An -tx1 | grep -q '89 50 4e 47'"
     if [ -n "$HAVE_PYTHON" ]; then
-        check "its SVG is well-formed, and without a bitmap" python3 -c 'import sys, xml.etree.ElementTree as x
+        check "$kind as SVG is well-formed, and without a bitmap" python3 -c 'import sys, xml.etree.ElementTree as x
 names = [e.tag.split("}")[1] for e in x.parse(sys.argv[1]).iter()]
 sys.exit(not (len(names) > 50 and "image" not in names and ("use" in names or "text" in names)))' "$OUT-$kind.svg"
     fi
 done
-check "nothing is printed" [ ! -s "$TMP/out" ] && [ ! -s "$TMP/err" ]
+check "plot prints nothing" [ ! -s "$TMP/out" ] && [ ! -s "$TMP/err" ]
 works "the kind may come first" plot layers $TRACES/specbound -o "$TMP/first.svg"
 works "a width in inches" plot $TRACES/del reliability --width 3.5in -o "$TMP/wide.svg"
-check "is that wide" grep -q 'width="252pt"' "$TMP/wide.svg"
+check "a figure of 3.5 inches is that wide" grep -q 'width="252pt"' "$TMP/wide.svg"
 mkdir "$TMP/fonts"
 printf '<?xml version="1.0"?><!DOCTYPE fontconfig SYSTEM "fonts.dtd"><fontconfig><dir>%s</dir><cachedir>%s</cachedir></fontconfig>' \
     "$TMP/fonts" "$TMP/fonts" >"$TMP/fonts.conf"
 export FONTCONFIG_FILE="$TMP/fonts.conf"
 works "a figure without fonts for its characters" plot $TRACES/del exits --caption "一只小猫" -o "$TMP/caption.png"
-check "names the missing ones, and what to install" grep -q 'caption.png: no font here has .* drawn as boxes; install a font' "$TMP/err"
+check "characters without a font are named, and the font package to install" grep -q 'caption.png: no font here has .* drawn as boxes; install a font' "$TMP/err"
 unset FONTCONFIG_FILE
 works "a caption of one's own with any characters" plot $TRACES/del exits --caption "$(printf 'x <&> \033[2J\377 "y"')" -o "$TMP/caption.svg"
 if [ -n "$HAVE_PYTHON" ]; then
-    check "leaves the SVG well-formed" python3 -c 'import sys, xml.etree.ElementTree as x; x.parse(sys.argv[1])' "$TMP/caption.svg"
+    check "any characters in a caption leave the SVG well-formed" python3 -c 'import sys, xml.etree.ElementTree as x; x.parse(sys.argv[1])' "$TMP/caption.svg"
 fi
 refuses "a file that can't be written" 1 "$TMP/no/x.svg" plot $TRACES/del exits -o "$TMP/no/x.svg"
 mkdir "$TMP/small"
 check "a figure over the limit of files' sizes is an error" sh -c "ulimit -f 4; '$PROGRAM' plot $TRACES/del exits -o '$TMP/small/x.svg' 2>'$TMP/err'; [ \$? -eq 1 ]"
-check "which is reported in a line" grep -q '^specscope: .*x.svg: .*File too large$' "$TMP/err"
-check "and leaves no part of it" [ -z "$(ls "$TMP/small")" ]
+check "a figure over the limit of files' sizes is reported in a line" grep -q '^specscope: .*x.svg: .*File too large$' "$TMP/err"
+check "a figure over the limit of files' sizes leaves no part" [ -z "$(ls "$TMP/small")" ]
 echo before >"$TMP/kept.svg"
-refuses "the old file stays" 2 'no round' plot $TRACES/del series --from 99 -o "$TMP/kept.svg"
-check "as it was" grep -qx before "$TMP/kept.svg"
+refuses "a refused figure leaves the old file" 2 'no round' plot $TRACES/del series --from 99 -o "$TMP/kept.svg"
+check "the old file of a refused figure is unchanged" grep -qx before "$TMP/kept.svg"
 
 # ---- a new run with several sequences ----
 works "a run is traced" run -n 40 --ignore-eos --policy layerskip --trace "$TMP/own" -p hello "$TINY"
-works "and drawn" plot "$TMP/own" exits -o "$TMP/own.svg"
+works "a run's own trace is drawn" plot "$TMP/own" exits -o "$TMP/own.svg"
 "$PROGRAM" run -n 0 -c 200000 --ignore-eos --trace "$TMP/growing" "$TINY" >/dev/null 2>&1 &
 pid=$!
 wait_until sh -c "[ \$(wc -l <'$TMP/growing/rounds.csv') -gt 20 ]"
