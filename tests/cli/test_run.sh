@@ -17,13 +17,13 @@ specscope run -n 9 -p hello "$TINY"
 check "the same command gives the same text" cmp -s "$TMP/out" "$TMP/first"
 printf 'hello\n' >"$TMP/prompt"
 works "a prompt is read from a file" run -n 9 -f "$TMP/prompt" "$TINY"
-check "and gives the same as on the command line" cmp -s "$TMP/out" "$TMP/first"
+check "a prompt from a file gives the same text as on the command line" cmp -s "$TMP/out" "$TMP/first"
 printf 'hello' | "$PROGRAM" run -n 9 -f - "$TINY" >"$TMP/out" 2>"$TMP/err"
 check "-f - reads standard input" cmp -s "$TMP/out" "$TMP/first"
 works "-n 1 is the token of the prefill alone" run -n 1 -p hello "$TINY"
 works "a one-token prompt is enough" run -n 4 -p "" "$TINY"
 works "the context may end the run" run -n 0 -c 24 --ignore-eos -p hello "$TINY"
-check "and the summary reports it" grep -q 'end: context$' "$TMP/err"
+check "the summary reports that the context was full" grep -q 'end: context$' "$TMP/err"
 works "invalid UTF-8 in a prompt is taken as bytes" run -n 4 -p "$(printf 'a\377\300b')" "$TINY"
 works "escape sequences in a prompt are taken as text" run -n 4 -p "$(printf '\033[2J\007')" "$TINY"
 works "half a character at the end of a prompt is taken as bytes" run -n 4 -p "$(printf 'caf\303')" "$TINY"
@@ -47,10 +47,10 @@ works "--json - writes to stdout" run -n 30 --ignore-eos --set tau=0.3 --temp 0.
     --seed 18446744073709551615 --json - "$TINY"
 if [ -n "$HAVE_PYTHON" ]; then
     cp "$TMP/out" "$TMP/j.json"
-    check "nothing else is on stdout then" json_holds "$TMP/j.json" 'isinstance(j, dict)'
+    check "--json - prints nothing else on stdout" json_holds "$TMP/j.json" 'isinstance(j, dict)'
     check "token_ids are all that was generated" json_holds "$TMP/j.json" 'len(j["token_ids"]) == 30'
     check "rounds emit all tokens but the prefill's" json_holds "$TMP/j.json" 'j["emitted"] == 29'
-    check "the accounts add up" json_holds "$TMP/j.json" \
+    check "layers that were loaded are those of drafts and verification" json_holds "$TMP/j.json" \
         '0 <= j["accepted"] <= j["verified"] <= j["drafted"] and j["emitted"] <= j["accepted"] + j["rounds"]'
     check "loads are counted" json_holds "$TMP/j.json" 'abs(j["etpl"] - j["emitted"] / j["layers_loaded"]) < 1e-9'
     check "params contain the settings, the seed to its last digit" json_holds "$TMP/j.json" \
@@ -58,7 +58,7 @@ if [ -n "$HAVE_PYTHON" ]; then
     printf '{"turns": ["hello"]}\n\n{"turns": ["one", "two"], "category": "x"}\n' >"$TMP/prompts.jsonl"
     works "several prompts run one after another" run -n 5 --ignore-eos --prompts "$TMP/prompts.jsonl" \
         --json "$TMP/many.json" "$TINY"
-    check "each has its result" json_holds "$TMP/many.json" 'len(j["results"]) == 2'
+    check "each prompt of a list has its result" json_holds "$TMP/many.json" 'len(j["results"]) == 2'
 fi
 sampled() { # seed; leaves the result without its clocks in $TMP/sampled.SEED
     specscope run -n 30 --ignore-eos --temp 1 --seed "$1" --json - "$TINY"
@@ -67,12 +67,12 @@ sampled() { # seed; leaves the result without its clocks in $TMP/sampled.SEED
 sampled 7 && cp "$TMP/sampled" "$TMP/seven" && sampled 7
 check "the same seed draws the same tokens" cmp -s "$TMP/seven" "$TMP/sampled"
 sampled 8
-check "another seed draws others" sh -c "! cmp -s '$TMP/seven' '$TMP/sampled'"
+check "another seed draws other tokens" sh -c "! cmp -s '$TMP/seven' '$TMP/sampled'"
 for threads in 1 2 3; do
     specscope run -n 30 --ignore-eos --threads $threads -p hello --json - "$TINY"
     tr -d '\n\t ' <"$TMP/out" | grep -o '"token_ids":[^]]*' >"$TMP/ids.$threads"
 done
-check "threads change nothing in the tokens" sh -c "cmp '$TMP/ids.1' '$TMP/ids.2' && cmp '$TMP/ids.1' '$TMP/ids.3'"
+check "the number of threads changes no token" sh -c "cmp '$TMP/ids.1' '$TMP/ids.2' && cmp '$TMP/ids.1' '$TMP/ids.3'"
 refuses "the tests' check backend is not in the program" 2 "backend 'check' is not known" run -n 3 --backend check "$TINY"
 works "the exact path runs" run -n 8 --exact -p hello "$TINY"
 works "the reference instruction set runs" run -n 8 --isa reference -p hello "$TINY"
