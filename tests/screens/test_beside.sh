@@ -53,13 +53,13 @@ cat >"$WORK/steps.script" <<'END'
 END
 terminal 160x48 "$PROGRAM diff --scope --script $WORK/steps.script $TRACES/del $TRACES/swift"
 check "the traces are replayed in step" exits 0
-check "a round is of both" grep -q 'round 8$' "$WORK/run/at8.txt"
+check ":goto moves both replayed traces" grep -q 'round 8$' "$WORK/run/at8.txt"
 check "a step is a round of one of them" grep -q 'round 9$' "$WORK/run/at9.txt"
 check "back and forth is the same screen" cmp "$WORK/run/at8.txt" "$WORK/run/again8.txt"
 check "the second one's knobs are its own" grep -q 'r skip_ratio.* 0.7' "$WORK/run/second.txt"
 check "what is found names its sequence" grep -q 'text chapel., in round [0-9]* of sequence [12]; ' "$WORK/run/until.txt"
 check "] goes on to where it comes in the other one" grep -q 'text chapel., in round [0-9]* of sequence [12]; ' "$WORK/run/next.txt"
-check "which is another one, later" sh -c "! cmp -s '$WORK/run/until.txt' '$WORK/run/next.txt'"
+check "the next match is in another round" sh -c "! cmp -s '$WORK/run/until.txt' '$WORK/run/next.txt'"
 check "at the end the texts are compared" grep -q 'the texts are the same so far' "$WORK/run/end.txt"
 check "speeds of runs at different times get no verdict" grep -q 'speeds of runs at different times are not compared' "$WORK/run/end.txt"
 
@@ -71,13 +71,13 @@ tm send-keys -l "versus layerskip"
 tm send-keys Enter
 check "a setting cannot be run in a replay" wait_for 'a replay cannot run a second setting'
 tm send-keys '>' '>' '>' '>' '>' '>'
-check "both play to their end" wait_for 'round 32/32'
+check "both replayed traces play to their end" wait_for 'round 32/32'
 tm send-keys r
 tm send-keys q
-check "and it ends well" until_true test -s "$WORK/run/status"
+check "a replay that cannot run a setting ends well" until_true test -s "$WORK/run/status"
 
 # ---- one run with two settings, as two ----
 terminal 160x48 "$PROGRAM run -n 40 --versus 'layerskip exit_layer=6' --trace two && $PROGRAM diff --scope --script $WORK/beside.script two"
-check "the two settings of one trace" exits 0
-check "stand beside each other" grep -q '▸1 specbound *two .*2 layerskip *two ' "$WORK/run/screen.txt"
+check "a trace of two settings replays" exits 0
+check "the two settings of one trace are beside each other" grep -q '▸1 specbound *two .*2 layerskip *two ' "$WORK/run/screen.txt"
 exit $STATUS
