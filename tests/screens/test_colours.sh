@@ -16,24 +16,24 @@ replay() { # WxH, environment
 
 replay 120x36 'TERM=tmux-256color COLORTERM=truecolor'
 check "COLORTERM=truecolor brings the theme's own colours" until_true has '8;2;20;23;28'
-check "and no palette numbers" sh -c "! tmux -S $SOCKET capture-pane -e -p | grep -q '8;5;'"
+check "COLORTERM=truecolor uses no palette numbers" sh -c "! tmux -S $SOCKET capture-pane -e -p | grep -q '8;5;'"
 tm send-keys -l ':theme light'
 tm send-keys Enter
 check "another theme brings other colours" until_true has '8;2;251;251;248'
-check "and takes the earlier ones away" sh -c "! tmux -S $SOCKET capture-pane -e -p | grep -q '8;2;20;23;28'"
+check "another theme removes the earlier colours" sh -c "! tmux -S $SOCKET capture-pane -e -p | grep -q '8;2;20;23;28'"
 
 replay 120x36 'TERM=xterm COLORTERM=24bit'
-check "a plain xterm that declares 24bit has them, too" until_true has '8;2;20;23;28'
+check "a plain xterm that declares 24bit has the theme's own colours" until_true has '8;2;20;23;28'
 replay 120x36 '-u TMUX TERM=screen-256color COLORTERM=truecolor'
-check "GNU screen only hands the word on" sh -c "! tmux -S $SOCKET capture-pane -e -p | grep -q '8;2;'"
+check "GNU screen, which only passes COLORTERM on, has none of 24 bits" sh -c "! tmux -S $SOCKET capture-pane -e -p | grep -q '8;2;'"
 replay 120x36 'TERM=tmux-256color COLORTERM=truecolor NO_COLOR=1'
-check "NO_COLOR has the last word" sh -c "! tmux -S $SOCKET capture-pane -e -p | grep -q '8;[25];'"
+check "NO_COLOR overrides COLORTERM" sh -c "! tmux -S $SOCKET capture-pane -e -p | grep -q '8;[25];'"
 
 replay 120x36 'TERM=tmux-256color'
 check "a terminal without an answer shows 256 colours" until_true has '8;5;'
-check "and its answers to questions are no keys" wait_for 'layers × tokens'
+check "a terminal's answers to questions are no keys" wait_for 'layers × tokens'
 tm send-keys -l "${ESC}P1\$r0;48:2::1:2:3m${ESC}\\"
-check "until it answers for 24 bits" until_true has '8;2;20;23;28'
+check "a terminal that answers for 24 bits has the theme's own colours" until_true has '8;2;20;23;28'
 
 terminal 100x30 "exec 2>/dev/tty; env TERM=tmux-256color $PROGRAM replay $TRACE; echo shell; exec cat -v"
 tm send-keys q
@@ -51,7 +51,7 @@ printf ':wait end\n:quit\n' >"$WORK/end.script"
 terminal 120x36 "script -q -c '$PROGRAM replay --script $WORK/end.script $TRACE' raw"
 check "a replay under script ends well" exits 0
 check "frames are synchronized updates" grep -aq "${ESC}\[?2026h" "$WORK/run/raw"
-check "each begun is ended" sh -c "test \$(grep -ao '?2026h' '$WORK/run/raw' | wc -l) -le \$(grep -ao '?2026l' '$WORK/run/raw' | wc -l)"
+check "each synchronized update that begins also ends" sh -c "test \$(grep -ao '?2026h' '$WORK/run/raw' | wc -l) -le \$(grep -ao '?2026l' '$WORK/run/raw' | wc -l)"
 check "the mouse is asked for in decimal" grep -aq '?1006h' "$WORK/run/raw"
-check "and left as it was" grep -aq '?1006l' "$WORK/run/raw"
+check "the mouse is left off at the end" grep -aq '?1006l' "$WORK/run/raw"
 exit $STATUS
