@@ -63,17 +63,17 @@ END
 terminal 160x48 "$PROGRAM -n 200 -p \"Three mice's wall\" --script $WORK/turns.script"
 check "a script of turns ends well" exits 0
 check "the newest row shows the policy" sh -c "grep -q 'D.  layerskip' '$WORK/run/turned.txt'"
-check "every turn is a mark: in its round" grep -q '┊τ 0.55→0.3 .*low confidence\|┊τ 0.55→0.3 .*w_max' "$WORK/run/turned.txt"
-check "in the series" grep -q '└1.*┊.*round 8' "$WORK/run/turned.txt"
-check "and in the time line" grep -q '┊.*context' "$WORK/run/turned.txt"
+check "every change is a mark in its round" grep -q '┊τ 0.55→0.3 .*low confidence\|┊τ 0.55→0.3 .*w_max' "$WORK/run/turned.txt"
+check "every change is a mark in the series" grep -q '└1.*┊.*round 8' "$WORK/run/turned.txt"
+check "every change is a mark in the time line" grep -q '┊.*context' "$WORK/run/turned.txt"
 check "u takes the policy back" grep -q 'policy specbound' "$WORK/run/back1.txt"
-check "with the value that its knob had" test "$(knob "$WORK/run/back1.txt" tau)" = 0.8
-check "u again takes the turn before back" test "$(knob "$WORK/run/back2.txt" tau)" = 0.3
+check "u takes back the policy with the value that its knob had" test "$(knob "$WORK/run/back1.txt" tau)" = 0.8
+check "a second u takes back the change before" test "$(knob "$WORK/run/back2.txt" tau)" = 0.3
 check "U brings it again" test "$(knob "$WORK/run/again.txt" tau)" = 0.8
-check "two turns back and it is the first value" test "$(knob "$WORK/run/first.txt" tau)" = 0.55
+check "two more undos give the first value" test "$(knob "$WORK/run/first.txt" tau)" = 0.55
 check ":take has a row's settings again" test "$(knob "$WORK/run/taken.txt" tau)" = 0.3
-check "its policy, too" grep -q 'policy layerskip' "$WORK/run/layerskip.txt"
-check "and one undo takes all of that back" test "$(knob "$WORK/run/ungrouped.txt" tau)" = 0.3
+check ":take has a row's policy again" grep -q 'policy layerskip' "$WORK/run/layerskip.txt"
+check "one undo takes back all of :take" test "$(knob "$WORK/run/ungrouped.txt" tau)" = 0.3
 cat >"$WORK/wanted.json" <<'END'
 {
 	"policy":	"layerskip",
@@ -86,10 +86,10 @@ cat >"$WORK/wanted.json" <<'END'
 }
 END
 check ":preset save writes a row's settings" diff -u "$WORK/wanted.json" "$WORK/home/specscope/presets/mine.json"
-check "or those in force" grep -q '"tau=0.3"' "$WORK/home/specscope/presets/now.json"
+check ":preset save without a row writes the settings in force" grep -q '"tau=0.3"' "$WORK/home/specscope/presets/now.json"
 check ":copy-command leaves the command line in a file" grep -q "^$PROGRAM run --policy layerskip --head lens .*-n 200 -p 'Three mice'\\\\''s wall' -- /" "$WORK/home/specscope/command"
 cp "$WORK/home/specscope/command" "$WORK/command"
-check "which runs" sh -c "cd '$WORK' && sh ./command >/dev/null 2>'$WORK/said' && grep -q '^layerskip: ' '$WORK/said'"
+check "the copied command line runs" sh -c "cd '$WORK' && sh ./command >/dev/null 2>'$WORK/said' && grep -q '^layerskip: ' '$WORK/said'"
 
 # ---- sampling's sliders ----
 cat >"$WORK/sampling.script" <<'END'
@@ -120,7 +120,7 @@ END
 terminal 260x60 "$PROGRAM --preset mine --policy specbound -n 100 --script $WORK/sampling.script"
 check "a script of sampling's sliders ends well" exits 0
 check "→ turns the temperature by a hundredth, Shift with it by ten" test "$(knob "$WORK/run/warm.txt" 'T temperature')" = 0.11
-check "which is a row of the ledger, and a mark" sh -c "grep -q 'B.  T 0.11' '$WORK/run/warm.txt' && grep -q '┊T 0→0.11' '$WORK/run/warm.txt'"
+check "a changed temperature is a row of the ledger and a mark" sh -c "grep -q 'B.  T 0.11' '$WORK/run/warm.txt' && grep -q '┊T 0→0.11' '$WORK/run/warm.txt'"
 check "a seed is turned by one" test "$(knob "$WORK/run/seed.txt" seed)" = 3
 check "u takes the seed back, then the temperature" test "$(knob "$WORK/run/undone.txt" seed)$(knob "$WORK/run/undone.txt" 'T temperature')" = 10
 check "U brings both again" test "$(knob "$WORK/run/again.txt" seed)$(knob "$WORK/run/again.txt" 'T temperature')" = 30.11
@@ -159,7 +159,7 @@ check "a script of changes while a round waits ends well" exits 0
 check "a change by a command is shown as pending" test "$(knob "$WORK/run/pending.txt" 'γ gamma')" = 3…
 check ":take has the row's settings, though the change was not in force" test "$(knob "$WORK/run/taken.txt" 'γ gamma')" = 5
 check ":undo takes a change back that was not in force" test "$(knob "$WORK/run/undone.txt" 'γ gamma')" = 5
-check "and the next one is" test "$(knob "$WORK/run/undone.txt" exit_layer)" = 6
+check "a change after an undone one takes effect" test "$(knob "$WORK/run/undone.txt" exit_layer)" = 6
 check ":head other, twice, is the head that it was" test "$(grep -c 'trained heads' "$WORK/run/head.txt")" = "$(grep -c 'trained heads' "$WORK/run/undone.txt")"
 
 # ---- presets ----
@@ -201,9 +201,9 @@ check "a script with presets ends well" exits 0
 check "--preset begins with one" grep -q 'policy layerskip' "$WORK/run/begun.txt"
 check ":preset brings one back" test "$(knob "$WORK/run/now.txt" tau)" = 0.3
 check "a row's sampling settings are taken again, too" sh -c "grep -q ' T 0.7 ' '$WORK/run/warm.txt' && grep -q ' greedy ' '$WORK/run/greedy.txt'"
-check "a preset has it, too" sh -c "grep -q '\"temp\":	0.7' '$WORK/home/specscope/presets/warm.json' && grep -q ' T 0.7 ' '$WORK/run/again.txt'"
-check "and a greedy one is greedy" grep -q ' greedy ' "$WORK/run/mine.txt"
-check "as one turn" grep -q 'policy layerskip' "$WORK/run/undone.txt"
+check "a preset has the sampling settings" sh -c "grep -q '\"temp\":	0.7' '$WORK/home/specscope/presets/warm.json' && grep -q ' T 0.7 ' '$WORK/run/again.txt'"
+check "a greedy preset is greedy" grep -q ' greedy ' "$WORK/run/mine.txt"
+check "one undo takes a whole preset back" grep -q 'policy layerskip' "$WORK/run/undone.txt"
 
 # ---- refusals ----
 for line in ':undo' ':redo' ':take Q' ':take' ':preset none' ':preset save a/b' ':preset save Q name' ':undo now'; do
@@ -213,7 +213,7 @@ for line in ':undo' ':redo' ':take Q' ':take' ':preset none' ':preset save a/b' 
 done
 printf ':goto 3\n:wait idle\n:undo\n:quit\n' >"$WORK/replay.script"
 terminal 120x36 "$PROGRAM replay --script $WORK/replay.script $ROOT/tests/screens/traces/specbound"
-check "and nothing is taken back in a replay" exits 2
+check ":undo in a replay is refused" exits 2
 
 # ---- keys, and the clipboard ----
 tm kill-server 2>/dev/null
@@ -222,11 +222,11 @@ tm set-option -s set-clipboard on
 wait_for 'layers × tokens' >/dev/null
 tm send-keys 6
 check "6 goes to the ledger, whose keys stand in the key bar" wait_for 'Enter pin'
-check "its first row grows" wait_for 'A   start  *[1-9][0-9]'
-check "while it is slowed down the title shows it" wait_for '30/s shown · [0-9]* ±[0-9]* engine'
+check "the ledger's first row grows" wait_for 'A   start  *[1-9][0-9]'
+check "the title shows the engine's speed while it is slowed down" wait_for '30/s shown · [0-9]* ±[0-9]* engine'
 tm send-keys y
 check "y prints where the command line is" wait_for 'copied, and in .*specscope/command'
-check "and the terminal's clipboard has it" until_true sh -c "tmux -S $SOCKET show-buffer | grep -q '^$PROGRAM run --policy specbound'"
+check "y copies the command line to the terminal's clipboard" until_true sh -c "tmux -S $SOCKET show-buffer | grep -q '^$PROGRAM run --policy specbound'"
 for verb in take copy-command; do
     tm send-keys :
     tm send-keys -l "$verb "
@@ -239,5 +239,5 @@ tm send-keys s
 check "s asks for a preset's name" wait_for ':preset save A'
 tm send-keys -l typed
 tm send-keys Enter
-check "and saves it" until_true test -s "$WORK/home/specscope/presets/typed.json"
+check "s saves the preset" until_true test -s "$WORK/home/specscope/presets/typed.json"
 exit $STATUS
