@@ -73,10 +73,10 @@ for size in 80x24 160x48; do
     panels "$WORK/run/live.txt" $rows >"$WORK/a"
     panels "$WORK/run/replay.txt" $rows >"$WORK/b"
     check "the draft model's layers are the same live and replayed at $size" diff -u "$WORK/a" "$WORK/b"
-    check "they stand above the target's" test "$(grep -n ' d3 ' "$WORK/a" | cut -d: -f1)" -lt "$(grep -n ' L16 ' "$WORK/a" | cut -d: -f1)"
+    check "the draft model's layers are above the target's at $size" test "$(grep -n ' d3 ' "$WORK/a" | cut -d: -f1)" -lt "$(grep -n ' L16 ' "$WORK/a" | cut -d: -f1)"
 done
 check "layers.csv contains the layers' model" test "$(csv "$WORK/run/trace/layers.csv" model 1 | sort | uniq | tr '\n' '-')" = "-draft-"
-check "while the policy alone asks, the draft's last layer" test "$(csv "$WORK/run/trace/layers.csv" layer '$c["model"] == "draft" && $c["round"] == 8' | uniq)" = 3
+check "with :probe policy the draft's last layer alone is probed" test "$(csv "$WORK/run/trace/layers.csv" layer '$c["model"] == "draft" && $c["round"] == 8' | uniq)" = 3
 
 # ---- verdicts of drafts ----
 cat >"$WORK/live.script" <<'END'
@@ -99,7 +99,7 @@ for size in 80x24 160x48; do
     check "the grid has its edges and the first draft's mark" sh -c "grep -q 's.a≥\|a.s≥' '$WORK/a' && grep -q '[▸+]1' '$WORK/a'"
 done
 check "series.csv contains the reason why specdecpp stopped" test "$(csv "$WORK/run/trace/series.csv" value '$c["key"] == "reject" && $c["round"] == 1 && $c["index"] == 32')" = 0.400000006
-check "and sv's choices" test -n "$(csv "$WORK/run/trace/series.csv" value '$c["key"] == "goodput" && $c["index"] >= 33 && $c["value"] == 1')"
+check "series.csv contains sv's choices" test -n "$(csv "$WORK/run/trace/series.csv" value '$c["key"] == "goodput" && $c["index"] >= 33 && $c["value"] == 1')"
 
 # ---- several sequences ----
 cat >"$WORK/live.script" <<'END'
@@ -136,15 +136,15 @@ for size in 80x24 160x48; do
         check "sequence $screen, live and replayed, is the same at $size" diff -u "$WORK/a" "$WORK/b"
     done
     check "the title names the sequence" grep -q 'seq 5 of 5' "$WORK/run/four.live"
-    check "the text is that sequence's" grep -q 'In the park she met a badger' "$WORK/run/four.live"
-    check "its tile has the mark" grep -q '▸5' "$WORK/run/four.live"
-    check "{ goes to the one before" grep -q '▸4' "$WORK/run/three.live"
+    check "the text panel shows the focused sequence's text" grep -q 'In the park she met a badger' "$WORK/run/four.live"
+    check "the focused sequence's tile has the mark" grep -q '▸5' "$WORK/run/four.live"
+    check "{ goes to the sequence before" grep -q '▸4' "$WORK/run/three.live"
 done
 check "rounds.csv has a line for each sequence of a round" test "$(csv "$WORK/run/trace/rounds.csv" seq '$c["round"] == 1' | tr '\n' ' ')" = "0 1 2 "
 printf ':wait round 2\n:sequence 1\n:quit\n' >"$WORK/single.script"
 terminal 80x24 "$PROGRAM --script $WORK/single.script"
-check "a run of one sequence has no other" exits 2
-check "and the line explains how to get some" grep -q 'one sequence; --batch runs several' "$WORK/run/err"
+check "a missing second sequence is refused" exits 2
+check "the refusal of a second sequence explains --batch" grep -q 'one sequence; --batch runs several' "$WORK/run/err"
 
 # ---- stopping exactly ----
 printf ':wait round 4\n:save-screen four.txt\n:step token\n:wait idle\n:save-screen token.txt\n:quit\n' >"$WORK/stop.script"
@@ -182,7 +182,7 @@ tm send-keys C-z
 check "Ctrl-Z gives the terminal back to the shell" wait_for '^shell>'
 tm send-keys -l fg
 tm send-keys Enter
-check "and fg brings the scope back" wait_for 'layers × tokens'
+check "fg brings the scope back" wait_for 'layers × tokens'
 for keys in '?:┏ help' '/:^/' 'p:┏ prompt'; do
     tm send-keys "${keys%%:*}"
     wait_for "${keys#*:}" >/dev/null
@@ -190,24 +190,24 @@ for keys in '?:┏ help' '/:^/' 'p:┏ prompt'; do
     check "Ctrl-Z gives the terminal back also after ${keys%%:*}" until_true hides 'layers × tokens'
     tm send-keys -l fg
     tm send-keys Enter
-    check "and fg brings back what ${keys%%:*} opened" wait_for "${keys#*:}"
+    check "fg brings back what ${keys%%:*} opened" wait_for "${keys#*:}"
     tm send-keys Escape
     until_true hides "${keys#*:}"
 done
 rounds=$(tm capture-pane -p | sed -n '1s/.*\(round [0-9]*\).*/\1/p')
 tm resize-window -x 90 -y 30
-check "resized, panels become tabs" wait_for '\[2 layers\]\|\[5 knobs\]'
+check "panels become tabs after a resize" wait_for '\[2 layers\]\|\[5 knobs\]'
 tm resize-window -x 5 -y 3
 wait_for 'cope' >/dev/null
 tm resize-window -x 160 -y 48
-check "tiny and back, nothing is lost" wait_for "layers × tokens"
-check "the run is there as it was" wait_for "ended.* $rounds"
+check "the panels are back after a tiny terminal" wait_for "layers × tokens"
+check "a resize does not change the run" wait_for "ended.* $rounds"
 tm send-keys r n
 wait_for 'paused' >/dev/null
 tm send-keys q
 check "q asks before an unsaved run is lost" wait_for 'not exported yet'
 tm send-keys q
-check "and leaves on the second q" wait_for 'status='
+check "a second q leaves" wait_for 'status='
 
 # ---- trained heads ----
 printf ':wait round 4\n:save-screen trained.txt\n:head lens\n:wait idle\n:save-screen lens.txt\n:step\n:wait idle\n:key H\n:wait idle\n:step\n:wait idle\n:quit\n' >"$WORK/heads.script"
@@ -222,12 +222,12 @@ printf ':goto 99999\n:wait idle\n:save-screen a.txt\n:key H\n:wait idle\n:save-s
 cp -r "$WORK/run/trace" "$WORK/switched"
 terminal 160x48 "$PROGRAM replay --script $WORK/replay.script $WORK/switched"
 check "a replay shows either head" exits 0
-check "the one that was in use" grep -q '· trained heads' "$WORK/run/a.txt"
-check "and after H the other" grep -q '· lens' "$WORK/run/b.txt"
+check "the head in use is shown in a replay" grep -q '· trained heads' "$WORK/run/a.txt"
+check "H shows the other head in a replay" grep -q '· lens' "$WORK/run/b.txt"
 printf ':wait round 2\n:head trained\n:quit\n' >"$WORK/none.script"
 terminal 120x36 "$PROGRAM --heads none --script $WORK/none.script"
 check "without trained heads :head trained is refused" exits 2
-check "and the line explains how to get some" grep -q 'specscope train heads' "$WORK/run/err"
+check "the refusal of :head trained names 'specscope train heads'" grep -q 'specscope train heads' "$WORK/run/err"
 
 # ---- signals ----
 is_dead() { [ "$(tm list-panes -F '#{pane_dead}')" = 1 ]; }
@@ -248,16 +248,16 @@ done
 printf ':wait end\n:wait idle\n:panel layers\n:key Left Left Enter\n:save-screen screen.txt\n:quit\n' >"$WORK/nasty.script"
 terminal 120x36 "script -q -c '$PROGRAM --temp 2 -n 200 --ignore-eos -p hello --script $WORK/nasty.script $WORK/nasty.gguf' raw"
 check "a model with escape sequences in its vocabulary runs" exits 0
-check "no control byte of it is on the screen" sh -c "! LC_ALL=C grep -q '[[:cntrl:]]' '$WORK/run/screen.txt'"
-check "none reaches the terminal: no title, no bell, no clipboard" sh -c "! LC_ALL=C grep -aqE '$(printf '\033')\]|$(printf '\007')|$(printf '\302\233')' '$WORK/run/raw'"
-check "they are shown instead" grep -q 'x1B\|\\x' "$WORK/run/screen.txt"
+check "no control character of the vocabulary is on the screen" sh -c "! LC_ALL=C grep -q '[[:cntrl:]]' '$WORK/run/screen.txt'"
+check "no control sequence of the vocabulary reaches the terminal" sh -c "! LC_ALL=C grep -aqE '$(printf '\033')\]|$(printf '\007')|$(printf '\302\233')' '$WORK/run/raw'"
+check "control characters are shown as escapes" grep -q 'x1B\|\\x' "$WORK/run/screen.txt"
 
 # ---- terminals without colours or UTF-8 ----
 printf ':wait round 3\n:save-screen screen.txt\n:quit\n' >"$WORK/three.script"
 terminal 120x36 "env TERM=vt100 $PROGRAM --script $WORK/three.script"
-check "a vt100 will do" exits 0
+check "a vt100 shows the scope" exits 0
 terminal 120x36 "env NO_COLOR=1 $PROGRAM --script $WORK/three.script"
-check "so will a terminal without colours" exits 0
+check "a terminal without colours shows the scope" exits 0
 terminal 120x36 "env TERM=nonsense $PROGRAM --script $WORK/three.script"
 check "an unknown type of a terminal that answers is used as an xterm" exits 0
 terminal 120x36 "env TERM=dumb $PROGRAM --script $WORK/three.script"
@@ -267,6 +267,6 @@ terminal 120x36 "$PROGRAM --theme $WORK/bad.json --script $WORK/three.script"
 check "a broken theme does not stop the scope" exits 0
 printf ':wait round 2\n:set tau seven\n:quit\n' >"$WORK/wrong.script"
 terminal 120x36 "$PROGRAM --script $WORK/wrong.script"
-check "a wrong line in a script is exit status 2" exits 2
-check "and its file and line are said" grep -q 'wrong.script:2: ' "$WORK/run/err"
+check "a wrong line in a script ends with status 2" exits 2
+check "a wrong line in a script is named with file and line" grep -q 'wrong.script:2: ' "$WORK/run/err"
 exit $STATUS
