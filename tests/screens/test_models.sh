@@ -30,12 +30,12 @@ for size in 40x10:7 80x24:19 160x48:43; do
     check "the list at ${size%:*} is as expected" golden "${size%:*}" "${size#*:}"
 done
 tm send-keys Up Down Down Down
-check "one that does not run is described" wait_for 'it does not run here: .*Git LFS pointer'
+check "a model that does not run is described" wait_for 'it does not run here: .*Git LFS pointer'
 tm send-keys Enter
-check "and stays unchanged" wait_for '^ .*pointer.gguf: .*Git LFS pointer'
+check "a model that does not run stays closed after Enter" wait_for '^ .*pointer.gguf: .*Git LFS pointer'
 tm send-keys T I N Y
-check "typing filters" wait_for '^ filter TINY .*Enter open'
-check "and leaves models with it in their name" sh -c "[ \$(tmux -S $SOCKET capture-pane -p | grep -c 'hf:\|bundled') = 1 ]"
+check "typing filters the models" wait_for '^ filter TINY .*Enter open'
+check "a filter leaves models with its text in their name" sh -c "[ \$(tmux -S $SOCKET capture-pane -p | grep -c 'hf:\|bundled') = 1 ]"
 tm send-keys Enter
 check "Enter opens" wait_for 'tiny · [0-9]* layers'
 tm send-keys -l ':open nothing-of-the-kind.gguf'
@@ -44,7 +44,7 @@ check "a model that cannot be opened leaves the run unchanged" wait_for 'nothing
 tm send-keys O
 wait_for '4 of 5 run here' >/dev/null
 tm send-keys p o i n t Enter
-check "the list reports it itself" wait_for '^ .*pointer.gguf: .*Git LFS pointer'
+check "the list reports why the model does not open" wait_for '^ .*pointer.gguf: .*Git LFS pointer'
 tm send-keys Escape
 until_true shows 'hf:Qwen/toy' >/dev/null
 tm send-keys Escape
@@ -54,7 +54,7 @@ tm send-keys Enter
 check "leaving a run that is not exported asks" wait_for 'not exported yet:  q open the other and lose it'
 tm send-keys Down
 tm send-keys q
-check "and another key keeps it" wait_for 'not exported yet:  q quit and lose it'
+check "another key keeps a run that is not exported" wait_for 'not exported yet:  q quit and lose it'
 tm send-keys Down
 tm send-keys -l ':open bundled'
 tm send-keys Enter
@@ -62,7 +62,7 @@ wait_for 'q open the other' >/dev/null
 tm send-keys q
 check ":open takes the other model" wait_for 'fables-14m · 16 layers'
 tm send-keys q q
-check "and leaving leaves" exits 0
+check "the scope ends well after :open" exits 0
 
 for case in sd:k specdecpp:max sv:window; do
     policy=${case%:*}
@@ -73,22 +73,22 @@ for case in sd:k specdecpp:max sv:window; do
     wait_for 'q open the other' >/dev/null
     tm send-keys q
     check ":open under $policy accepts a model without a draft model, and reports it" wait_for "policy $policy needs a draft model.*; specbound runs instead"
-    check "it runs with another policy" wait_for 'tiny.* policy specbound'
+    check "a model without a draft model runs with another policy after :open under $policy" wait_for 'tiny.* policy specbound'
 done
 tm send-keys q q
-check "that is no error" exits 0
+check ":open with another policy is no error" exits 0
 
 terminal 80x24 "NO_COLOR=1 LC_ALL=C $PROGRAM"
 check "without colours and UTF-8 the list can be read" wait_for '> bundled'
-check "and models that do not run are marked" wait_for 'pointer.gguf *x '
+check "models that do not run are marked without colours" wait_for 'pointer.gguf *x '
 tm send-keys q
 check "q filters where a name begins with it" wait_for '^ filter q '
 tm send-keys q
-check "and leaves the second time" exits 0
+check "a second q leaves the list" exits 0
 terminal 120x36 "$PROGRAM bundled"
 check "'bundled' is a name like others" wait_for 'fables-14m · 16 layers'
 printf ':open bundled\n' >"$WORK/open.script"
 terminal 80x24 "$PROGRAM --script $WORK/open.script -n 5"
 check "a script stays with its model" exits 2
-check "and reports it" grep -q 'a script stays with its model' "$WORK/run/err"
+check "a script that opens another model is refused with the reason" grep -q 'a script stays with its model' "$WORK/run/err"
 exit $STATUS
