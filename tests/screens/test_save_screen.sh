@@ -25,9 +25,9 @@ for ending in txt svg; do
     echo 'my notes' >"$WORK/notes.$ending"
     printf ':save-screen %s\n:quit\n' "$WORK/notes.$ending" >"$WORK/notes.script"
     terminal 100x30 "$PROGRAM replay --script $WORK/notes.script $ROOT/tests/screens/traces/turned"
-    check "other files are not, .$ending" exits 2
-    check "the message names it, .$ending" grep -q "notes.$ending: is not replaced" "$WORK/run/err"
-    check "it is as it was, .$ending" grep -qx 'my notes' "$WORK/notes.$ending"
+    check "a saved screen does not replace another file, .$ending" exits 2
+    check "the refusal names the file that is not replaced, .$ending" grep -q "notes.$ending: is not replaced" "$WORK/run/err"
+    check "a file that is not replaced is unchanged, .$ending" grep -qx 'my notes' "$WORK/notes.$ending"
 done
 terminal 100x30 "$PROGRAM replay --script $WORK/save.script $ROOT/tests/screens/traces/turned"
 check "the screen is saved twice" exits 0
