@@ -18,11 +18,11 @@ title_at() { # WxH: the first line of the screen
 
 title_at 200x60 >"$WORK/wide"
 check "a wide title names the GPU" grep -q 'NVIDIA RTX 6000 Ada Generation' "$WORK/wide"
-check "and not how it holds the model" sh -c "! grep -q 'held as' '$WORK/wide'"
+check "a wide title does not tell how the GPU holds the model" sh -c "! grep -q 'held as' '$WORK/wide'"
 for size in 120x36 100x30 80x24; do
     title_at $size >"$WORK/title"
     check "at $size the policy and the state are there" grep -q 'policy del.*replay' "$WORK/title"
-    check "and the GPU's name whole or not at all" sh -c \
+    check "a title of $size names the GPU whole or not at all" sh -c \
         "! grep -q NVIDIA '$WORK/title' || grep -q 'Ada Generation' '$WORK/title'"
 done
 
@@ -31,7 +31,7 @@ printf ':wait round 2\n:save-screen without.txt\n:policy sd\n:step\n:wait idle\n
 terminal 160x48 "$PROGRAM --trace trace --script $WORK/draft.script"
 check "a script that goes from policy to policy ends well" exits 0
 check "the title names the draft model under a policy that drafts with it" grep -q 'fables-14m + fables-draft-1m' "$WORK/run/with.txt"
-check "and under no other" sh -c "! grep -q 'fables-14m +' '$WORK/run/without.txt' '$WORK/run/again.txt'"
+check "the title names no draft model under a policy that does not draft with it" sh -c "! grep -q 'fables-14m +' '$WORK/run/without.txt' '$WORK/run/again.txt'"
 check "the trace contains the policies that need it" grep -q '"needs":.*\["draft"\]' "$WORK/run/trace/run.json"
 
 # ---- whether speculation gains on the text ----
@@ -47,7 +47,7 @@ for prompt in 1 2 3; do
     check "the title shows a gain on bundled prompt $prompt" grep -q '× fewer weights read' "$WORK/title"
 done
 gain 120x36 4
-check "and that it does not on the fourth" grep -q 'no gain as it is set' "$WORK/title"
+check "the title shows no gain on bundled prompt 4" grep -q 'no gain as it is set' "$WORK/title"
 gain 40x10 1
 check "the narrowest title has tokens/s and the policy" grep -q 'specbound.*[0-9] tok/s' "$WORK/title"
 exit $STATUS
