@@ -43,7 +43,7 @@ terminal 160x48 "$PROGRAM -n 24 --prompts '$PROMPTS' --script $WORK/race.script"
 check "a race ends well" exits 0
 check "the panel has the policies that were named, and no others" \
     sh -c "grep -Eq '^┃[▸ ] *[0-9]* (sd|fsm) .*[0-9]\.[0-9][0-9]' '$WORK/run/over.txt' && ! grep -q '[0-9] swift ' '$WORK/run/over.txt'"
-check "its result is of held-out prompts" grep -Eq 'held out .* × ar.*(faster than|slower than|within noise of) plain decoding|plain decoding is the fastest' "$WORK/run/over.txt"
+check "the race's result is of held-out prompts" grep -Eq 'held out .* × ar.*(faster than|slower than|within noise of) plain decoding|plain decoding is the fastest' "$WORK/run/over.txt"
 names_fastest() {
     grep -Eq '(fastest: .* × ar on held-out prompts, (faster than plain decoding|[0-9.]* to [0-9.]*)|plain decoding is the fastest)' "$WORK/run/over.txt" ||
         { cat "$WORK/run/over.txt"; false; }
@@ -52,7 +52,7 @@ check "a message names the fastest setting" names_fastest
 check "during the race the cursor stays on its setting" grep -q '▸ *[0-9]* [a-z]' "$WORK/run/row.txt"
 check "the cursor's row fills the other panels with its setting's run" \
     sh -c "grep -q ' τ *tau ' '$WORK/run/over.txt' && ! grep -q ' τ *tau ' '$WORK/run/shown.txt'"
-check "and Home returns to the current one" grep -q ' τ *tau ' "$WORK/run/flags.txt"
+check "Home returns from a row's run to the current one" grep -q ' τ *tau ' "$WORK/run/flags.txt"
 check "knobs and prompt are restored" sh -c "grep -q 'd_max .* 4 ' '$WORK/run/over.txt' && grep -q 'Everybody in the valley' '$WORK/run/over.txt'"
 check "f shows options of other engines" grep -q 'llama.cpp [0-9.]*' "$WORK/run/flags.txt"
 check "the commands of all but llama.cpp have a word in place of the GGUF file, which is explained" \
@@ -73,7 +73,7 @@ check "a setting is taken by its row on the screen" grep -q "policy $(row_words 
 for row in 1 2 3; do
     check "row $row of the screen is saved as a preset by its number" is_saved $row
 done
-check "and copied as a command" grep -q "^$PROGRAM run --policy " "$HOME/specscope/command"
+check "a row of the screen is copied as a command" grep -q "^$PROGRAM run --policy " "$HOME/specscope/command"
 
 cat >"$WORK/stop.script" <<END
 :wait round 2
@@ -86,7 +86,7 @@ cat >"$WORK/stop.script" <<END
 END
 terminal 120x36 "$PROGRAM -n 16 --script $WORK/stop.script"
 check "Esc stops a race, not the scope" exits 0
-check "and names the fastest setting so far" grep -q 'the race stopped in heat [0-9]*; fastest so far: ' "$WORK/run/stopped.txt"
+check "the message after a stopped race names the fastest setting so far" grep -q 'the race stopped in heat [0-9]*; fastest so far: ' "$WORK/run/stopped.txt"
 
 for line in ':tune stop' ':tune take 1' ':tune nothing' ':tune show 1'; do
     printf ':wait round 1\n%s\n:quit\n' "$line" >"$WORK/wrong.script"
@@ -95,6 +95,6 @@ for line in ':tune stop' ':tune take 1' ':tune nothing' ':tune show 1'; do
 done
 printf ':goto 3\n:wait idle\n:tune\n:quit\n' >"$WORK/replay.script"
 terminal 120x36 "$PROGRAM replay --script $WORK/replay.script $ROOT/tests/screens/traces/specbound"
-check "a replay says that it cannot race" exits 2
-check "and what it shows instead" grep -q 'a replay cannot race settings: it shows' "$WORK/run/err"
+check ":tune in a replay is refused" exits 2
+check "the refusal of :tune in a replay names what the replay shows" grep -q 'a replay cannot race settings: it shows' "$WORK/run/err"
 exit $STATUS
