@@ -15,9 +15,9 @@ check "at the end of a run the height of a track is its forecast" wait_for 'tau 
 tm send-keys : ; tm send-keys -l 'what-if off'; tm send-keys Enter
 check ":what-if off leaves plain sliders" until_true shows 'tau *├─*'
 tm send-keys : ; tm send-keys -l 'what-if on'; tm send-keys Enter
-check ":what-if on brings them back" wait_for 'tau *├[^┤]*[▁▂▃▄▅▆▇█]'
+check ":what-if on brings the strips back" wait_for 'tau *├[^┤]*[▁▂▃▄▅▆▇█]'
 tm send-keys : ; tm send-keys -l 'what-if half'; tm send-keys Enter
-check "another word is refused" wait_for 'what-if takes on, off'
+check "another word after :what-if is refused" wait_for 'what-if takes on, off'
 tm send-keys : ; tm send-keys -l 'what-if tau nothing'; tm send-keys Enter
 check "an unknown knob is reported" wait_for 'no knob "nothing"'
 tm send-keys : ; tm send-keys -l 'what-if tau tau'; tm send-keys Enter
@@ -35,9 +35,9 @@ never() { # line of a script: the scope ends, and says why there is no forecast
     exits 1
 }
 check "a script does not wait for what-if that is off" never ':what-if off'
-check "the message reports it" grep -q 'never.script:4: what-if never came: it is off' "$WORK/run/err"
-check "nor for a policy without a forecast" never ':policy swift'
-check "the message names the policy" grep -q 'what-if never came: what-if does not support swift' "$WORK/run/err"
+check "the message reports that what-if is off" grep -q 'never.script:4: what-if never came: it is off' "$WORK/run/err"
+check "a script does not wait for a policy without a forecast" never ':policy swift'
+check "the message names the policy without a forecast" grep -q 'what-if never came: what-if does not support swift' "$WORK/run/err"
 
 # ---- the grid, in a small terminal too ----
 for size in 80x24 120x36 160x48; do
@@ -54,14 +54,14 @@ for size in 80x24 120x36 160x48; do
     check "arrows move the cursor at $size" wait_for 'd_max 8 '
     tm send-keys Enter
     check "Enter takes the values and closes the grid at $size" until_true hides 'what if, '
-    check "the knob is turned at $size" wait_for 'd_max .* 8 '
+    check "Enter in the grid changes the knob at $size" wait_for 'd_max .* 8 '
     tm send-keys w
-    check "it opens again at $size" wait_for 'd_max 8 '
+    check "w opens the grid again at $size" wait_for 'd_max 8 '
     tm send-keys Escape
-    check "Esc leaves it at $size" until_true hides 'what if, '
+    check "Esc closes the grid at $size" until_true hides 'what if, '
     tm send-keys q
     check "the scope ends well at $size" until_true test -s "$WORK/run/status"
-    check "the trace has the turn at $size" controls d_max 8
+    check "the trace has the grid's change at $size" controls d_max 8
 done
 
 # ---- two settings: strips show the focused one ----
@@ -78,17 +78,17 @@ check "the scope ends well, with two settings" until_true test -s "$WORK/run/sta
 
 # ---- replays: forecasts from the trace's layers, or the reason why there are none ----
 terminal 160x48 "$PROGRAM replay $ROOT/tests/screens/traces/specbound"
-check "a replay forecastings from its trace" wait_for 'alpha .*[▂▃▄▅▆▇█].*├*'
+check "a replay forecasts from its trace" wait_for 'alpha .*[▂▃▄▅▆▇█].*├*'
 tm send-keys w
-check "w opens a grid there, too" wait_for 'now [0-9.]*×'
+check "w opens a grid in a replay" wait_for 'now [0-9.]*×'
 tm send-keys Up Enter
-check "whose values can't be taken" wait_for 'a replay cannot change a knob'
+check "a grid's values cannot be taken in a replay" wait_for 'a replay cannot change a knob'
 tm send-keys Escape q
 check "the replay ends well" until_true test -s "$WORK/run/status"
 terminal 160x48 "$PROGRAM replay $ROOT/tests/screens/traces/turned"
 check "a trace without all layers has plain sliders" wait_for 'tau .*├─*'
-check "and the help of a knob gives the reason" wait_for 'what-if needs a'
+check "the help of a knob gives the reason why there is no forecast" wait_for 'what-if needs a'
 tm send-keys w
-check "so does w" wait_for 'no forecast: what-if needs all layers'
+check "w gives the reason why there is no forecast" wait_for 'no forecast: what-if needs all layers'
 tm send-keys q
 exit $STATUS
