@@ -40,18 +40,18 @@ last=$(tail -n 1 "$TRACE/rounds.csv" | cut -d, -f5)
 turned=$(awk -F, 'NR > 1 && ($6 == "\"tau\"" || $6 == "\"d_max\"" || $6 == "\"policy\"") { at = $9 } END { print at }' "$TRACE/controls.csv")
 check "the trace has a segment of its own at its end" test "$turned" -gt 1 -a "$turned" -lt $((last - 3))
 check "the numbers are the segment's at first" same segment "$turned"
-check "or those of the last 32 rounds" same last $((last - 31))
-check "or those of the run" same run 1
+check "the numbers are those of the last 32 rounds after v" same last $((last - 31))
+check "the numbers are those of the run after another v" same run 1
 check "the bar names the segment" grep -q '^ segment [A-Z]: ' "$WORK/run/segment.txt"
-check "the last 32 rounds" grep -q '^ last 32 rounds: ' "$WORK/run/last.txt"
-check "the run" grep -q '^ run: ' "$WORK/run/run.txt"
+check "the bar names the last 32 rounds" grep -q '^ last 32 rounds: ' "$WORK/run/last.txt"
+check "the bar names the run" grep -q '^ run: ' "$WORK/run/run.txt"
 check "v selects the next window" grep -q '^ last 32 rounds: ' "$WORK/run/key.txt"
-check "also from the layers" grep -q '^ run: ' "$WORK/run/layers.txt"
-check "from the ledger" grep -q '^ segment [A-Z]: ' "$WORK/run/ledger.txt"
-check "and from the exit layers, which are of the same rounds" grep -q 'exit layers .* last 32 rounds' "$WORK/run/exits.txt"
+check "v selects the next window in the layers" grep -q '^ run: ' "$WORK/run/layers.txt"
+check "v selects the next window in the ledger" grep -q '^ segment [A-Z]: ' "$WORK/run/ledger.txt"
+check "v selects the next window in the exit layers, whose title names it" grep -q 'exit layers .* last 32 rounds' "$WORK/run/exits.txt"
 
 printf ':window rounds\n' >"$WORK/wrong.script"
 terminal 120x36 "$PROGRAM replay --script $WORK/wrong.script $TRACE"
-check "an unknown window" exits 2
-check "is refused with those that there are" grep -q 'cannot show window "rounds": there is none; segment, last, run or next' "$WORK/run/err"
+check "an unknown window is refused" exits 2
+check "the refusal of an unknown window lists the windows" grep -q 'cannot show window "rounds": there is none; segment, last, run or next' "$WORK/run/err"
 exit $STATUS
