@@ -33,7 +33,7 @@ same() { # what it is, arguments
     check "$what: its command line runs" [ $? -eq 0 ]
     told "$TMP/first$runs" >"$TMP/a"
     told "$TMP/second$runs" >"$TMP/b"
-    check "$what: and is the same run" sh -c "test -s '$TMP/a' && diff '$TMP/a' '$TMP/b'"
+    check "$what: its command line repeats the run" sh -c "test -s '$TMP/a' && diff '$TMP/a' '$TMP/b'"
 }
 
 same "plain" -n 12 -p hello "$TINY"
