@@ -20,19 +20,19 @@ text_of() { # arguments of run
 }
 
 refuses "sv wants a draft model" 2 "policy sv needs a draft model: give one with --draft" run --policy sv --draft none --companion none "$model"
-refuses "and a companion" 2 "policy sv needs a companion model: give one with --companion" \
+refuses "sv wants a companion" 2 "policy sv needs a companion model: give one with --companion" \
     run --policy sv --draft "$draft" --companion none "$model"
-refuses "and a profile" 2 "policy sv needs a profile of the three models: give one with --profile FILE" \
+refuses "sv wants a profile" 2 "policy sv needs a profile of the three models: give one with --profile FILE" \
     run --policy sv --draft "$draft" --companion "$companion" "$model"
 refuses "a missing file is named" 1 "none.json" run --policy sv --profile "$TMP/none.json" "$model"
 
 works "a profile is trained" train profile --model "$model" --text "$TMP/text" --tokens 600 --response 16 --prompt-tokens 12 \
     --temp 0 --out "$profile"
-works "it is found by its name" run -n 40 --policy sv --set row_cost=0.3 --trace "$TMP/trace" -p "a b" --ignore-eos "$model"
-check "the trace names it" grep -q '"path":.*trio-q8_0.profile.json"' "$TMP/trace/run.json"
+works "the profile beside the model is found by its name" run -n 40 --policy sv --set row_cost=0.3 --trace "$TMP/trace" -p "a b" --ignore-eos "$model"
+check "the trace names the profile" grep -q '"path":.*trio-q8_0.profile.json"' "$TMP/trace/run.json"
 works "all layers of all three models can be looked at" run -n 40 --policy sv --probe all --trace "$TMP/layers" -p "a b" --ignore-eos "$model"
-check "layers.csv contains their model" [ "$(cut -d, -f7 "$TMP/layers/layers.csv" | sort -u | tr '\n' ' ')" = " companion draft model " ]
-check "its drafts are cut" awk -F, 'NR == 1 { for (i = 1; i <= NF; i++) at[$i] = i; next }
+check "layers.csv contains the model of each layer" [ "$(cut -d, -f7 "$TMP/layers/layers.csv" | sort -u | tr '\n' ' ')" = " companion draft model " ]
+check "sv cuts drafts" awk -F, 'NR == 1 { for (i = 1; i <= NF; i++) at[$i] = i; next }
     $at["verified"] < $at["drafted"] { n++ } END { exit n == 0 }' "$TMP/trace/rounds.csv"
 for key in s a p cell gamma cut goodput latency table; do
     check "$key is in the trace" grep -q ",\"$key\"," "$TMP/trace/series.csv"
@@ -44,18 +44,18 @@ done
 specscope run -n 4 --policy sv --temp 0.7 "$model"
 check "another temperature is reported" says err 'profile is of temperature 0'
 specscope run -n 4 --policy sd --temp 0.7 "$model"
-check "where it matters" sh -c "! grep -q profile '$TMP/err'"
-works "bench has it" bench -n 8 --repeat 1 -p "a b" --policy sv --policy sd --csv "$TMP/csv" "$model"
-check "and is lossless" sh -c "! grep -q 'no: token' '$TMP/out'"
+check "another temperature is not reported by sd" sh -c "! grep -q profile '$TMP/err'"
+works "bench measures sv" bench -n 8 --repeat 1 -p "a b" --policy sv --policy sd --csv "$TMP/csv" "$model"
+check "bench with sv is lossless" sh -c "! grep -q 'no: token' '$TMP/out'"
 
 refuses "a profile of another draft model is refused" 2 "is the profile of another draft model, tiny" \
     run --policy sv --draft "$companion" --companion "$companion" --profile "$profile" "$model"
-refuses "of another target, too" 2 "is the profile of another file of tiny, with other weights" \
+refuses "a profile of another target is refused" 2 "is the profile of another file of tiny, with other weights" \
     run --policy sv --draft "$draft" --companion "$companion" --profile "$profile" "$companion"
 specscope run -n 4 --policy sv --draft "$companion" "$model"
-check "one that was only found is passed over" says err 'without the profile beside the model: .*another draft model'
-check "and missed" [ "$status" -eq 2 ]
-check "with the reason" says err 'policy sv needs a profile: .* is the profile of another draft model'
+check "a found profile of another draft model is named" says err 'without the profile beside the model: .*another draft model'
+check "sv without a fitting profile ends with status 2" [ "$status" -eq 2 ]
+check "sv without a fitting profile gives the reason" says err 'policy sv needs a profile: .* is the profile of another draft model'
 
 # --quantize q8_0 changes only tensors of other types.
 hash_of() { # trace
@@ -71,5 +71,5 @@ check "if weights change, one whole line reports it" says err 'profile of tiny w
 refuses "--profile none leaves it out" 2 "needs a profile" \
     run --policy sv --draft "$draft" --companion "$companion" --profile none "$model"
 works "--list-policies has it" run --list-policies
-check "with its knobs" says out '^    row_cost '
+check "--list-policies prints sv's knobs" says out '^    row_cost '
 finish
