@@ -17,21 +17,21 @@ empty() { [ -z "$(ls -A "$1")" ]; }
 synth "$ROOM/tiny.gguf" tiny --type f16 --plant 2,0.75
 check "synth writes a model" [ "$status" -eq 0 ]
 works "info describes it" info "$ROOM/tiny.gguf"
-check "by its name" grep -q '^tiny synthetic 2, 0.75$' "$TMP/out"
-works "info describes one without a file" info --synth $SPEC
-check "as synthetic" grep -q '^synthetic  *tiny:f16,2,0.75' "$TMP/out"
+check "info prints the synthetic model's name" grep -q '^tiny synthetic 2, 0.75$' "$TMP/out"
+works "info describes a synthetic model without a file" info --synth $SPEC
+check "info calls a model without a file synthetic" grep -q '^synthetic  *tiny:f16,2,0.75' "$TMP/out"
 specscope run -n 60 -p 'Once upon' --policy layerskip --set exit_layer=2 "$ROOM/tiny.gguf"
 check "the file generates" [ "$status" -eq 0 ]
 cp "$TMP/out" "$TMP/from-file"
 specscope run -n 60 -p 'Once upon' --policy del --synth $SPEC
 check "--synth generates the same text" same "$TMP/out" "$TMP/from-file"
 specscope run -n 60 -p 'Once upon' --exact --synth tiny:f32,2,0.75
-check "exactly, too" [ "$status" -eq 0 ]
+check "--synth runs with --exact" [ "$status" -eq 0 ]
 "$SYNTH" "$ROOM/again.gguf" tiny --type f16 --plant 2,0.75 --seed 1
 check "a seed makes the same bytes again" same "$ROOM/tiny.gguf" "$ROOM/again.gguf"
 "$SYNTH" "$ROOM/again.gguf" tiny --type f16 --plant 2,0.75 --seed 2
 check "another seed gives another model" sh -c "! cmp -s '$ROOM/tiny.gguf' '$ROOM/again.gguf'"
-check "nothing else was left" [ "$(ls -A "$ROOM" | wc -l)" -eq 2 ]
+check "synth leaves no other file" [ "$(ls -A "$ROOM" | wc -l)" -eq 2 ]
 rm "$ROOM"/*
 
 works "policies are compared on a synthetic model" bench --synth $SPEC -n 96 --repeat 1 -p hello --policy layerskip \
@@ -73,7 +73,7 @@ done
     [ "$status" -eq 1 ] && [ "$(wc -l <"$TMP/err")" -eq 1 ] && grep -q 'cannot be written' "$TMP/err"
 )
 check "a disk that fills up is one line" [ $? -eq 0 ]
-check "and leaves no file" empty "$ROOM"
+check "a disk that fills up leaves no file of synth" empty "$ROOM"
 synth "$TMP/nowhere/x.gguf" tiny
 check "a missing folder is reported in one line" sh -c "[ $status -eq 1 ] && grep -q 'cannot be created' '$TMP/err'"
 finish
