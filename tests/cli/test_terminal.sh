@@ -17,10 +17,10 @@ harmless() { # no control byte but the terminal's own line ends, no C1 control c
 }
 run="'$PROGRAM' run -n 250 --ignore-eos --temp 30 --seed 3 -p a '$NASTY'"
 sh -c "$run" >"$TMP/out" 2>/dev/null
-check "the model does say escape sequences" grep -q "$(printf '\033')" "$TMP/out"
+check "the test's model generates escape sequences" grep -q "$(printf '\033')" "$TMP/out"
 in_terminal "$run 2>/dev/null"
-check "a run shows them as text" harmless
-check "as bytes" grep -q 'x1[bB]' "$TMP/screen"
+check "a run shows escape sequences as text" harmless
+check "a run shows escape sequences as bytes" grep -q 'x1[bB]' "$TMP/screen"
 check "a file receives the model's bytes" sh -c "LC_ALL=C; [ \$(wc -c <'$TMP/out') -gt 250 ]"
 printf 'a\033[31mb\302\2332Jc\007' >"$TMP/text"
 in_terminal "'$PROGRAM' tokenize --pieces '$NASTY' <'$TMP/text' 2>&1"
