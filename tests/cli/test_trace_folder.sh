@@ -14,10 +14,10 @@ check "all generated tokens are in tokens.csv" \
 check "the run's end is in controls.csv" grep -q '"end",,"tokens"' "$TMP/a/b/controls.csv"
 cp "$TMP/a/b/tokens.csv" "$TMP/before"
 refuses "a folder that holds a trace is refused" 2 'another folder' run -n 3 --trace "$TMP/a/b" "$TINY"
-check "and left alone" cmp -s "$TMP/before" "$TMP/a/b/tokens.csv"
+check "a folder that holds a trace is left alone" cmp -s "$TMP/before" "$TMP/a/b/tokens.csv"
 specscope run -n 3 --trace "$TMP/before/x" "$TINY"
 check "a file in the way stops the trace, not the run, whose work is not all done then" sh -c '[ "$1" -eq 1 ] && [ -s "$2" ]' sh "$status" "$TMP/out"
-check "and is reported" grep -q '^specscope: .*Not a directory' "$TMP/err"
+check "a file in place of the trace's folder is reported" grep -q '^specscope: .*Not a directory' "$TMP/err"
 
 replays() { # folder; what the scope says of it is left in $TMP/picture
     rm -f "$TMP/picture"
@@ -35,17 +35,17 @@ fi
 # ---- bounded ----
 works "a trace that is full does not stop the run" \
     run -n 1500 -c 2000 --ignore-eos --probe all --trace "$TMP/full" --trace-max 150K -p hello "$TINY"
-check "all tokens are there" grep -q ': 1500 tokens,' "$TMP/err"
+check "a full trace does not cost tokens" grep -q ': 1500 tokens,' "$TMP/err"
 check "the trace's end is reported in one line" [ "$(grep -c '^specscope: .*--trace-max' "$TMP/err")" -eq 1 ]
-check "it is no larger than it may be" [ "$(cat "$TMP"/full/* | wc -c)" -le 153600 ]
-check "and not much smaller" [ "$(cat "$TMP"/full/* | wc -c)" -gt 100000 ]
-check "run.json contains it" grep -q '"cut":.*true' "$TMP/full/run.json"
+check "a full trace is no larger than --trace-max" [ "$(cat "$TMP"/full/* | wc -c)" -le 153600 ]
+check "a full trace is nearly as large as --trace-max" [ "$(cat "$TMP"/full/* | wc -c)" -gt 100000 ]
+check "run.json contains that the trace was cut" grep -q '"cut":.*true' "$TMP/full/run.json"
 works "a trace without layers" run -n 30 --ignore-eos --probe all --trace "$TMP/flat" --trace-probe off -p hello "$TINY"
-check "has a table of them that is empty" [ "$(wc -l <"$TMP/flat/layers.csv")" -eq 1 ]
+check "a trace without layers has an empty table of them" [ "$(wc -l <"$TMP/flat/layers.csv")" -eq 1 ]
 works "a diff of the two" diff "$TMP/full" "$TMP/flat"
-check "names the one that is cut" grep -Eq '^cut by --trace-max +yes +no' "$TMP/out"
-[ -n "$can_replay" ] && check "it replays" replays "$TMP/full"
-[ -n "$can_replay" ] && check "a replay without layers, too" replays "$TMP/flat"
+check "diff names the trace that is cut" grep -Eq '^cut by --trace-max +yes +no' "$TMP/out"
+[ -n "$can_replay" ] && check "a full trace replays" replays "$TMP/full"
+[ -n "$can_replay" ] && check "a trace without layers replays" replays "$TMP/flat"
 for size in 10 0 12Q 63K -5 2000G 99999999999999999999 1.5M K; do
     refuses "a trace of $size" 2 'a size from 64K' run -n 3 --trace "$TMP/no" --trace-max $size "$TINY"
 done
@@ -106,17 +106,17 @@ if [ -n "$spaces" ]; then
         s=\$?; cp -r '$TMP/disk/t' '$TMP/filled'; exit \$s" >"$TMP/out" 2>"$TMP/err"
     status=$?
     check "a disk that fills up fails the work" [ "$status" -eq 1 ]
-    check "it does not stop the run: all tokens are there" grep -q ': 200 tokens,' "$TMP/err"
+    check "a disk that fills up does not stop the run" grep -q ': 200 tokens,' "$TMP/err"
     check "the trace's end is reported in one line" [ "$(grep -c '^specscope: .*No space left' "$TMP/err")" -eq 1 ]
     [ -n "$can_replay" ] && check "what is on the full disk replays" replays "$TMP/filled"
     mounted size=4k "'$PROGRAM' run -n 20 --ignore-eos --trace '$TMP/disk/t' '$TINY'" >"$TMP/out" 2>"$TMP/err"
     status=$?
-    check "so does one that is full from the start" [ "$status" -eq 1 ]
-    check "that is reported, too" grep -q '^specscope: .*No space left' "$TMP/err"
+    check "a disk that is full from the start fails the work" [ "$status" -eq 1 ]
+    check "a disk that is full from the start is reported" grep -q '^specscope: .*No space left' "$TMP/err"
     mounted ro "'$PROGRAM' run -n 20 --ignore-eos --trace '$TMP/disk/t' '$TINY'" >"$TMP/out" 2>"$TMP/err"
     status=$?
-    check "and a read-only folder, but for the text" sh -c '[ "$1" -eq 1 ] && [ -s "$2" ]' sh "$status" "$TMP/out"
-    check "it is reported" grep -q '^specscope: .*Read-only' "$TMP/err"
+    check "a read-only folder fails the work, but for the text" sh -c '[ "$1" -eq 1 ] && [ -s "$2" ]' sh "$status" "$TMP/out"
+    check "a read-only folder is reported" grep -q '^specscope: .*Read-only' "$TMP/err"
 else
     skip "a disk that fills up does not stop the run" "mounting is not allowed here"
 fi
