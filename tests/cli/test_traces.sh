@@ -21,7 +21,7 @@ check "docs/traces.md has the members of run.json" sh -c '! grep . missing'
 
 "$PROGRAM" run -n 4 -p 'the hen' --trace "$WORK/hybrid" "$ROOT/tests/golden/families/qwen3_5.gguf" >/dev/null 2>&1
 check "a hybrid model's trace has a letter for each layer" grep -q '"layer_kinds":[[:space:]]*"rrra"' hybrid/run.json
-check "that of a model of one kind has none" sh -c '! grep -q layer_kinds ours/run.json'
+check "a trace of layers of one kind has no letters" sh -c '! grep -q layer_kinds ours/run.json'
 
 # The page's smallest useful trace can be read.
 mkdir smallest
@@ -31,9 +31,9 @@ block() { # the first block of code after the line that says what file it is
 for file in run.json tokens.csv rounds.csv; do block $file >"smallest/$file"; done
 terminal 80x24 "$PROGRAM replay $WORK/smallest"
 check "the smallest trace replays" wait_for 'policy early.*at its end'
-check "it shows ids where there are no words" wait_for '3332'
+check "the smallest trace shows ids without a vocabulary" wait_for '3332'
 tm send-keys q
-check "and ends well" exits 0
+check "the replay of the smallest trace ends well" exits 0
 
 if command -v python3 >/dev/null; then
     cd "$ROOT" || exit 1
@@ -43,7 +43,7 @@ from specscope_trace.tables import COLUMNS
 for table, columns in COLUMNS.items(): print(table, ",".join(columns))' | while read -r table columns; do
         [ "$columns" = "$(head -n 1 "$WORK/ours/$table.csv")" ] || echo "$table"
     done >"$WORK/differ"
-    check "its columns are ours" sh -c "! grep . '$WORK/differ'"
+    check "the Python writer's columns are the program's" sh -c "! grep . '$WORK/differ'"
     # One process writes, slowly; the scope follows, begun before it and after.
     cat >"$WORK/writes.py" <<'END'
 import os, sys, time
@@ -66,32 +66,32 @@ t.close()
 END
     python3 "$WORK/writes.py" "$WORK/foreign" "$WORK" &
     terminal 120x36 "$PROGRAM replay --follow $WORK/foreign"
-    check "who follows sees the rounds that there are" wait_for 'following.*round 3'
-    check "whose model and machine it is" wait_for 'elsewhere · 6 layers · a far machine.*policy foreign'
+    check "--follow shows the rounds that are written" wait_for 'following.*round 3'
+    check "--follow shows the model and machine of a trace by another engine" wait_for 'elsewhere · 6 layers · a far machine.*policy foreign'
     touch "$WORK/go4"
-    check "rounds come as they are written" wait_for 'round 30$\|round 30 '
-    check "with their text" wait_for 'w70'
+    check "--follow shows rounds as they are written" wait_for 'round 30$\|round 30 '
+    check "--follow shows the text of a trace by another engine" wait_for 'w70'
     tm send-keys Space
-    check "it pauses on command" wait_for 'following, paused'
+    check "--follow pauses on command" wait_for 'following, paused'
     touch "$WORK/go31"
     until_true test -e "$WORK/more" >/dev/null
     drawn_again
-    check "also when more comes" shows 'round 30$\|round 30 '
+    check "--follow stays paused when more is written" shows 'round 30$\|round 30 '
     tm send-keys Space
-    check "and catches up" wait_for 'round 40'
+    check "--follow catches up after a pause" wait_for 'round 40'
     touch "$WORK/close"
-    check "it is a replay like any other once it is closed" wait_for 'replay, at its end'
+    check "a followed trace that is closed is a replay like any other" wait_for 'replay, at its end'
     tm send-keys q
-    check "and ends with status 0 after the writer ended" exits 0
+    check "--follow ends with status 0 after the writer ended" exits 0
     wait
     "$PROGRAM" diff "$WORK/foreign" "$WORK/foreign" >"$WORK/diff" 2>&1
-    check "two such traces are compared" grep -q 'tokens/s .*66.7' "$WORK/diff"
+    check "two traces by another engine are compared" grep -q 'tokens/s .*66.7' "$WORK/diff"
     "$PROGRAM" plot "$WORK/foreign" exits -o "$WORK/exits.svg" >"$WORK/plot" 2>&1
-    check "and drawn" grep -q '<svg' "$WORK/exits.svg"
+    check "a trace by another engine is drawn" grep -q '<svg' "$WORK/exits.svg"
     terminal 80x24 "$PROGRAM replay --follow $WORK/later"
-    check "who comes before the writer waits" until_true grep -q 'waiting for .*later/run.json' "$WORK/run/err"
+    check "--follow waits for a trace that is not there yet" until_true grep -q 'waiting for .*later/run.json' "$WORK/run/err"
     cp -r "$WORK/foreign" "$WORK/later.part" && mv "$WORK/later.part" "$WORK/later"
-    check "and then sees it" wait_for 'round 40'
+    check "--follow shows a trace that began later" wait_for 'round 40'
     rm "$WORK/later/rounds.csv"
     tm send-keys q
     exits 0 >/dev/null
