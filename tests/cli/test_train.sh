@@ -9,18 +9,18 @@ echo short >"$TMP/short"
 refuses "train alone asks what" 2 "train heads" train
 refuses "a missing --out is named" 2 "out" train heads --text "$text"
 refuses "a kind that is none is bad usage" 2 "affine and full" train heads --text "$text" --out "$out_file" --kind cubic
-refuses "so is a batch of none" 2 "batch" train heads --text "$text" --out "$out_file" --batch 0
+refuses "a batch of none is bad usage" 2 "batch" train heads --text "$text" --out "$out_file" --batch 0
 
 specscope train heads --text "$TMP/none" --out "$out_file" --model "$TINY"
 check "a text that is not there fails" [ "$status" -eq 1 ]
 specscope train heads --text "$TMP/short" --out "$out_file" --model "$TINY"
-check "so does one of less than two windows" [ "$status" -eq 1 ]
-check "and nothing is written" [ ! -e "$out_file" ]
+check "a text of less than two windows fails" [ "$status" -eq 1 ]
+check "a training that fails writes nothing" [ ! -e "$out_file" ]
 
 specscope train heads --text "$text" --out "$out_file" --model "$TINY" --tokens 2000 --batch 64 --window 64
 check "a short training ends well" [ "$status" -eq 0 ]
-check "and reports every layer but the last" [ "$(grep -c '%.*%' "$TMP/out")" -eq 3 ]
-check "its file names the model" grep -aq '"model_hash"' "$out_file"
+check "a short training reports every layer but the last" [ "$(grep -c '%.*%' "$TMP/out")" -eq 3 ]
+check "the trained file names the model" grep -aq '"model_hash"' "$out_file"
 specscope train heads --text "$text" --out "$out_file" --model "$TINY" --tokens 2000 --window 64 --kind full
 check "full heads train too" [ "$status" -eq 0 ]
 specscope train heads --text "$text" --out "$TMP/nowhere/h" --model "$TINY" --tokens 500 --window 64
@@ -33,8 +33,8 @@ wait_until test -s "$out_file"
 kill -TERM $pid
 wait $pid
 check "a signal that stops it ends it with status 130" [ $? -eq 130 ]
-check "and leaves a whole file" grep -aq '"model_hash"' "$out_file"
-check "reports what it keeps" grep -q 'interrupted; the best heads so far are in the file$' "$TMP/err"
-check "and writes no other file" [ "$(echo "$out_file"*)" = "$out_file" ]
+check "an interrupted training leaves a whole file" grep -aq '"model_hash"' "$out_file"
+check "an interrupted training reports what it keeps" grep -q 'interrupted; the best heads so far are in the file$' "$TMP/err"
+check "an interrupted training writes no other file" [ "$(echo "$out_file"*)" = "$out_file" ]
 refuses "a place that is no regular file is refused at once" 1 "not a regular file" train heads --text "$text" --out /dev/null
 finish
