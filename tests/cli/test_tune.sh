@@ -9,12 +9,12 @@ done >"$TMP/nine.jsonl"
 works "a race ends with a winner" tune -n 24 --policy ngram --policy sd --draft self:2 --ignore-eos --time 2m --prompts "$TMP/nine.jsonl" --json "$TMP/race.json" --csv "$TMP/race.csv" --save best "$TINY"
 check "the table has plain decoding and both policies" sh -c "grep -q ' ar' '$TMP/out' && grep -q ' sd' '$TMP/out' && grep -q ' ngram' '$TMP/out'"
 check "the winner was measured on prompts that took no part" grep -Eq '^On [0-9]+ held-out prompts, which took no part in the race:$' "$TMP/out"
-check "with a verdict" grep -Eq '(faster than|slower than|within noise of) plain decoding$' "$TMP/out"
+check "tune prints a verdict" grep -Eq '(faster than|slower than|within noise of) plain decoding$' "$TMP/out"
 check "the command of the winner is printed, with the models" grep -q "^  $PROGRAM --policy .* --draft self:2 $TINY\$" "$TMP/out"
-check "and that of its preset" grep -q "^  $PROGRAM --preset best --draft self:2 $TINY\$" "$TMP/out"
+check "tune prints the command of the preset" grep -q "^  $PROGRAM --preset best --draft self:2 $TINY\$" "$TMP/out"
 check "the rule by which settings are dropped is explained" grep -q '^dropped: from heat 3 on, .* by a paired test' "$TMP/out"
 check "only llama.cpp has the GGUF file" sh -c "! grep -Eq '(vllm serve|--model-path|from_pretrained\(.)[^H]*\.gguf' '$TMP/out' && { ! grep -q HF_FOLDER '$TMP/out' || grep -q '^HF_FOLDER, .* Hugging Face folders, in place of the GGUF files$' '$TMP/out'; }"
-check "so are those of other engines, unless plain decoding won" sh -c "grep -q '^Plain decoding (ar) is the fastest' '$TMP/out' || { grep -q '^llama.cpp [0-9.]*: ' '$TMP/out' && grep -q '^vLLM [0-9.]*: ' '$TMP/out'; }"
+check "tune prints commands of other engines, unless plain decoding won" sh -c "grep -q '^Plain decoding (ar) is the fastest' '$TMP/out' || { grep -q '^llama.cpp [0-9.]*: ' '$TMP/out' && grep -q '^vLLM [0-9.]*: ' '$TMP/out'; }"
 if [ -n "$HAVE_PYTHON" ]; then
     check "the JSON has all settings, and a verdict on the first; the CSV too, with categories" python3 - "$TMP/race.json" "$TMP/race.csv" <<'PY'
 import csv, json, sys
@@ -55,9 +55,9 @@ works "a trace contains the race" tune -n 8 --policy sd --policy ngram --draft s
 has_race() { # trace
     grep -q '"policy","ar","ngram"' "$1/controls.csv" && grep -q ',"k",' "$1/controls.csv" && test "$(grep -c ',"run",' "$1/controls.csv")" -gt 30
 }
-check "with its settings and runs" has_race "$TMP/race"
-works "the preset is one" run --preset best --draft self:2 -n 8 -p hello "$TINY"
-works "sampled text can be raced, too" tune -n 24 --temp 1 --policy ngram --ignore-eos --time 2m --prompts "$TMP/nine.jsonl" "$TINY"
+check "a race's trace has its settings and runs" has_race "$TMP/race"
+works "the winner's preset runs" run --preset best --draft self:2 -n 8 -p hello "$TINY"
+works "sampled text can be raced" tune -n 24 --temp 1 --policy ngram --ignore-eos --time 2m --prompts "$TMP/nine.jsonl" "$TINY"
 check "the command of a sampled race samples" grep -q "^  $PROGRAM --policy .* --temp 1 --top-k 0 --top-p 1 $TINY\$" "$TMP/out"
 refuses "a time without a number" 2 'a time such as 90s, 5m or 1h' tune --time soon "$TINY"
 refuses "a time that no race fits into" 2 'cannot race [0-9]* settings in 1s: at .* tokens/s they need about [0-9]*[sm]; give more time' tune --time 0.0001s "$TINY"
@@ -73,14 +73,14 @@ cp "$TINY" "$TMP/drafts/target.gguf"
 head -c 1000 "$TINY" >"$TMP/drafts/broken.gguf"
 works "each smaller model with the target's vocabulary in a folder is a draft model" tune -n 24 --policy sd --drafts "$TMP/drafts" --time 60s \
     --json "$TMP/drafts.json" "$TINY"
-check "others are counted by reason" \
+check "models that are no draft models are counted by reason" \
     grep -q ': 2 draft models; skipped: 1 not readable, 1 with another vocabulary, 1 not smaller than the target$' "$TMP/err"
-check "the table has both" sh -c "grep -q 'with $TMP/drafts/below/1.gguf' '$TMP/out' && grep -q 'with $TMP/drafts/below/2.gguf' '$TMP/out'"
+check "the table has both draft models" sh -c "grep -q 'with $TMP/drafts/below/1.gguf' '$TMP/out' && grep -q 'with $TMP/drafts/below/2.gguf' '$TMP/out'"
 check "the JSON names the draft models" sh -c "grep -q '\"draft\":.*below/1.gguf' '$TMP/drafts.json' && grep -q '\"draft\":.*below/2.gguf' '$TMP/drafts.json'"
 cp "$TMP/drafts/below/2.gguf" "$HOME/.cache/huggingface/hub/models--org--pair/snapshots/c/pair.gguf"
 echo c >"$HOME/.cache/huggingface/hub/models--org--pair/refs/main"
 works "the models of a cache have its names" tune -n 24 --policy sd --drafts hf --time 60s "$TINY"
-check "so has the table" grep -q 'with hf:org/pair:pair.gguf' "$TMP/out"
+check "the table names draft models as the cache does" grep -q 'with hf:org/pair:pair.gguf' "$TMP/out"
 refuses "a folder that does not exist" 2 'no such folder' tune --drafts "$TMP/nowhere" "$TINY"
 "$PROGRAM" tune -n 32 --time 1h --trace "$TMP/cut" >"$TMP/out" 2>"$TMP/err" &
 PID=$!
@@ -89,5 +89,5 @@ wait_until until_heats
 kill -INT $PID
 wait $PID
 check "an interrupted race exits with 130" test $? -eq 130
-check "and prints the standings so far" sh -c "grep -q ' settings raced in [1-9][0-9]* heat' '$TMP/out' && grep -q '^interrupted: nothing was measured' '$TMP/out'"
+check "an interrupted race prints the standings so far" sh -c "grep -q ' settings raced in [1-9][0-9]* heat' '$TMP/out' && grep -q '^interrupted: nothing was measured' '$TMP/out'"
 finish
