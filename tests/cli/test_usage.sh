@@ -14,8 +14,8 @@ do
     refuses "$command refuses an unknown option" 2 'bogus' $command --bogus
 done
 works "--help explains the scope" --help
-check "it fits 100 columns and 50 lines" fits
-check "it lists options below headings" grep -q " --once " "$TMP/out"
+check "--help fits 100 columns and 50 lines" fits
+check "--help lists options below headings" grep -q " --once " "$TMP/out"
 for command in scope run bench tune; do
     words=$(echo $command | grep -v scope)
     options=$(printf '%s\n' specscope $words -- | "$PROGRAM" completions words | sed -n 's/^\(--[a-z-]*\)\t.*/\1/p')
@@ -28,15 +28,15 @@ names=$(sed -n '/^} sections\[\]/,/^};/s/.*"\([a-z -]*\)"},*$/\1/p' cli/options/
 missing=$(for name in $names; do grep -q -e "--$name " "$TMP/out" || echo " $name"; done)
 check "every option under a heading of the help exists:$missing" [ "$(echo $names | wc -w)" -gt 50 -a -z "$missing" ]
 refuses "a beginning that several options have" 2 'option --pro may be one of --prompt, --prompts, .*--probe' run --pro 1
-works "one that an option alone has is it" run --tok 1 -p a "$TINY"
+works "the beginning of a single option is that option" run --tok 1 -p a "$TINY"
 refuses "a switch with a value" 2 'option --exact takes no value' run --exact=1
-refuses "so is its beginning" 2 'option --exact takes no value' run --exa=1
+refuses "the beginning of a switch takes no value" 2 'option --exact takes no value' run --exa=1
 refuses "a command that there isn't" 2 "'rnu' is neither a command nor a model" rnu
 refuses "run, which ends with its text, knows no --once" 2 "--once" run --once
 works "--version prints the version" --version
-check "and nothing else" [ "$(wc -l <"$TMP/out")" -eq 1 ]
+check "--version prints nothing else" [ "$(wc -l <"$TMP/out")" -eq 1 ]
 works "--list-policies lists names and knobs" --list-policies
-check "with the knobs' defaults" grep -Eq '^ +tau +0\.55 ' "$TMP/out"
+check "--list-policies prints the knobs' defaults" grep -Eq '^ +tau +0\.55 ' "$TMP/out"
 refuses "the scope without a terminal points to run" 2 "\`$PROGRAM run\`"
 suggests() { # sentence, command in the message, program as it is called
     "$3" train >"$TMP/out" 2>"$TMP/err" </dev/null
@@ -48,7 +48,7 @@ mkdir "$TMP/my tools" "$TMP/mine's"
 ln -s "$PROGRAM" "$TMP/my tools/specscope" && ln -s "$PROGRAM" "$TMP/mine's/specscope" && ln -s "$PROGRAM" "$TMP/other"
 suggests "a message suggests a command with the path of the call" "$TMP/other" "$TMP/other"
 suggests "a path with a blank is quoted" "'$TMP/my tools/specscope'" "$TMP/my tools/specscope"
-suggests "for a path with a quote, the name stands" specscope "$TMP/mine's/specscope"
+suggests "a message names specscope alone if the path has a quote" specscope "$TMP/mine's/specscope"
 ln -s "$PROGRAM" "$TMP/found"
 env PATH="$TMP:$PATH" found train >"$TMP/out" 2>"$TMP/err" </dev/null
 check "a program that was found by its name suggests specscope" grep -qF 'train what? specscope train heads' "$TMP/err"
@@ -86,8 +86,8 @@ refuses "two models" 2 'one model' run "$TINY" "$TINY"
 refuses "a prompt longer than the context" 2 'shorten it or raise --ctx' run -c 3 -p 'one two three four five' "$TINY"
 refuses "a prompt as long as the context" 2 'shorten it' run -c 1 -p '' "$TINY"
 refuses "control bytes in a refused value are escaped" 2 'not known' run --policy "$(printf 'a\033[2J\nb')"
-refuses "C1 control characters neither" 2 'not known' run --policy "$(printf 'a\302\2332J')"
-check "they are shown as bytes" sh -c "! grep -q \"\$(printf '\\302\\233')\" '$TMP/err'"
+refuses "C1 control characters in a refused value are escaped" 2 'not known' run --policy "$(printf 'a\302\2332J')"
+check "C1 control characters are shown as bytes" sh -c "! grep -q \"\$(printf '\\302\\233')\" '$TMP/err'"
 printf 'a\000b' >"$TMP/nul"
 refuses "a prompt file with NUL bytes" 2 'NUL' run -f "$TMP/nul" "$TINY"
 refuses "a prompt file that is not there" 1 'No such file' run -f "$TMP/none" "$TINY"
@@ -102,13 +102,13 @@ printf '{"turns": ["a"]}\n{"turns": ["b"]}\n' >"$TMP/two.jsonl"
 refuses "a trace of several prompts" 2 'single prompt' run --prompts "$TMP/two.jsonl" --trace "$TMP/t" "$TINY"
 specscope bench -n 2 --repeat 1 --policy ar --json "$TMP/no/x" -p a "$TINY"
 check "results into a folder that is not there fail the work" [ "$status" -eq 1 ]
-check "and the folder is named" grep -q '^specscope: .*/no/x: cannot be created: No such file' "$TMP/err"
-check "before the first one" [ ! -s "$TMP/out" ]
-refuses "so they do as CSV" 1 'cannot be created: No such file' bench -n 2 --csv "$TMP/no/x" -p a "$TINY"
-refuses "and where a folder is" 1 "$TMP: cannot be written: Is a directory" run -n 2 --json "$TMP" -p a "$TINY"
+check "the folder that is not there is named" grep -q '^specscope: .*/no/x: cannot be created: No such file' "$TMP/err"
+check "a folder that is not there fails the work before a result" [ ! -s "$TMP/out" ]
+refuses "CSV into a folder that is not there fails the work" 1 'cannot be created: No such file' bench -n 2 --csv "$TMP/no/x" -p a "$TINY"
+refuses "JSON in place of a folder fails the work" 1 "$TMP: cannot be written: Is a directory" run -n 2 --json "$TMP" -p a "$TINY"
 echo '{"specscope": "kept"}' >"$TMP/results"
-refuses "the old file stays if the work cannot begin" 1 'No such file' run --json "$TMP/results" "$TMP/none.gguf"
-check "as it was" grep -q kept "$TMP/results"
+refuses "results stay if the work cannot begin" 1 'No such file' run --json "$TMP/results" "$TMP/none.gguf"
+check "results that stay are unchanged" grep -q kept "$TMP/results"
 
 refuses "a model that is not there" 1 'No such file' run "$TMP/none.gguf"
 refuses "a folder as model" 1 "$TMP" run "$TMP"
