@@ -35,17 +35,17 @@ went() { # sentence of a step
     grep -q "^ok *[0-9]* $1" "$TMP/out"
 }
 first
-check "all of it passes" [ "$status" -eq 0 ]
+check "the kit's program passes" [ "$status" -eq 0 ]
 for sentence in "facts of the machine" "instructions, barriers, products" "the bundled model's tokens" "cuda_queue" \
     "compute-sanitizer initcheck" "floors" "all policies are lossless on synthetic tiny"; do
-    check "it went through: $sentence" went "$sentence"
+    check "the kit's program went through: $sentence" went "$sentence"
 done
-check "facts are printed" grep -q 'multiprocessors  *3' "$TMP/out"
-check "so are the smoke test's figures" grep -q 'off by .* the same bits' "$TMP/out"
-check "and how many passed" grep -q '^[0-9]* passed, 0 failed' "$TMP/out"
-check "libraries came along" sh -c "ls '$KIT'/build/lib/libncursesw.so* '$KIT'/build/lib/libcmocka.so*"
-check "the output is stored" cmp -s "$TMP/out" "$KIT/build/cuda-logs/summary.txt"
-check "and every step's log is in one file" sh -c "grep -q '^==== 1 facts' '$KIT/build/cuda-logs/all.txt' && grep -q '^sanitized: --tool initcheck' '$KIT/build/cuda-logs/all.txt'"
+check "the kit prints the facts of the machine" grep -q 'multiprocessors  *3' "$TMP/out"
+check "the kit prints the smoke test's figures" grep -q 'off by .* the same bits' "$TMP/out"
+check "the kit prints how many passed" grep -q '^[0-9]* passed, 0 failed' "$TMP/out"
+check "the kit contains the libraries" sh -c "ls '$KIT'/build/lib/libncursesw.so* '$KIT'/build/lib/libcmocka.so*"
+check "the kit stores its output" cmp -s "$TMP/out" "$KIT/build/cuda-logs/summary.txt"
+check "the kit stores the log of every step in one file" sh -c "grep -q '^==== 1 facts' '$KIT/build/cuda-logs/all.txt' && grep -q '^sanitized: --tool initcheck' '$KIT/build/cuda-logs/all.txt'"
 check "steps whose programs are not there are named" grep -q '^not run .*training_on_gpu, by cuBLASLt (not here: specscope-cublas.so' "$TMP/out"
 rm "$TMP/compute-sanitizer"
 # On this clock all of the time is over when the smoke test has begun to write its log.
@@ -54,15 +54,15 @@ printf '#!/bin/sh\ncat "%s"/instructions*.log 2>/dev/null | grep -q . && echo 90
 chmod +x "$TMP/date"
 first FROM=2 PROGRAMS=
 rm "$TMP/date"
-check "a step is left out" sh -c "! grep -q 'facts of the machine' '$TMP/out'"
+check "FROM leaves a step out" sh -c "! grep -q 'facts of the machine' '$TMP/out'"
 check "the step that began in time ends" went "instructions, barriers, products"
 check "the next step is not run because no time is left" grep -q "^not run  3 the bundled model's tokens.*(no time left)" "$TMP/out"
-check "and the command for the remaining steps is printed" grep -q 'the rest: FROM=3 make test-cuda' "$TMP/out"
+check "the kit prints the command for the remaining steps" grep -q 'the rest: FROM=3 make test-cuda' "$TMP/out"
 first EMULATED_CUDA_FAIL=20 EMULATED_CUDA_FAIL_KIND=launch
-check "a step that fails ends it" [ "$status" -ne 0 ]
-check "after one failure" grep -q '^[0-9]* passed, 1 failed' "$TMP/out"
-check "with the launch named" grep -q 'the launch that failed is [a-z_]*, [0-9]* blocks of' "$TMP/out"
-check "and the place to look at" grep -q 'look at: ' "$TMP/out"
+check "a step that fails ends the kit" [ "$status" -ne 0 ]
+check "the kit ends after one failure" grep -q '^[0-9]* passed, 1 failed' "$TMP/out"
+check "the kit names the launch that failed" grep -q 'the launch that failed is [a-z_]*, [0-9]* blocks of' "$TMP/out"
+check "the kit names the place to look at" grep -q 'look at: ' "$TMP/out"
 
 # ---- figures beside their goals ----
 figures() { # us of a token, 8 rows' time, probes' part, quotient, lossless, slowdown
@@ -79,7 +79,7 @@ check "figures that are reached are met" [ "$(grep -c '| met |$' "$TMP/out")" -e
 check "those that were not measured are said to be so" [ "$(grep -c '| not measured |$' "$TMP/out")" -eq 4 ]
 check "a token's bytes, keys and values too, are held to the read bandwidth" grep -q '^| a token, f16: of the read bandwidth | at least 85 % | 88.7 % | met |$' "$TMP/out"
 figures 5400 1.20 0.07 0.91 NO 1.1
-check "those that are not are missed" [ "$(grep -c '| \*\*missed\*\* |$' "$TMP/out")" -eq 6 ]
+check "figures that are not reached are missed" [ "$(grep -c '| \*\*missed\*\* |$' "$TMP/out")" -eq 6 ]
 
 # ---- what is built, and where it comes from ----
 here() { # more of the environment: what `make test-cuda` would do, told by a make that builds nothing and a run.sh beside it
@@ -102,23 +102,23 @@ said() { # lines
 OF=
 SIGNS=$TMP/none
 here NVCC=nvcc PACKAGES=0
-check "nothing is built where no GPU is" [ ! -s "$TMP/out" ]
-check "which is reported" grep -q '^there is no NVIDIA GPU here to test$' "$TMP/err"
+check "nothing is built without a GPU" [ ! -s "$TMP/out" ]
+check "a missing GPU is reported" grep -q '^there is no NVIDIA GPU here to test$' "$TMP/err"
 unset SIGNS
 here NVCC=nvcc PACKAGES=0
-check "all is built where all is there" said "makes --no-print-directory CUDA_CODE=sm_90 a b" "runs build test"
+check "all is built where all libraries are" said "makes --no-print-directory CUDA_CODE=sm_90 a b" "runs build test"
 here NVCC=nvcc PACKAGES=1
-check "the parts without libraries, if these are missing" grep -q '^makes .* CUDA_CODE=sm_90 a$' "$TMP/out"
+check "the parts without libraries are built where libraries are missing" grep -q '^makes .* CUDA_CODE=sm_90 a$' "$TMP/out"
 OF=others
 here NVCC=nvcc PACKAGES=0
-check "a kit of other sources is not taken then" said "makes --no-print-directory CUDA_CODE=sm_90 a b" "runs build test"
+check "a kit of other sources is not taken if it can be built" said "makes --no-print-directory CUDA_CODE=sm_90 a b" "runs build test"
 here NVCC=nvcc PACKAGES=1
-check "but where nothing else can be had" grep -q '^runs build/cuda-kit/build test$' "$TMP/out"
+check "a kit of other sources is taken where nothing can be built" grep -q '^runs build/cuda-kit/build test$' "$TMP/out"
 OF=these
 here NVCC=nvcc PACKAGES=0
-check "one of these sources always is" said "of the kit in build/cuda-kit, which was made of these sources" "runs build/cuda-kit/build test"
+check "a kit of the same sources is always taken" said "of the kit in build/cuda-kit, which was made of these sources" "runs build/cuda-kit/build test"
 DRIVER=12.4
 here NVCC=nvcc PACKAGES=0
-check "a kit of a later CUDA than the driver's is not" grep -q '^the kit in build/cuda-kit was made with CUDA 13.0, and the driver is for CUDA 12.4;' "$TMP/out"
-check "the local nvcc builds in its place" sh -c "sed 1d '$TMP/out' | tr '\n' ' ' | grep -q '^makes --no-print-directory CUDA_CODE=sm_90 a b runs build test $'"
+check "a kit of a later CUDA than the driver's is not taken" grep -q '^the kit in build/cuda-kit was made with CUDA 13.0, and the driver is for CUDA 12.4;' "$TMP/out"
+check "the local nvcc builds in place of a kit of a later CUDA" sh -c "sed 1d '$TMP/out' | tr '\n' ' ' | grep -q '^makes --no-print-directory CUDA_CODE=sm_90 a b runs build test $'"
 finish
