@@ -4,13 +4,13 @@
 cd "$(dirname "$0")/../.." || exit 1
 . tests/cli/checks.sh
 if [ ! -f "$BUILD/tests/races/specscope-cuda-emulated.so" ]; then
-    skip "what is left out is noticed" "there is no $BUILD/tests/races/specscope-cuda-emulated.so"
+    skip "each removal is noticed" "there is no $BUILD/tests/races/specscope-cuda-emulated.so"
     finish
 fi
 if [ -z "${SPECSCOPE_LONG:-}" ]; then
     seed=$(date +%s)
     export SPECSCOPE_MUTATION_PROGRAMS="races/test_cuda_head_statistics races/test_cuda_overlap races/test_cuda_steps"
-    check "of each program's some, here seed $seed" tests/cuda/mutations.sh "$BUILD" 3 "$seed"
+    check "three removals of each program are noticed, seed $seed" tests/cuda/mutations.sh "$BUILD" 3 "$seed"
 else
     tests/cuda/mutations.sh "$BUILD" >"$TMP/table" 2>"$TMP/err"
     check "each removal is noticed, or has a stated reason" [ $? -eq 0 ]
