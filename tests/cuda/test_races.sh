@@ -51,9 +51,9 @@ for order in 0 "$(date +%s)" ${SPECSCOPE_LONG:+1 2 3}; do
     SPECSCOPE_CUDA_TRACE=
     [ "$order" -ne 0 ] || SPECSCOPE_CUDA_TRACE=$TMP/phases # stamps are accesses, too
     export SPECSCOPE_CUDA_TRACE
-    check "nor in a run of the program, in order $order" finds_nothing "$PROGRAM" run -n 6 --ignore-eos --backend cuda \
+    check "nothing races in a run of the program, in order $order" finds_nothing "$PROGRAM" run -n 6 --ignore-eos --backend cuda \
         --policy layerskip -p 'hello there' "$TINY"
-    check "nor in one of a mixture of experts" finds_nothing "$PROGRAM" run -n 3 --ignore-eos --backend cuda --policy layerskip -p hi \
+    check "nothing races in a run of a mixture of experts, in order $order" finds_nothing "$PROGRAM" run -n 3 --ignore-eos --backend cuda --policy layerskip -p hi \
         tests/golden/families/glm4_moe-groups
 done
 finish
