@@ -29,9 +29,9 @@ extract() { # tree: what CONTRIBUTING.md adds to it
         kind == "```diff" && /^[+]/ { added = substr($0, 2) "\n"; put(file) }
         END { exit failed }' CONTRIBUTING.md
 }
-check "the examples go where they should" extract "$COPY"
+check "the examples of CONTRIBUTING.md apply" extract "$COPY"
 before=$("$PROGRAM" --list-policies | grep -c '^[a-z]')
-check "they compile without a warning" sh -c \
+check "the examples compile without a warning" sh -c \
     "cd '$COPY' && make -s NVCC= BUILD='$built' '$built/specscope' >make.log 2>&1 && ! grep -v '^  [A-Z]* ' make.log"
 new=$(grep -c '^```c policies/' CONTRIBUTING.md)
 PROGRAM=$COPY/$built/specscope
@@ -41,16 +41,16 @@ documents() { # more of the environment: the documents' tests, in the copy
     (cd "$COPY" && env BUILD="$built" DOCUMENTS="CONTRIBUTING.md docs/policies/README.md $(sed -n 's/^```md //p' CONTRIBUTING.md)" "$@" \
         sh tests/docs/test_docs.sh)
 }
-check "documents of it are written" documents DOCUMENTS=" " UPDATE=1
-check "and pass their tests" documents
+check "documents of the new policy are written" documents DOCUMENTS=" " UPDATE=1
+check "documents of the new policy pass their tests" documents
 
 works "autoregressive decoding" run -n 60 --ignore-eos --policy ar -p hello "$TINY"
 cp "$TMP/out" "$TMP/ar"
 for name in $(sed -n 's/^```c policies\/\(.*\)\.c$/\1/p' CONTRIBUTING.md); do
     works "the policy $name drafts" run -n 60 --ignore-eos --policy "$name" --trace "$TMP/trace" -p hello "$TINY"
-    check "it is lossless" cmp "$TMP/ar" "$TMP/out"
-    check "some of its drafts are accepted" grep -q 'acceptance 0\.[1-9]\|acceptance 1' "$TMP/err"
-    check "its series are in the trace" [ "$(wc -l <"$TMP/trace/series.csv")" -gt 1 ]
+    check "the new policy is lossless" cmp "$TMP/ar" "$TMP/out"
+    check "some drafts of the new policy are accepted" grep -q 'acceptance 0\.[1-9]\|acceptance 1' "$TMP/err"
+    check "series of the new policy are in the trace" [ "$(wc -l <"$TMP/trace/series.csv")" -gt 1 ]
 done
 
 theme=$(sed -n 's/^```json themes\/\(.*\)\.json$/\1/p' CONTRIBUTING.md)
@@ -62,8 +62,8 @@ for name in $(sed -n 's/^```c tui\/panels\/panel_\(.*\)\.c$/\1/p' CONTRIBUTING.m
     printf ':goto 9\n:wait idle\n:panel %s\n:key z\n:save-screen %s\n:quit\n' "$name" "$TMP/screen.txt" >"$TMP/script"
     check "the panel $name opens in the theme $theme" in_terminal "'$PROGRAM' replay --theme $theme --script '$TMP/script' '$TMP/trace'"
     title=$(sed -n 's/.*\.title = "\(.*\)".*/\1/p' "$COPY/tui/panels/panel_$name.c")
-    check "and is on the screen" grep -q "$title" "$TMP/screen.txt"
-    check "its numbers are those of nine rounds" [ "$(awk '/^┃/ { gsub(/[^0-9 ]/, ""); n += $NF } END { print n }' "$TMP/screen.txt")" -eq 9 ]
+    check "the panel $name is on the screen" grep -q "$title" "$TMP/screen.txt"
+    check "the panel's numbers are those of nine rounds" [ "$(awk '/^┃/ { gsub(/[^0-9 ]/, ""); n += $NF } END { print n }' "$TMP/screen.txt")" -eq 9 ]
 done
 
 specscope run -n 30 --ignore-eos -p hello "$TINY"
@@ -71,7 +71,7 @@ cp "$TMP/out" "$TMP/llama"
 for name in $(sed -n '/^```diff engine\/model/,/^```$/s/^+ *{"\([^"]*\)".*/\1/p' CONTRIBUTING.md); do
     "$BUILD/tests/tinymodel" "$TMP/$name.gguf" --arch "$name" --layers 4 --calm-after 1 --calm 0.1 --sharpness 8 >/dev/null # as $TINY
     works "a model of the architecture $name opens" run -n 30 --ignore-eos -p hello "$TMP/$name.gguf"
-    check "and generates the text of a Llama with the same weights" cmp "$TMP/llama" "$TMP/out"
-    check "it is called so" sh -c "'$PROGRAM' info '$TMP/$name.gguf' | grep -q '$name'"
+    check "the architecture $name generates the text of a Llama with the same weights" cmp "$TMP/llama" "$TMP/out"
+    check "info names the architecture $name" sh -c "'$PROGRAM' info '$TMP/$name.gguf' | grep -q '$name'"
 done
 finish
