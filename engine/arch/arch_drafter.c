@@ -53,7 +53,7 @@ set_layers(const struct arch_taking *t, const struct arch_head *h, const struct 
         if (m->features[i] > layers)
             return err_set(t->err, ERR_WORK,
                            "%s: reads layer %" PRIu32 " of its target, but %s has %" PRIu32
-                           "; the head is for another model",
+                           "; the head belongs to another model",
                            t->source->path, m->features[i], target->name, layers);
     }
     return true;
@@ -70,12 +70,12 @@ check_pair(const struct arch_taking *t, const struct arch_head *h, const struct 
     if (wanted != of->width)
         return err_set(t->err, ERR_WORK,
                        "%s: reads hidden states of width %" PRIu32 ", but those of %s have %" PRIu32
-                       "; the head is for another model",
+                       "; the head belongs to another model",
                        t->source->path, wanted, target->name, of->width);
     if (d->vocab != of->vocab)
         return err_set(t->err, ERR_WORK,
                        "%s: is for a vocabulary of %" PRIu32 " tokens, but %s has %" PRIu32
-                       "; the head is for another model",
+                       "; the head belongs to another model",
                        t->source->path, d->vocab, target->name, of->vocab);
     return true;
 }
@@ -100,8 +100,10 @@ take_ids(const struct arch_taking *t, bool absolute, struct drafter_desc *form, 
         const int64_t stored = (int64_t)little_endian(found.data + 8 * (size_t)i, 8);
         const int64_t id = absolute ? stored : stored < INT32_MAX && stored > -INT32_MAX ? stored + i : -1;
         if (id < 0 || id >= t->model->desc.vocab)
-            return err_set(t->err, ERR_WORK, "%s: tensor 'd2t' names a token that the vocabulary lacks; %s",
-                           t->source->path, t->source->names->remedy);
+            return err_set(t->err, ERR_WORK,
+                           "%s: tensor 'd2t' names token %" PRId64 ", but the vocabulary has %" PRIu32
+                           "; the head belongs to another model",
+                           t->source->path, id, t->model->desc.vocab);
         ids[i] = (token_t)id;
     }
     form->tokens = ids;
@@ -111,10 +113,18 @@ take_ids(const struct arch_taking *t, bool absolute, struct drafter_desc *form, 
 
 /* Reads the norms of features and their projection. */
 static bool
-take_projection(const struct arch_taking *t, const struct arch_head *h, struct drafter_desc *form)
+take_projection(const struct arch_taking *t, const struct arch_head *h, const struct model *target,
+                struct drafter_desc *form)
 {
+    static const char projection[] = "fc.weight";
     struct model *m = t->model;
     char name[ARCH_NAME_SIZE];
+    struct arch_tensor fc;
+    if (t->source->tensor(t->source, projection, &fc) && fc.cols != form->features)
+        return err_set(t->err, ERR_WORK,
+                       "%s: reads %" PRIu64 " values of hidden states, but %" PRIu32 " layers of %s have %" PRIu32
+                       "; the head belongs to another model",
+                       t->source->path, (uint64_t)fc.cols, m->n_features, target->name, form->features);
     if (h->norms_features && h->norms_each)
         return err_set(t->err, ERR_WORK,
                        "%s: norms of all features and of each ('norm_before_fc' and 'fc_norm') "
@@ -137,7 +147,7 @@ take_projection(const struct arch_taking *t, const struct arch_head *h, struct d
         form->parts = m->n_features;
         form->norm = (struct tensor){.data = all, .type = WEIGHT_F32, .rows = 1, .cols = form->features};
     }
-    return arch_take_tensor(t, "fc.weight", m->desc.width, form->features, &form->projection);
+    return arch_take_tensor(t, projection, m->desc.width, form->features, &form->projection);
 }
 
 /* Reads what may be the target's: the embedding and the head. */
@@ -177,7 +187,8 @@ arch_take_head(const struct arch_taking *t, const struct arch_head *h, const str
     form->input_normed = h->input_normed;
     form->output_normed = h->output_normed;
     m->desc.drafter = form; /* the shapes of q, k and v depend on it */
-    if (!take_ids(t, h->absolute, form, &outputs) || !take_projection(t, h, form) || !arch_take_layer(t, 0, layer) ||
+    if (!take_ids(t, h->absolute, form, &outputs) || !take_projection(t, h, target, form) ||
+        !arch_take_layer(t, 0, layer) ||
         !arch_take_vector(t, h->feature_norm, m->desc.width, NULL, 0, &form->feature_norm) ||
         !arch_take_vector(t, t->source->names->final_norm, m->desc.width, NULL, 0, &m->desc.final_norm) ||
         !take_ends(t, target, outputs))

@@ -472,6 +472,19 @@ read_head_layers(const struct reading *r, struct arch_head *h)
     return true;
 }
 
+/* Sets the size of the target's vocabulary, by the metadata or the shape of a tensor that covers all of it. */
+static bool
+read_head_vocabulary(const struct reading *r, const struct model *target)
+{
+    struct model_desc *d = &r->model->desc;
+    char key[KEY_SIZE];
+    const struct gguf_tensor *own = gguf_find_tensor(r->gguf, gguf_names.embedding);
+    if (own == NULL && gguf_find_tensor(r->gguf, "d2t") == NULL)
+        own = gguf_find_tensor(r->gguf, gguf_names.head);
+    d->vocab = own != NULL && own->dims[1] <= INT32_MAX / 4 ? (uint32_t)own->dims[1] : target->desc.vocab;
+    return gguf_get_u32(r->gguf, key_of(r, "vocab_size", key), d->vocab, &d->vocab, r->err);
+}
+
 bool
 arch_read_gguf_head(struct model *m, const struct gguf *g, const struct model *target, struct err *err)
 {
@@ -485,8 +498,10 @@ arch_read_gguf_head(struct model *m, const struct gguf *g, const struct model *t
     struct arch_head h = {
         .absolute = true, .norm = "enc.output_norm.weight", .feature_norm = "blk.0.attn_norm_2.weight"};
     char key[KEY_SIZE];
-    const struct gguf_tensor *own = gguf_find_tensor(g, gguf_names.embedding);
-    m->desc.vocab = own != NULL && own->dims[1] <= INT32_MAX / 4 ? (uint32_t)own->dims[1] : target->desc.vocab;
+    if (!read_head_vocabulary(&r, target)) {
+        free(used);
+        return false;
+    }
     m->desc.rope = arch.gguf_rope;
     bool ok = arch_read_numbers(m, &s, err) && arch_make_layers(m, &s, err) && read_rope(&r) &&
               read_head_layers(&r, &h) &&

@@ -373,11 +373,33 @@ head_entry(const cJSON *config, const char *name)
     return v != NULL ? v : arch_hf_entry(arch_hf_entry(config, "eagle_config"), name);
 }
 
+/* Reads the layers whose features the head reads. At the top (vLLM, speculators) they are those whose inputs are read; in the
+ * object that SpecForge writes they are those whose outputs are read, and both are counted from 0. */
+static bool
+read_head_layers(const struct hf_folder *f, struct arch_head *h, struct err *err)
+{
+    static const char name[] = "eagle_aux_hidden_state_layer_ids";
+    const cJSON *layers = arch_hf_entry(f->config, name), *one;
+    const uint32_t after = layers == NULL;
+    if (layers == NULL)
+        layers = head_entry(f->config, name);
+    if (layers != NULL &&
+        !(cJSON_IsArray(layers) && cJSON_GetArraySize(layers) >= 1 && cJSON_GetArraySize(layers) <= MODEL_FEATURES))
+        return err_set(err, ERR_WORK, "%s: config.json's '%s' should list one to %d layers; " REMEDY, f->path, name,
+                       MODEL_FEATURES);
+    cJSON_ArrayForEach(one, layers)
+    {
+        if (!cJSON_IsNumber(one) || !(one->valuedouble >= 0 && one->valuedouble < INT32_MAX))
+            return err_set(err, ERR_WORK, "%s: config.json's '%s' contains what is no layer; " REMEDY, f->path, name);
+        h->layer[h->layers++] = (uint32_t)one->valuedouble + after;
+    }
+    return true;
+}
+
 static bool
 read_head_form(const struct hf_folder *f, struct arch_head *h, struct err *err)
 {
-    const cJSON *layers = head_entry(f->config, "eagle_aux_hidden_state_layer_ids"),
-                *width = head_entry(f->config, "target_hidden_size"), *one;
+    const cJSON *width = head_entry(f->config, "target_hidden_size");
     *h = (struct arch_head){.norms_features = cJSON_IsTrue(head_entry(f->config, "norm_before_fc")),
                             .norms_each = cJSON_IsTrue(head_entry(f->config, "fc_norm")),
                             .input_normed = cJSON_IsTrue(head_entry(f->config, "norm_before_residual")),
@@ -386,20 +408,7 @@ read_head_form(const struct hf_folder *f, struct arch_head *h, struct err *err)
                             .feature_norm = "layers.0.hidden_norm.weight"};
     if (cJSON_IsNumber(width) && width->valuedouble >= 1 && width->valuedouble <= INT32_MAX)
         h->target_width = (uint32_t)width->valuedouble;
-    if (layers != NULL &&
-        !(cJSON_IsArray(layers) && cJSON_GetArraySize(layers) >= 1 && cJSON_GetArraySize(layers) <= MODEL_FEATURES))
-        return err_set(err, ERR_WORK,
-                       "%s: config.json's 'eagle_aux_hidden_state_layer_ids' should list one to %d layers; " REMEDY,
-                       f->path, MODEL_FEATURES);
-    cJSON_ArrayForEach(one, layers)
-    {
-        if (!cJSON_IsNumber(one) || !(one->valuedouble >= 0 && one->valuedouble <= INT32_MAX))
-            return err_set(err, ERR_WORK,
-                           "%s: config.json's 'eagle_aux_hidden_state_layer_ids' contains what is no layer; " REMEDY,
-                           f->path);
-        h->layer[h->layers++] = (uint32_t)one->valuedouble;
-    }
-    return true;
+    return read_head_layers(f, h, err);
 }
 
 /* Returns the configuration of the head's layer as that of a Llama; speculators nests it. The caller deletes it. */

@@ -16,8 +16,10 @@ expect.json: `target`, `head` and `policy`, and `runs`, one for each prompt and 
 path. Nodes of a tree are in the order in which they were found. The rounds of glm4_moe and qwen3_5 hold for the GGUF files in targets/, too.
 
 The formats of files were read in these public sources:
-  SpecForge        specforge/modeling/draft/llama3_eagle.py: LlamaForCausalLMEagle3, `midlayer.*`, d2t and t2d
-  vLLM             vllm/model_executor/models/llama_eagle3.py: Eagle3LlamaForCausalLM, target_hidden_size, norm_before_residual
+  SpecForge        specforge/modeling/draft/llama3_eagle.py: LlamaForCausalLMEagle3, `midlayer.*`, d2t and t2d; the layers of `eagle_config`
+                   are outputs counted from 0 (1, L/2 - 1 and L - 4 if there are none), as SGLang reads them
+  vLLM             vllm/model_executor/models/llama_eagle3.py: Eagle3LlamaForCausalLM, target_hidden_size, norm_before_residual; the layers at the top of
+                   config.json are those whose inputs the head reads
   speculators      Eagle3Speculator: `transformer_layer_config`, `layers.0.*`, norm_before_fc, fc_norm, norm_output
   llama.cpp        src/models/eagle3.cpp, conversion/llama.py: architecture eagle3; src/models/glm4-moe.cpp: nextn
   transformers     modeling_layers.py: MtpModel, with which the rounds of GLM-4 MoE are compared
@@ -509,7 +511,7 @@ def write_folder(name, c, w, target):
         config = dict(architectures=["LlamaForCausalLMEagle3"], bos_token_id=1, eos_token_id=2) | numbers | vocabulary
     elif name == "angelslim":
         config = dict(architectures=["Eagle3LlamaForCausalLM"], target_hidden_size=32, norm_before_residual=True,
-                      eagle_config=dict(eagle_aux_hidden_state_layer_ids=c["aux"], use_aux_hidden_state=True, norm_before_fc=True)) | numbers | vocabulary
+                      eagle_config=dict(eagle_aux_hidden_state_layer_ids=[i - 1 for i in c["aux"]], use_aux_hidden_state=True, norm_before_fc=True)) | numbers | vocabulary
     else:
         config = dict(architectures=["Eagle3Speculator"], speculators_model_type="eagle3", speculators_version="0.3.0",
                       eagle_aux_hidden_state_layer_ids=c["aux"], norm_before_residual=True, norm_before_fc=False, fc_norm=True, norm_output=True, target_hidden_size=None,

@@ -3,14 +3,17 @@
  * each family with layers for multi-token prediction, on the CPU and on a GPU. An emulated GPU takes a run of a quarter of
  * them, which the seed chooses. Run from the repository's root. */
 #include <cjson/cJSON.h>
+#include <limits.h>
 #include <math.h>
 #include <time.h>
+#include <unistd.h>
 
 #include "engine/base/file_read.h"
 #include "engine/base/json_read.h"
 #include "engine/session/session_internal.h"
 #include "engine/synthetic/model_open.h"
 #include "policies/policy.h"
+#include "tests/golden/tinymodel.h"
 #include "tests/rigs/cuda_rig.h"
 #include "tests/rigs/seed.h"
 #include "tests/rigs/session_rig.h"
@@ -196,11 +199,61 @@ refuses(const char *head, const char *target, const char *why)
 TEST(a_head_of_another_model_is_refused)
 {
     refuses(FOLDER "specforge/head", "models/fables-q8_0.gguf", "reads hidden states of width 32, but those of");
-    refuses(FOLDER "gguf/head.gguf", "models/fables-q8_0.gguf", "the head is for another model");
+    refuses(FOLDER "gguf/head.gguf", "models/fables-q8_0.gguf", "the head belongs to another model");
     struct model *m;
     struct err err = {.kind = ERR_NONE};
     assert_false(model_open(&m, FOLDER "specforge/head", &err));
     assert_non_null(strstr(err.text, "is an EAGLE-3 head, which drafts for a model"));
+}
+
+/* Writes a copy of a file in which a text is replaced by one of the same length. */
+static void
+write_changed(const char *path, const char *file, const char *from, const char *to)
+{
+    char *text, *at;
+    size_t n;
+    struct err err;
+    assert_ok(file_text(file, 1 << 20, &text, &n, &err), err);
+    assert_int_equal(strlen(from), strlen(to));
+    at = memmem(text, n, from, strlen(from));
+    assert_non_null(at);
+    memcpy(at, to, strlen(to));
+    FILE *f = fopen(path, "wb");
+    assert_non_null(f);
+    assert_int_equal(fwrite(text, 1, n, f), n);
+    assert_int_equal(fclose(f), 0);
+    free(text);
+}
+
+TEST(a_head_whose_file_does_not_name_its_target_is_refused_by_its_tensors)
+{
+    char target[80], folder[] = "/tmp/specscope-head-XXXXXX", head[80], config[80], weights[80], path[PATH_MAX];
+    struct err err;
+    assert_non_null(mkdtemp(folder));
+    snprintf(head, sizeof head, "%s/head.gguf", folder);
+    snprintf(config, sizeof config, "%s/config.json", folder);
+    snprintf(weights, sizeof weights, "%s/model.safetensors", folder);
+    const struct tinymodel tiny = {.n_layers = 7, .width = 32}, wide = {.n_layers = 7, .width = 48};
+
+    assert_ok(tinymodel_write_temp(target, sizeof target, &tiny, &err), err);
+    write_changed(head, FOLDER "gguf/head.gguf", "token_embd.weight", "token_embd.unread");
+    write_changed(head, head, "d2t", "d2x");
+    refuses(head, target, "is for a vocabulary of 288 tokens, but");
+    write_changed(head, head, "eagle3.vocab_size", "eagle3.vocab_none");
+    refuses(head, target, "is for a vocabulary of 150 tokens, but");
+    assert_int_equal(unlink(head), 0);
+    assert_int_equal(unlink(target), 0);
+
+    assert_ok(tinymodel_write_temp(target, sizeof target, &wide, &err), err);
+    write_changed(config, FOLDER "angelslim/head/config.json", "target_hidden_size", "target_hidden_none");
+    write_changed(config, config, "\"vocab_size\": 288", "\"vocab_size\": 320");
+    assert_non_null(realpath(FOLDER "angelslim/head/model.safetensors", path));
+    assert_int_equal(symlink(path, weights), 0);
+    refuses(folder, target, "reads 96 values of hidden states, but 3 layers of");
+    assert_int_equal(unlink(config), 0);
+    assert_int_equal(unlink(weights), 0);
+    assert_int_equal(unlink(target), 0);
+    assert_int_equal(rmdir(folder), 0);
 }
 
 static void
