@@ -21,6 +21,9 @@
 #define OLLAMA        "ollama:"
 #define REGISTRY      "registry.ollama.ai/" /* of names without one */
 #define LIBRARY       "library/"            /* and without an owner */
+#ifndef OLLAMA_SERVICE
+#define OLLAMA_SERVICE "/usr/share/ollama/.ollama/models"
+#endif
 
 /* ---- Ollama's manifests ---- */
 
@@ -82,7 +85,7 @@ join(char out[PATH_MAX], const char *folder, const char *rest)
     return (size_t)snprintf(out, PATH_MAX, "%s/%s", folder, rest) < PATH_MAX;
 }
 
-/* A folder: `below` in the folder that an environment variable names; else `in_home` in $HOME. */
+/* A folder: `below` in the folder that an environment variable names; else `in_home`, which is in $HOME or begins with '/'. */
 struct root {
     const char *variable, *below, *in_home;
 };
@@ -93,6 +96,8 @@ root_path(const struct root *r, char out[PATH_MAX])
     const char *given = r->variable != NULL ? getenv(r->variable) : NULL, *home = getenv("HOME");
     if (given != NULL && given[0] != '\0')
         return (size_t)snprintf(out, PATH_MAX, "%s%s", given, r->below) < PATH_MAX;
+    if (r->in_home != NULL && r->in_home[0] == '/')
+        return (size_t)snprintf(out, PATH_MAX, "%s", r->in_home) < PATH_MAX;
     return r->in_home != NULL && home != NULL && home[0] == '/' && join(out, home, r->in_home);
 }
 
@@ -110,8 +115,11 @@ static const struct root hf_roots[] = {{"HF_HUB_CACHE", "", NULL},
                                        {"HUGGINGFACE_HUB_CACHE", "", NULL},
                                        {"HF_HOME", "/hub", NULL},
                                        {"XDG_CACHE_HOME", "/huggingface/hub", ".cache/huggingface/hub"}};
-static const struct root ollama_roots[] = {{"OLLAMA_MODELS", "", ".ollama/models"}};
-static const struct root studio_roots[] = {{NULL, "", ".lmstudio/models"}, {NULL, "", ".cache/lm-studio/models"}};
+/* The models of a server that the user starts, and those of the service that Ollama's installer sets up on Linux. */
+static const struct root ollama_roots[] = {{"OLLAMA_MODELS", "", ".ollama/models"}, {NULL, "", OLLAMA_SERVICE}};
+#define OLLAMA_ROOTS (sizeof ollama_roots / sizeof *ollama_roots)
+static const struct root studio_homes[] = {{NULL, "", ".lmstudio"}, {NULL, "", ".cache/lm-studio"}};
+#define STUDIO_HOMES (sizeof studio_homes / sizeof *studio_homes)
 static const struct root llama_roots[] = {{"LLAMA_CACHE", "", NULL},
                                           {"XDG_CACHE_HOME", "/llama.cpp", ".cache/llama.cpp"}};
 #define FIRST_ROOT(roots, out) first_root(roots, sizeof(roots) / sizeof *(roots), out)
@@ -122,9 +130,10 @@ struct listing {
     model_seen_fn seen;
     void *user;
     bool over;
-    const char *hub;  /* "hf:ORG/NAME" of the listed snapshot */
-    const char *root; /* the listed folder; names are relative to it */
-    bool lacks;       /* a folder or file could not be read */
+    const char *hub;    /* "hf:ORG/NAME" of the listed snapshot */
+    const char *root;   /* the listed folder; names are relative to it */
+    const char *before; /* of Ollama, a folder whose models have precedence, or NULL */
+    bool lacks;         /* a folder or file could not be read */
     struct err *err;
 };
 
@@ -334,7 +343,10 @@ ollama_has(const char *stem, int n)
 {
     char root[PATH_MAX], rest[300], path[PATH_MAX];
     snprintf(rest, sizeof rest, "manifests/hf.co/%.*s", n, stem);
-    return FIRST_ROOT(ollama_roots, root) && join(path, root, rest) && is_folder(path);
+    for (size_t i = 0; i < OLLAMA_ROOTS; i++)
+        if (root_path(&ollama_roots[i], root) && join(path, root, rest) && is_folder(path))
+            return true;
+    return false;
 }
 
 /* Finds the snapshot of a name. */
@@ -419,8 +431,10 @@ find_ollama(const char *name, char *path, size_t size, struct err *err)
     const int n = snprintf(rest, sizeof rest, "manifests/%s%.*s/%s", before[depth], stem, model,
                            tag != NULL ? tag + 1 : "latest");
     errno = 0;
-    if (n > 0 && (size_t)n < sizeof rest && FIRST_ROOT(ollama_roots, root) && join(manifest, root, rest) &&
-        is_file(manifest) && blobs_of(root, manifest, blob, adapter)) {
+    for (size_t i = 0; i < OLLAMA_ROOTS && n > 0 && (size_t)n < sizeof rest; i++) {
+        if (!root_path(&ollama_roots[i], root) || !join(manifest, root, rest) || !is_file(manifest) ||
+            !blobs_of(root, manifest, blob, adapter))
+            continue;
         if (adapter[0] != '\0')
             return err_set(err, ERR_WORK,
                            "%.80s has an adapter, which is not merged by this name; give both files: --lora %s %s",
@@ -489,13 +503,15 @@ list_files(struct listing *l, const char *folder, const char *name)
 static void
 list_ollama(struct listing *l, const char *folder, const char *name)
 {
-    char path[PATH_MAX], blob[PATH_MAX], adapter[PATH_MAX], shown[300];
+    char path[PATH_MAX], other[PATH_MAX], blob[PATH_MAX], adapter[PATH_MAX], shown[300];
     if (!join(path, folder, name))
         return;
     if (is_folder(path)) {
         each_entry(l, path, list_ollama);
         return;
     }
+    if (l->before != NULL && join(other, l->before, path + strlen(l->root) + 1) && is_file(other))
+        return;
     const char *at = path + strlen(l->root) + strlen("/manifests/");
     if (strncmp(at, REGISTRY, strlen(REGISTRY)) == 0)
         at += strlen(REGISTRY);
@@ -525,13 +541,59 @@ list_hubs(struct listing *l)
 static bool
 list_ollamas(struct listing *l)
 {
-    char root[PATH_MAX], manifests[PATH_MAX];
-    l->root = root;
-    const bool there = FIRST_ROOT(ollama_roots, root) && join(manifests, root, "manifests") && is_folder(manifests);
-    if (there)
+    char roots[OLLAMA_ROOTS][PATH_MAX], manifests[PATH_MAX];
+    bool there = false;
+    for (size_t i = 0; i < OLLAMA_ROOTS; i++) {
+        if (!root_path(&ollama_roots[i], roots[i]) || !join(manifests, roots[i], "manifests") || !is_folder(manifests))
+            continue;
+        l->root = roots[i];
         each_entry(l, manifests, list_ollama);
-    l->root = NULL;
+        l->before = roots[i];
+        there = true;
+    }
+    l->root = l->before = NULL;
     return there;
+}
+
+/* Writes LM Studio's folder of models: `downloadsFolder` in the settings of its home folder, or "models" in it. */
+static bool
+studio_models(const char *home, char out[PATH_MAX])
+{
+    char path[PATH_MAX], *text = NULL;
+    size_t n = 0;
+    cJSON *settings = NULL;
+    const bool read = join(path, home, "settings.json") && file_text(path, MANIFEST_MOST, &text, &n, NULL) &&
+                      json_read(&settings, text, n);
+    const char *given =
+        read ? cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(settings, "downloadsFolder")) : NULL;
+    const bool ok = given != NULL && given[0] == '/' ? (size_t)snprintf(out, PATH_MAX, "%s", given) < PATH_MAX
+                                                     : join(out, home, "models");
+    cJSON_Delete(settings);
+    free(text);
+    return ok && is_folder(out);
+}
+
+/* Lists the models of LM Studio, whose home folder is in a file of $HOME or has one of two names. */
+static void
+list_studio(struct listing *l)
+{
+    static const struct root pointer = {NULL, "", ".lmstudio-home-pointer"};
+    char home[PATH_MAX], models[STUDIO_HOMES + 1][PATH_MAX], *text = NULL;
+    size_t length, n = 0;
+    if (root_path(&pointer, home) && file_text(home, PATH_MAX, &text, &length, NULL)) {
+        text[strcspn(text, "\r\n")] = '\0';
+        n += studio_models(text, models[0]);
+    }
+    free(text);
+    for (size_t i = 0; i < STUDIO_HOMES; i++)
+        n += root_path(&studio_homes[i], home) && studio_models(home, models[n]);
+    for (size_t i = 0; i < n; i++) {
+        size_t same = 0;
+        while (strcmp(models[same], models[i]) != 0)
+            same++;
+        if (same == i)
+            each_entry(l, models[i], list_files);
+    }
 }
 
 bool
@@ -541,9 +603,7 @@ model_locations_list(model_seen_fn seen, void *user, struct err *err)
     char root[PATH_MAX];
     list_hubs(&l);
     list_ollamas(&l);
-    for (size_t i = 0; i < sizeof studio_roots / sizeof *studio_roots; i++)
-        if (root_path(&studio_roots[i], root))
-            each_entry(&l, root, list_files);
+    list_studio(&l);
     if (FIRST_ROOT(llama_roots, root))
         each_entry(&l, root, list_files);
     return !l.lacks;
