@@ -32,13 +32,13 @@ elif ! case $BUILD in */sanitize*) false ;; esac; then
     skip "the plug-in is built" "not with sanitizers"
 else
     check "the plug-in is built where nvcc is" [ -f "$PLUGIN" ]
-    check "it needs no cuBLAS" sh -c "! ldd '$PLUGIN' | grep -q cublas"
+    check "the CUDA plug-in needs no cuBLAS" sh -c "! ldd '$PLUGIN' | grep -q cublas"
     if [ -f "$(dirname "$NVCC")/../include/cublasLt.h" ]; then
         check "the library's plug-in is built where the toolkit has cuBLASLt" [ -f "$BUILD/specscope-cublas.so" ]
-        check "and needs it" sh -c "ldd '$BUILD/specscope-cublas.so' | grep -q libcublasLt"
+        check "the library's plug-in needs cuBLASLt" sh -c "ldd '$BUILD/specscope-cublas.so' | grep -q libcublasLt"
     fi
-    check "it exports one symbol" [ "$(nm -D --defined-only "$PLUGIN" | wc -l)" -eq 1 ]
-    check "and that is its table" sh -c "nm -D --defined-only '$PLUGIN' | grep -q ' T specscope_backend$'"
+    check "the CUDA plug-in exports one symbol" [ "$(nm -D --defined-only "$PLUGIN" | wc -l)" -eq 1 ]
+    check "the CUDA plug-in's symbol is its table" sh -c "nm -D --defined-only '$PLUGIN' | grep -q ' T specscope_backend$'"
     if command -v "${NVCC%nvcc}cuobjdump" >/dev/null 2>&1; then
         "${NVCC%nvcc}cuobjdump" --list-elf "$PLUGIN" | sed 's/.*\(sm_[0-9]*\).*/elf \1/' >"$TMP/code"
         "${NVCC%nvcc}cuobjdump" --list-ptx "$PLUGIN" | sed 's/.*\(sm_[0-9]*\).*/ptx \1/' >>"$TMP/code"
@@ -46,13 +46,13 @@ else
         fatbin_lists >"$TMP/code"
     fi
     if [ -e "$TMP/code" ]; then
-        check "it was built for some GPUs" [ -n "$CODE" ]
+        check "the CUDA plug-in was built for some GPUs" [ -n "$CODE" ]
         for arch in $CODE; do
-            check "it has machine code for $arch" grep -qx "elf $arch" "$TMP/code"
+            check "the CUDA plug-in has machine code for $arch" grep -qx "elf $arch" "$TMP/code"
         done
-        check "it has PTX for later ones" grep -qx "ptx sm_90" "$TMP/code"
+        check "the CUDA plug-in has PTX for later GPUs" grep -qx "ptx sm_90" "$TMP/code"
     else
-        skip "it has code for $CODE" "there is neither cuobjdump nor python3"
+        skip "the CUDA plug-in has code for $CODE" "there is neither cuobjdump nor python3"
     fi
 fi
 
@@ -60,12 +60,12 @@ fi
 export SPECSCOPE_CUDA_PLUGIN="$TMP/none.so"
 refuses "cuda without a plug-in is one line" 1 'no specscope-cuda.so' run -n 3 --backend cuda "$TINY"
 export SPECSCOPE_CUDA_PLUGIN=''
-refuses "so is it when the plug-in is switched off" 1 'no specscope-cuda.so' run -n 3 --backend cuda "$TINY"
+refuses "cuda with the plug-in switched off is one line" 1 'no specscope-cuda.so' run -n 3 --backend cuda "$TINY"
 export SPECSCOPE_CUDA_PLUGIN="$TMP/none.so"
 echo "not a library" >"$TMP/none.so"
 refuses "cuda with a broken plug-in is one line" 1 'can.t be loaded' run -n 3 --backend cuda "$TINY"
-works "auto continues with the CPU then" run -n 3 "$TINY"
-check "and reports it" grep -q '^specscope: on the CPU: .*can.t be loaded' "$TMP/err"
+works "auto continues with the CPU if the plug-in is broken" run -n 3 "$TINY"
+check "auto names the broken plug-in" grep -q '^specscope: on the CPU: .*can.t be loaded' "$TMP/err"
 CC=${CC:-cc}
 echo 'int specscope_nothing;' | $CC -shared -fPIC -x c - -o "$TMP/none.so"
 refuses "a library that is no plug-in is named" 1 'no plug-in' run -n 3 --backend cuda "$TINY"
@@ -75,7 +75,7 @@ echo 'static struct { const char *name; unsigned abi; void *rest[32]; } t = {"cu
 refuses "a plug-in of another ABI is refused" 1 'speaks ABI 1' run -n 3 --backend cuda "$TINY"
 
 if [ ! -f "$EMULATED" ]; then
-    skip "with an emulated GPU" "there is no $EMULATED"
+    skip "runs on an emulated GPU" "there is no $EMULATED"
     finish
 fi
 export SPECSCOPE_CUDA_PLUGIN="$EMULATED"
@@ -83,29 +83,29 @@ export SPECSCOPE_CUDA_PLUGIN="$EMULATED"
 # ---- an emulated GPU ----
 works "cuda generates" run -n 12 --ignore-eos --backend cuda --policy ar -p 'hello there' "$TINY"
 cp "$TMP/out" "$TMP/ar"
-check "text" [ -s "$TMP/ar" ]
+check "cuda prints its text" [ -s "$TMP/ar" ]
 works "cuda generates speculatively" run -n 12 --ignore-eos --backend cuda -p 'hello there' --json "$TMP/json" "$TINY"
-check "the same text" cmp -s "$TMP/out" "$TMP/ar"
+check "cuda generates speculatively the text of ar" cmp -s "$TMP/out" "$TMP/ar"
 [ -n "$HAVE_PYTHON" ] && check "and names itself in the results" json_holds "$TMP/json" 'j["backend"] == "cuda" and "GPU" in j["isa"]'
 works "exact arithmetic gives the CPU's results" run -n 12 --ignore-eos --backend cuda --exact -p 'hello there' "$TINY"
 cp "$TMP/out" "$TMP/exact"
-works "the CPU's" run -n 12 --ignore-eos --backend cpu --exact -p 'hello there' "$TINY"
-check "the same" cmp -s "$TMP/out" "$TMP/exact"
+works "exact arithmetic runs on the CPU" run -n 12 --ignore-eos --backend cpu --exact -p 'hello there' "$TINY"
+check "exact arithmetic generates the same text on the GPU and on the CPU" cmp -s "$TMP/out" "$TMP/exact"
 works "auto takes the GPU" run -n 3 --ignore-eos --json "$TMP/json" "$TINY"
 [ -n "$HAVE_PYTHON" ] && check "which the results say" json_holds "$TMP/json" 'j["backend"] == "cuda"'
-check "without a word" [ "$(wc -l <"$TMP/err")" -eq 1 ]
+check "auto takes the GPU without a message" [ "$(wc -l <"$TMP/err")" -eq 1 ]
 refuses "a missing GPU is reported in one line" 2 '--gpu 7' run -n 3 --backend cuda --gpu 7 "$TINY"
 
 # ---- no GPU, an old one, a small one ----
 export EMULATED_CUDA_DEVICES=0
 refuses "no GPU is one line" 1 'no NVIDIA GPU' run -n 3 --backend cuda "$TINY"
 works "explicit auto continues with the CPU" run -n 3 --backend auto "$TINY"
-check "and gives the reason" grep -q '^specscope: on the CPU: .*no NVIDIA GPU' "$TMP/err"
+check "explicit auto gives the reason why there is no GPU" grep -q '^specscope: on the CPU: .*no NVIDIA GPU' "$TMP/err"
 if [ -e /dev/nvidia0 ] || [ -e /dev/nvidiactl ]; then
-    skip "auto that nobody asked for is silent about a GPU that nobody has" "there is a GPU"
+    skip "auto by default prints nothing about a missing GPU" "there is a GPU"
 else
     works "auto by default continues with the CPU" run -n 3 "$TINY"
-    check "and prints nothing about a missing GPU" [ "$(wc -l <"$TMP/err")" -eq 1 ]
+    check "auto by default prints nothing about a missing GPU" [ "$(wc -l <"$TMP/err")" -eq 1 ]
 fi
 unset EMULATED_CUDA_DEVICES
 export EMULATED_CUDA_DRIVER=12020
@@ -121,29 +121,29 @@ for arch in 80 89 120; do
 done
 export EMULATED_CUDA_CAPABILITY=103
 works "a GPU runs code that was compiled for an older one of its family" run -n 3 --backend cuda "$TINY"
-check "without a word" [ "$(wc -l <"$TMP/err")" -eq 1 ]
+check "code for an older GPU of the family runs without a message" [ "$(wc -l <"$TMP/err")" -eq 1 ]
 export EMULATED_CUDA_CAPABILITY=121
 works "a GPU that the plug-in has no machine code for is used" run -n 3 --backend cuda "$TINY"
-check "and one line reports that the driver compiles" [ "$(grep -c '^specscope: the plug-in has no machine code .*sm_121' "$TMP/err")" -eq 1 ]
+check "one line reports that the driver compiles" [ "$(grep -c '^specscope: the plug-in has no machine code .*sm_121' "$TMP/err")" -eq 1 ]
 EMULATED_CUDA_FAIL=1 EMULATED_CUDA_FAIL_KIND=oom specscope run -n 3 --backend cuda "$TINY"
-check "before it does" grep -q '^specscope: the plug-in has no machine code' "$TMP/err"
+check "the line about the driver's compiling precedes it" grep -q '^specscope: the plug-in has no machine code' "$TMP/err"
 unset EMULATED_CUDA_CAPABILITY
 export EMULATED_CUDA_MEMORY_MIB=64
 refuses "a context that does not fit is refused with the numbers" 1 'GiB of keys and values for 300000 positions' \
     run -n 3 -c 300000 --backend cuda "$TINY"
-works "auto takes the CPU for it" run -n 3 -c 300000 "$TINY"
-check "and gives the reason" grep -q '^specscope: on the CPU: .*is too small' "$TMP/err"
+works "auto takes the CPU for a context that does not fit" run -n 3 -c 300000 "$TINY"
+check "auto gives the reason why the context does not fit" grep -q '^specscope: on the CPU: .*is too small' "$TMP/err"
 unset EMULATED_CUDA_MEMORY_MIB
 
 # ---- training ----
 yes 'the quick brown fox jumps over the lazy dog' | head -n 8 >"$TMP/text"
 train() { works "$1" train heads --model "$TINY" --text "$TMP/text" --out "$TMP/$2.safetensors" --tokens 64 --window 32 --batch 32 --backend cuda; }
 train "heads are trained with a GPU" gpu
-check "which multiplies" grep -q 'multiplies on the GPU' "$TMP/err"
+check "training multiplies on the GPU" grep -q 'multiplies on the GPU' "$TMP/err"
 mkdir "$TMP/alone" && cp "$EMULATED" "$TMP/alone/"
 SPECSCOPE_CUDA_PLUGIN="$TMP/alone/specscope-cuda-emulated.so" train "and without the library's plug-in" cpu
-check "which is reported in a line" grep -q '^specscope: training multiplies on the CPU: there is no specscope-cublas.so' "$TMP/err"
-check "with heads of the same size" [ "$(wc -c <"$TMP/gpu.safetensors")" -eq "$(wc -c <"$TMP/cpu.safetensors")" ]
+check "training reports in a line that it multiplies on the CPU" grep -q '^specscope: training multiplies on the CPU: there is no specscope-cublas.so' "$TMP/err"
+check "heads that were trained on the GPU and on the CPU have the same size" [ "$(wc -c <"$TMP/gpu.safetensors")" -eq "$(wc -c <"$TMP/cpu.safetensors")" ]
 works "an acceptance head of the first layers, which read on the weights that are there" train accept --backend cuda --model "$TINY" \
     --draft self:2 --text "$TMP/text" --out "$TMP/accept.safetensors" --tokens 16 --response 2 --prompt-tokens 4 --blocks 0 --passes 1 --temp 0 --mixing 0
 
@@ -161,40 +161,40 @@ for nth in 199 299 341; do
         grep -Eq '^specscope-cuda: the launch that failed is [a-z_]+(<[^>]*>)?, [0-9]+ blocks of [0-9]+ threads' "$TMP/err"
     cat "$TMP/err" >>"$TMP/launches"
 done
-check "and so is a sweep's layer" grep -q 'failed while running layer [1-4] ' "$TMP/launches"
+check "a launch that fails in a layer names the layer" grep -q 'failed while running layer [1-4] ' "$TMP/launches"
 unset EMULATED_CUDA_FAIL_KIND
 
 # ---- the device's time by step ----
 export SPECSCOPE_CUDA_TRACE="$TMP/phases.csv"
 works "phases are stamped" run -n 12 --ignore-eos --backend cuda --policy specbound -p 'hello there' --trace "$TMP/stamped" "$TINY"
 specscope run -n 12 --ignore-eos --backend cuda --policy ar -p 'hello there' "$TINY"
-check "and the text is the same" cmp -s "$TMP/out" "$TMP/ar"
-check "a line a phase of a sweep" grep -Eq '^[0-9]+,sweep,1,4,down,[0-9.]+,[0-9.]+,-?[0-9.]+,-?[0-9.]+,[0-9.]+$' "$TMP/phases.csv"
-check "which follow one another" awk -F, '$2 == "sweep" && $1 == call && ($6 < end - 0.002 || $6 > end + 0.002) { bad = 1 }
+check "a run with stamped phases generates the same text" cmp -s "$TMP/out" "$TMP/ar"
+check "a forward pass has a line for each phase" grep -Eq '^[0-9]+,sweep,1,4,down,[0-9.]+,[0-9.]+,-?[0-9.]+,-?[0-9.]+,[0-9.]+$' "$TMP/phases.csv"
+check "the phases of a forward pass follow one another" awk -F, '$2 == "sweep" && $1 == call && ($6 < end - 0.002 || $6 > end + 0.002) { bad = 1 }
     { call = $1; end = $6 + $7; n++ } END { exit bad || n < 100 }' "$TMP/phases.csv"
-check "a layer has each of its phases once a sweep" awk -F, '$2 == "sweep" && seen[$1, $4, $5]++ { bad = 1 } END { exit bad }' "$TMP/phases.csv"
-check "a table is made of them" sh -c "sh tests/cuda/phases.sh '$TMP/phases.csv' layers >'$TMP/table'"
-check "of phases by layer" grep -Eq '^  gate·up +[0-9.]+ +[0-9.]+%.*[1-4] \([0-9.]+ us\)$' "$TMP/table"
-check "and of other requests" grep -Eq '^  head +[0-9]+ +[0-9.]+ +[0-9.]+$' "$TMP/table"
+check "a layer has each of its phases once a forward pass" awk -F, '$2 == "sweep" && seen[$1, $4, $5]++ { bad = 1 } END { exit bad }' "$TMP/phases.csv"
+check "a table of stamped phases is made" sh -c "sh tests/cuda/phases.sh '$TMP/phases.csv' layers >'$TMP/table'"
+check "the table has phases by layer" grep -Eq '^  gate·up +[0-9.]+ +[0-9.]+%.*[1-4] \([0-9.]+ us\)$' "$TMP/table"
+check "the table has other requests" grep -Eq '^  head +[0-9]+ +[0-9.]+ +[0-9.]+$' "$TMP/table"
 check "the run's trace contains the time by step" grep -q '"device",,"busy [0-9]*%, of it waiting [0-9]*%: ' "$TMP/stamped/controls.csv"
 printf ':goto 100%%\n:wait idle\n:save-screen %s\n:quit\n' "$TMP/picture" >"$TMP/script"
 if command -v script >/dev/null 2>&1; then
-    check "a replay shows it" in_terminal "'$PROGRAM' replay --script '$TMP/script' '$TMP/stamped'"
-    check "in a line of its own" grep -q '^ device busy [0-9]*%' "$TMP/picture"
+    check "a replay of a run with stamped phases works" in_terminal "'$PROGRAM' replay --script '$TMP/script' '$TMP/stamped'"
+    check "a replay shows the time by step in a line of its own" grep -q '^ device busy [0-9]*%' "$TMP/picture"
 else
-    skip "a replay shows it" "there is no script(1)"
+    skip "a replay shows the time by step" "there is no script(1)"
 fi
 phases_are() { # model, those of a layer, each with a barrier behind it
     specscope run -n 2 --ignore-eos --backend cuda --policy ar -p hi "$1"
     [ "$(awk -F, '$2 == "sweep" && $4 == 2 && !($5 in seen) { seen[$5]; printf "%s%s", n++ ? ", " : "", $5 }' "$TMP/phases.csv")" = "$2" ]
 }
 check "a layer of Llama's form has five" phases_are "$TINY" "qkv, attention, out, gate·up, down"
-check "with centred norms too" phases_are tests/golden/families/phi "qkv, attention, out, gate·up, down"
+check "LayerNorms need no further phase" phases_are tests/golden/families/phi "qkv, attention, out, gate·up, down"
 check "norms after sublayers are further steps" phases_are tests/golden/families/gemma2 \
     "qkv, attention, out, norm of out, gate·up, down, norm of down"
-check "and those of heads" phases_are tests/golden/families/olmo2 \
+check "norms of heads are a phase" phases_are tests/golden/families/olmo2 \
     "qkv, norm of heads, attention, out, norm of out, gate·up, down, norm of down"
-check "and the choice of experts" phases_are tests/golden/families/mixtral "qkv, attention, out, route, gate·up, down"
+check "the choice of experts is a phase" phases_are tests/golden/families/mixtral "qkv, attention, out, route, gate·up, down"
 SPECSCOPE_CUDA_TRACE="$TMP/none/phases.csv"
 refuses "a file that can't be written is one line" 1 "SPECSCOPE_CUDA_TRACE: .*can.t be written" run -n 3 --backend cuda "$TINY"
 unset SPECSCOPE_CUDA_TRACE
@@ -207,14 +207,14 @@ refuses_after_text() {
 }
 specscope run -n 200 --ignore-eos --backend cuda --trace "$TMP/lost" "$TINY"
 check "a GPU that is lost in mid-run is one line" refuses_after_text
-check "its trace has the rounds until then" [ "$(wc -l <"$TMP/lost/rounds.csv")" -gt 1 ]
+check "the trace of a run that lost its GPU has the rounds until then" [ "$(wc -l <"$TMP/lost/rounds.csv")" -gt 1 ]
 printf ':save-screen %s\n:quit\n' "$TMP/picture" >"$TMP/script"
 if command -v script >/dev/null 2>&1; then
-    check "which replays" in_terminal "'$PROGRAM' replay --script '$TMP/script' '$TMP/lost'"
-    check "to its end" [ -s "$TMP/picture" ]
+    check "the trace of a run that lost its GPU replays" in_terminal "'$PROGRAM' replay --script '$TMP/script' '$TMP/lost'"
+    check "the replay of a run that lost its GPU reaches its end" [ -s "$TMP/picture" ]
     in_terminal "'$PROGRAM' --backend cuda -n 200 --ignore-eos --quit-at-end '$TINY'; echo status=\$?"
-    check "the scope ends with status 1 then" grep -q 'status=1' "$TMP/screen"
-    check "with the line on a terminal that is itself again" \
+    check "the scope ends with status 1 if the GPU is lost" grep -q 'status=1' "$TMP/screen"
+    check "the scope restores the terminal before it reports that the GPU is lost" \
         sh -c "sed 's/.*1049l//' '$TMP/screen' | grep -q 'takes no more work'"
 else
     skip "a GPU that is lost under the scope" "there is no script(1)"
