@@ -53,17 +53,17 @@ refused() { # model, what is said, status
 check "hf:ORG/NAME is the snapshot of main" is hf:org/tiny gemma3_text
 check "a commit can be named" is hf:org/tiny@abc1 gemma3_text
 check "a GGUF file is found by a part of its name" is hf:org/quants:q8_0 granite
-check "the other one, too" is hf:org/quants:Q4_K_M phi2
+check "another GGUF file is found by a part of its name" is hf:org/quants:Q4_K_M phi2
 check "several files are distinguished" refused hf:org/quants 'several such GGUF files: phi-Q4_K_M.gguf, phi-Q8_0.gguf; .* hf:org/quants:PART$'
 check "for a missing model the command that downloads it is printed" refused hf:org/none 'hf download org/none$'
 check "with the revision" refused hf:org/none@v2:Q8_0 'hf download org/none --revision v2$'
 check "a file in a folder of the snapshot is found" is hf:org/large:q8_0 granite
-check "so is one of several parts, by its first" is hf:org/large:BF16 phi2
-check "and by its whole name" is hf:org/large:Q8_0/Big-Q8_0.gguf granite
+check "one of several parts is found by the first" is hf:org/large:BF16 phi2
+check "a file in a folder is found by its whole name" is hf:org/large:Q8_0/Big-Q8_0.gguf granite
 check "a projector is no choice" is hf:org/seeing granite
-check "and is not found" refused hf:org/seeing:mmproj 'such a GGUF file'
-check "a commit's first digits will do" is hf:org/large@0123:Q8_0 granite
-check "other digits will not" refused hf:org/large@0124:Q8_0 'revision 0124$'
+check "a projector is not found by its name" refused hf:org/seeing:mmproj 'such a GGUF file'
+check "a commit is named by its first digits" is hf:org/large@0123:Q8_0 granite
+check "digits of no commit are refused" refused hf:org/large@0124:Q8_0 'revision 0124$'
 check "a name without hf: is offered with it" refused org/tiny 'no such file or folder; the Hugging Face cache has hf:org/tiny$'
 check "whether or not it is there" refused org/another 'hf download org/another) and give hf:org/another$'
 check "a path is no such name" refused ./org/another 'No such file'
