@@ -83,11 +83,11 @@ if [ -e /dev/full ]; then
     "$PROGRAM" run -n 40 --ignore-eos -p hello "$TINY" >/dev/full 2>"$TMP/err"
     status=$?
     check "a full disk under stdout fails the work" [ "$status" -eq 1 ]
-    check "and is reported" grep -q '^specscope: stdout: No space' "$TMP/err"
+    check "a full disk under stdout is reported" grep -q '^specscope: stdout: No space' "$TMP/err"
     "$PROGRAM" run --help >/dev/full 2>"$TMP/err"
     check "a full disk under --help fails, too" [ $? -eq 1 ]
     specscope run -n 4 --json /dev/full "$TINY"
     check "a full disk under --json fails the work" [ "$status" -eq 1 ]
-    check "and is reported" grep -q '^specscope: /dev/full: No space' "$TMP/err"
+    check "a full disk under --json is reported" grep -q '^specscope: /dev/full: No space' "$TMP/err"
 fi
 finish
