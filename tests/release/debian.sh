@@ -26,10 +26,10 @@ trap 'exit 1' INT TERM
 if [ -z "${PACKAGES:-}" ]; then
 # ---- the tarball ----
 version=$(dpkg-parsechangelog -S Version)
-check "a tarball is made" .ci/dist "$version" "$WORK/dist"
-check "and again, in another zone, under another mask" sh -c "umask 077; TZ=Asia/Tokyo LC_ALL=C .ci/dist '$version' '$WORK/again'"
-check "of the same bytes" cmp "$WORK/dist/specscope-$version.tar.gz" "$WORK/again/specscope-$version.tar.gz"
-check "with its checksum" sh -c "cd '$WORK/dist' && sha256sum -c SHA256SUMS"
+check "make dist makes a tarball" .ci/dist "$version" "$WORK/dist"
+check "make dist makes a tarball in another time zone and with another mask" sh -c "umask 077; TZ=Asia/Tokyo LC_ALL=C .ci/dist '$version' '$WORK/again'"
+check "both tarballs have the same bytes" cmp "$WORK/dist/specscope-$version.tar.gz" "$WORK/again/specscope-$version.tar.gz"
+check "the tarball has its checksum" sh -c "cd '$WORK/dist' && sha256sum -c SHA256SUMS"
 
 # ---- the packages ----
 tar -C "$WORK" -xf "$WORK/dist/specscope-$version.tar.gz"
@@ -38,7 +38,7 @@ build() {
         { tail -n 25 "$WORK/build.log"; false; }
 }
 check "the packages are built" build
-check "without a warning of the compiler" sh -c "! grep -n 'warning:' '$WORK/build.log'"
+check "the packages are built without a warning of the compiler" sh -c "! grep -n 'warning:' '$WORK/build.log'"
 check "lintian finds nothing" lintian --fail-on error,warning,info -i --tag-display-limit 0 "$WORK/specscope_${version}_$(dpkg --print-architecture).changes"
 echo "# $(lintian --version); overrides: $(cat debian/*lintian-overrides debian/source/lintian-overrides 2>/dev/null | grep -vc '^#')"
 PACKAGES=$WORK
@@ -58,19 +58,19 @@ rm -f "$ROOT"/tmp/packages/*dbgsym*
 in_root apt-get -qq update >/dev/null 2>&1
 files >"$WORK/before"
 check "the packages install" in_root sh -c 'apt-get -qq install -y --no-install-recommends /tmp/packages/*.deb'
-check "it runs" in_root specscope run -n 24 -p 'Three mice sat on a wall,'
-check "with trained heads and auxiliary models, losslessly" in_root specscope bench -n 24 --repeat 1 --policy specbound --policy sv
-check "a trace is written and compared" in_root sh -c 'cd /tmp && specscope run -n 24 --trace t && specscope run -n 24 --policy layerskip --trace u && specscope diff t u'
-check "a figure is drawn" in_root sh -c 'cd /tmp && specscope plot t layers -o layers.svg && [ -s layers.svg ]'
-check "doctor finds nothing bad" in_root specscope doctor
+check "the installed program runs" in_root specscope run -n 24 -p 'Three mice sat on a wall,'
+check "the installed program drafts with trained heads and auxiliary models, losslessly" in_root specscope bench -n 24 --repeat 1 --policy specbound --policy sv
+check "the installed program writes and compares a trace" in_root sh -c 'cd /tmp && specscope run -n 24 --trace t && specscope run -n 24 --policy layerskip --trace u && specscope diff t u'
+check "the installed program draws a figure" in_root sh -c 'cd /tmp && specscope plot t layers -o layers.svg && [ -s layers.svg ]'
+check "the installed program's doctor finds nothing bad" in_root specscope doctor
 sed 's/^/# /' "$WORK/said"
-check "somebody without rights can use it" in_root su nobody -s /bin/sh -c 'cd /tmp && specscope run -n 8 -p hello'
+check "a user without rights can run the installed program" in_root su nobody -s /bin/sh -c 'cd /tmp && specscope run -n 8 -p hello'
 check "the scope opens in a terminal" in_root sh -c 'cd /tmp && printf ":wait idle\n:save-screen /tmp/screen.txt\n:quit\n" >s &&
     script -qec "stty rows 40 cols 140; TERM=xterm-256color specscope --script s -n 30" /dev/null </dev/null >/dev/null && grep -q knobs /tmp/screen.txt'
-check "completions are there" [ -s "$ROOT/usr/share/bash-completion/completions/specscope" ]
+check "the packages contain completions" [ -s "$ROOT/usr/share/bash-completion/completions/specscope" ]
 check "the packages are removed" in_root sh -c 'apt-get -qq purge -y --auto-remove $(dpkg-query -W -f "\${Package} " "specscope*")'
 rm -rf "$ROOT"/root/.local "$ROOT"/root/.config
 files >"$WORK/after"
-check "nothing is left" diff "$WORK/before" "$WORK/after"
+check "removed packages leave nothing" diff "$WORK/before" "$WORK/after"
 echo "1..$checks"
 exit $status
