@@ -20,8 +20,8 @@ end() {
 trap end EXIT
 trap 'exit 1' INT TERM
 . tests/release/checks.sh
-check "it is built" make -s static
-check "it needs no library" sh -c "! ldd build/static/specscope"
+check "the static program is built" make -s static
+check "the static program needs no library" sh -c "! ldd build/static/specscope"
 
 BARE=$WORK/bare
 mkdir -p "$BARE/bin" "$BARE/dev"
@@ -31,13 +31,13 @@ cp build/static/specscope "$BARE/specscope"
 mknod "$BARE/dev/null" c 1 3
 mknod "$BARE/dev/tty" c 5 0
 in_bare() { chroot "$BARE" /bin/busybox env -i PATH=/bin "$@"; }
-check "it runs where nothing else is" in_bare /specscope run -n 16 -p hello
+check "the static program runs on a bare system" in_bare /specscope run -n 16 -p hello
 cp "$WORK/said" "$WORK/text"
-check "and generates the other program's text" sh -c "build/specscope run -n 16 -p hello >'$WORK/said2' 2>/dev/null && head -n 1 '$WORK/said2' | cut -c1-40 | grep -qF -f - '$WORK/text'"
+check "the static program generates the other program's text" sh -c "build/specscope run -n 16 -p hello >'$WORK/said2' 2>/dev/null && head -n 1 '$WORK/said2' | cut -c1-40 | grep -qF -f - '$WORK/text'"
 check "all policies find the model's files" in_bare /specscope bench -n 12 --repeat 1
-check "themes are in it" in_bare /specscope --theme cividis --help
+check "the static program contains the themes" in_bare /specscope --theme cividis --help
 check "a GPU is refused in a line" sh -c "chroot '$BARE' /specscope run -n 1 --backend cuda 2>&1 | grep -q 'static one'"
-check "so is a figure as PNG" sh -c "chroot '$BARE' /bin/busybox sh -c 'mkdir -p /tmp && cd /tmp && /specscope run -n 8 --trace t >/dev/null && ! /specscope plot t layers -o l.png'"
+check "a figure as PNG is refused in a line" sh -c "chroot '$BARE' /bin/busybox sh -c 'mkdir -p /tmp && cd /tmp && /specscope run -n 8 --trace t >/dev/null && ! /specscope plot t layers -o l.png'"
 rm -rf "$BARE/tmp"
 
 # The scope, on a terminal type that only the program knows there.
@@ -57,20 +57,20 @@ scope_in() { # ROOT, TERM, file for the screen, environment
 for type in tmux-256color xterm-256color screen linux vt100 alacritty xterm-kitty foot; do
     check "the scope opens on a bare system as $type" scope_in "$BARE" $type "$WORK/screen-$type"
 done
-check "in ASCII if there is no room for a temporary locale" sh -c "! grep -q '─' '$WORK/screen-linux'"
+check "the scope draws ASCII if there is no room for a temporary locale" sh -c "! grep -q '─' '$WORK/screen-linux'"
 mkdir "$BARE/tmp"
-check "in UTF-8 where there is" scope_in "$BARE" tmux-256color "$WORK/screen-utf8"
-check "with lines and blocks" grep -q '─' "$WORK/screen-utf8"
-check "of which nothing is left" [ -z "$(ls -A "$BARE/tmp")" ]
-check "on a type that it does not bring along, too, for the terminal answers" scope_in "$BARE" nonesuch "$WORK/screen-unknown"
-check "with 24-bit colours that are asked for" scope_in "$BARE" tmux-256color "$WORK/screen-colours" COLORTERM=truecolor
-check "and sent" grep -q '38;2;' "$WORK/screen-colours"
+check "the scope opens in UTF-8 if there is room for a temporary locale" scope_in "$BARE" tmux-256color "$WORK/screen-utf8"
+check "the scope draws lines and blocks in UTF-8" grep -q '─' "$WORK/screen-utf8"
+check "the temporary locale is removed" [ -z "$(ls -A "$BARE/tmp")" ]
+check "the scope opens on an unknown type of a terminal that answers" scope_in "$BARE" nonesuch "$WORK/screen-unknown"
+check "the scope opens with 24-bit colours" scope_in "$BARE" tmux-256color "$WORK/screen-colours" COLORTERM=truecolor
+check "the scope sends 24-bit colours" grep -q '38;2;' "$WORK/screen-colours"
 
 check "another Debian is made ($SUITE)" mmdebstrap --quiet --variant=extract "$SUITE" "$WORK/other"
 cp build/static/specscope "$WORK/other/specscope"
-check "it runs there" chroot "$WORK/other" /specscope run -n 16 -p hello
-check "the scope opens there" scope_in "$WORK/other" xterm-256color "$WORK/screen-other"
-check "and doctor finds nothing bad" chroot "$WORK/other" /specscope doctor
+check "the static program runs on another Debian" chroot "$WORK/other" /specscope run -n 16 -p hello
+check "the scope opens on another Debian" scope_in "$WORK/other" xterm-256color "$WORK/screen-other"
+check "doctor finds nothing bad on another Debian" chroot "$WORK/other" /specscope doctor
 sed 's/^/# /' "$WORK/said"
 echo "1..$checks"
 exit $status
