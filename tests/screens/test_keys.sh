@@ -152,5 +152,5 @@ done
 
 terminal 120x36 "exec $PROGRAM --once --pace 0 --ctx 64 --ignore-eos -p 'Once upon a time there was a king who had three daughters'"
 check "the context fills" wait_for 'the context is full'
-check "and is never more than full" wait_for 'context 64/64'
+check "the context is never more than full" wait_for 'context 64/64'
 exit $STATUS
