@@ -132,15 +132,6 @@ begin(struct tune *t, struct err *err)
            scope_open(&t->scope, session_info(t->session), err) && tuner_begin(t->tuner, &request, err);
 }
 
-/* Returns the speed on held-out prompts; without a result there, that of the heats. */
-static struct comparison
-speed_of(const struct tuner *t, uint32_t candidate, bool *held_out)
-{
-    const struct comparison held = race_held_out(tuner_race(t), candidate, 0, NULL);
-    *held_out = held.verdict != DIFFERENCE_UNKNOWN;
-    return *held_out ? held : race_speed(tuner_race(t), candidate, NULL);
-}
-
 /* "[####......] 14 of 23 left, heat 6, 41 s; at most 3m left; fastest: sd k=4, 1.52 x ar", cut to the terminal's width. */
 static void
 show_progress(struct tune *t)
@@ -166,7 +157,7 @@ show_progress(struct tune *t)
         const uint32_t first = tuner_winner(t->tuner);
         bool held_out;
         snprintf(line + used, sizeof line - used, "; fastest: %s, %.2f x ar",
-                 tuner_name(t->tuner, first, " ", name, sizeof name), speed_of(t->tuner, first, &held_out).value);
+                 tuner_name(t->tuner, first, " ", name, sizeof name), tuner_speed(t->tuner, first, &held_out).value);
     }
     const int cols = ioctl(STDERR_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 1 ? size.ws_col : 80;
     fprintf(stderr, "\r%.*s\x1b[K", cols - 1, line);
@@ -236,14 +227,12 @@ race(struct tune *t, struct err *err)
 
 /* ---- the report ---- */
 
-/* "  1.52  1.46 to 1.58"; one prompt has no interval. */
+/* "  1.52   1.46 to 1.58" */
 static void
-print_speed(struct comparison c)
+print_speed(struct comparison c, const char *of)
 {
-    if (isnan(c.low))
-        printf("%6.2f               ", c.value);
-    else
-        printf("%6.2f  %5.2f to %5.2f", c.value, c.low, c.high);
+    char interval[40];
+    printf("%6.2f  %15s", c.value, tune_interval(c, of, interval, sizeof interval));
 }
 
 /* Writes the setting, and its draft model if --drafts found it. */
@@ -265,13 +254,13 @@ print_standings(const struct tuner *t)
     char name[700], time[16];
     printf("%u settings raced in %u heats, %s\n", n, race_heat(tuner_race(t)),
            tune_time_text(tuner_elapsed_s(t), time, sizeof time));
-    if (tuner_found(t) > n)
-        printf("%u more settings did not fit into the time\n", tuner_found(t) - n);
+    if (tuner_left_out(t, name, sizeof name)[0] != '\0')
+        printf("not raced: %s\n", name);
     puts("\n rank   x ar   95% interval  heats  setting");
     for (uint32_t i = 0; i < n && i < SHOWN; i++) {
         const struct race_standing *s = &all[i];
         printf("%5u ", i + 1);
-        print_speed(s->speed);
+        print_speed(s->speed, "heats");
         printf("  %5u  %s", s->heats, title(t, s->candidate, name, sizeof name));
         if (s->dropped > 0)
             printf(" (dropped in heat %u)", s->dropped);
@@ -292,18 +281,23 @@ print_held_out(const struct tuner *t, uint32_t candidate)
 {
     char name[700];
     const char *category;
+    uint32_t few = 0;
     const struct comparison c = race_held_out(tuner_race(t), candidate, 0, NULL);
     fputs("      ", stdout);
-    print_speed(c);
+    print_speed(c, "prompts");
     printf("  %s: %s\n", title(t, candidate, name, sizeof name), tune_verdict(c));
     for (uint32_t i = 0; (category = tuner_category(t, i)) != NULL; i++) {
         const struct comparison of = race_held_out(tuner_race(t), candidate, 0, category);
-        if (of.n < 2 || of.n == c.n)
+        few += of.n > 0 && of.n < RACE_HEATS;
+        if (of.n < RACE_HEATS || of.n == c.n)
             continue;
         fputs("      ", stdout);
-        print_speed(of);
-        printf("    %s\n", category);
+        print_speed(of, "prompts");
+        printf("    %s: %s\n", category, tune_verdict(of));
     }
+    if (few > 0)
+        printf("                             %u categor%s: too few prompts for a verdict\n", few,
+               few == 1 ? "y" : "ies");
 }
 
 /* name: NULL for an operand; value: NULL if it was not given. */
@@ -335,11 +329,18 @@ static const char *
 speed_text(const struct tuner *t, uint32_t candidate, char *out, size_t n)
 {
     bool held_out;
-    const struct comparison c = speed_of(t, candidate, &held_out);
-    const int used = snprintf(out, n, "%.2f x ar %s", c.value, held_out ? "on held-out prompts" : "in the heats only");
-    if (!isnan(c.low))
-        snprintf(out + used, n - (size_t)used, ", %.2f to %.2f", c.low, c.high);
+    const struct comparison c = tuner_speed(t, candidate, &held_out);
+    char interval[40];
+    snprintf(out, n, "%.2f x ar %s, %s", c.value, held_out ? "on held-out prompts" : "in the heats only",
+             tune_interval(c, held_out ? "prompts" : "heats", interval, sizeof interval));
     return out;
+}
+
+/* Returns the setting to use: the winner if it is clearly faster than plain decoding, else this. */
+static uint32_t
+advised(const struct tuner *t)
+{
+    return tuner_clear(t) ? tuner_winner(t) : 0;
 }
 
 static void
@@ -381,27 +382,21 @@ is_command(const char *text)
     return text[0] != '\0' && strncmp(text, "no equivalent", 13) != 0;
 }
 
-/* Returns the fastest candidate whose policy the engine has, those with a result on held-out prompts first; the winner
- * if none is faster than plain decoding. */
+/* Returns the first candidate of the race's ranking whose policy the engine has and which is clearly faster than plain
+ * decoding; 0: there is none. The winner comes before all. */
 static uint32_t
 best_of_engine(const struct tuner *t, enum other_engine engine)
 {
     struct race_standing all[RACE_CANDIDATES];
     const uint32_t n = race_standings(tuner_race(t), all), winner = tuner_winner(t);
-    uint32_t best = winner;
-    bool best_held = false, held_out;
-    if (engine_has_policy(engine, tuner_candidate(t, winner)->policy))
-        return winner;
-    for (uint32_t i = 0; i < n; i++) {
-        const uint32_t c = all[i].candidate;
-        if (!engine_has_policy(engine, tuner_candidate(t, c)->policy) || !(speed_of(t, c, &held_out).value > 1))
-            continue;
-        if (best == winner || (held_out && !best_held)) {
-            best = c;
-            best_held = held_out;
-        }
+    bool held_out;
+    for (uint32_t i = 0; i <= n; i++) {
+        const uint32_t c = i == 0 ? winner : all[i - 1].candidate;
+        if (engine_has_policy(engine, tuner_candidate(t, c)->policy) &&
+            tuner_speed(t, c, &held_out).verdict == DIFFERENCE_MORE)
+            return c;
     }
-    return best;
+    return 0;
 }
 
 static void
@@ -412,13 +407,15 @@ print_engines(const struct tuner *t)
     puts("\nThe fastest setting that other engines have (docs/engines.md lists the differences):");
     for (enum other_engine e = 0; e < ENGINES; e++) {
         const uint32_t best = best_of_engine(t, e);
-        tuner_engine_command(t, e, best, false, text, sizeof text);
-        if (!is_command(text)) {
-            printf("%s %s: %s\n", engine_names[e], engine_versions[e], text);
+        printf("%s %s: ", engine_names[e], engine_versions[e]);
+        if (best == 0) {
+            printf("none of the settings that it has is clearly faster than plain decoding here\n");
             continue;
         }
-        printf("%s %s: %s, here %s\n", engine_names[e], engine_versions[e], title(t, best, name, sizeof name),
+        printf("%s%s, here %s\n", title(t, best, name, sizeof name),
+               best == tuner_winner(t) ? "" : ", not the fastest one of the race, which it does not have",
                speed_text(t, best, speed, sizeof speed));
+        tuner_engine_command(t, e, best, false, text, sizeof text);
         note = engine_folder_note(text) != NULL ? engine_folder_note(text) : note;
         print_indented(text);
         if (is_command(tuner_engine_command(t, e, best, true, text, sizeof text))) {
@@ -482,7 +479,9 @@ json_of(const struct tuner *t)
     cJSON *engines = cJSON_AddObjectToObject(j, "engines");
     for (enum other_engine e = 0; e < ENGINES; e++) {
         char text[ENGINE_COMMAND];
-        const uint32_t best = best_of_engine(t, e);
+        const uint32_t best = tuner_clear(t) ? best_of_engine(t, e) : 0;
+        if (best == 0)
+            continue;
         cJSON *one = cJSON_AddObjectToObject(engines, engine_names[e]);
         cJSON_AddStringToObject(one, "version", engine_versions[e]);
         cJSON_AddStringToObject(one, "setting", title(t, best, text, sizeof text));
@@ -568,16 +567,18 @@ print_report(const struct tune *t)
             print_held_out(t->tuner, race_winner(r));
         if (race_runner_up(r) != 0)
             print_held_out(t->tuner, race_runner_up(r));
-        if (!tuner_clear(t->tuner))
-            puts("No setting is clearly faster than plain decoding here: no interval lies above 1.\n"
-                 "A longer race (--time) on a quiet machine narrows the intervals.");
     } else {
-        puts("\ninterrupted: nothing was measured on held-out prompts");
+        printf("\n%s: nothing was measured on held-out prompts\n",
+               tuner_phase(t->tuner) == TUNE_OVER ? "the time was over" : "interrupted");
     }
-    if (tuner_winner(t->tuner) == 0)
-        puts("\nPlain decoding (ar) is the fastest: on these prompts no setting was faster.");
-    print_commands(t, tuner_winner(t->tuner));
-    if (tuner_winner(t->tuner) != 0)
+    if (!tuner_clear(t->tuner)) {
+        char why[500];
+        printf("\nNo setting is clearly faster than plain decoding here, so none is named for use:\n%s.\n"
+               "A longer race (--time) on a quiet machine narrows the intervals.\n",
+               tuner_reason(t->tuner, why, sizeof why));
+    }
+    print_commands(t, advised(t->tuner));
+    if (tuner_clear(t->tuner))
         print_engines(t->tuner);
 }
 
@@ -586,7 +587,7 @@ report(const struct tune *t, struct err *err)
 {
     if (tuner_race(t->tuner) == NULL || race_heat(tuner_race(t->tuner)) == 0)
         return err_set(err, ERR_CANCELLED, "interrupted before a heat was complete");
-    bool ok = t->o->save == NULL || save(t, tuner_winner(t->tuner), err);
+    bool ok = t->o->save == NULL || save(t, advised(t->tuner), err);
     if (!results_take_stdout(t->o->json) && !results_take_stdout(t->o->csv))
         print_report(t);
     if (ok && t->o->json != NULL) {

@@ -284,7 +284,8 @@ learn_rows(struct del_sums *sums, const struct layer_record *record, uint32_t fi
     for (uint32_t i = first; i < first + n; i++) {
         for (uint32_t l = 1; l <= record->layers; l++) {
             const struct layer_prediction *c = layer_prediction(record, i, l);
-            row[l - 1] = (struct prediction){.token = c->agrees ? 1 : 0, .confidence = c->confidence};
+            row[l - 1] =
+                (struct prediction){.token = c->agrees || record->accepts ? 1 : 0, .confidence = c->confidence};
         }
         del_sums_add(sums, row);
     }

@@ -202,7 +202,7 @@ lookup_what_if_round(struct what_if *w, const struct lookup_rule *rule)
     const uint32_t pending = record->first + w->at;
     for (uint32_t i = 0; i < l.n && !what_if_full(w); i++) {
         const token_t next = layer_record_token(record, pending + w->accepted + 1);
-        const bool right = l.node[i].parent == end && l.node[i].token == next;
+        const bool right = !record->accepts && l.node[i].parent == end && l.node[i].token == next;
         what_if_propose_token(w, l.node[i].depth, right);
         end = right ? (int32_t)i : end;
     }

@@ -141,7 +141,8 @@ what_if_until(struct what_if *w, uint32_t to, const struct exit_rule *rule)
 void
 what_if_propose(struct what_if *w, uint32_t layer, bool no_row)
 {
-    w->wrong = w->wrong || !layer_prediction(w->record, w->at + w->drafted, layer)->agrees;
+    const bool agrees = w->record->accepts || layer_prediction(w->record, w->at + w->drafted, layer)->agrees;
+    w->wrong = w->wrong || !agrees;
     w->accepted += !w->wrong;
     w->drafted++;
     w->no_row = no_row;
@@ -179,7 +180,7 @@ void
 what_if_draft(struct what_if *w)
 {
     const struct record_drafter *d = &w->record->draft;
-    const bool right = !w->wrong && d->word[w->at + w->drafted].agrees;
+    const bool right = w->record->accepts || (!w->wrong && d->word[w->at + w->drafted].agrees);
     read_tokens(w);
     w->heads += d->head_load;
     what_if_count(w, COST_DRAFT_HEAD, 1, 1);

@@ -44,6 +44,16 @@ forecast_mean(const struct search *s, const double *value)
     return n > 0 ? sum / n : 0;
 }
 
+/* Returns the mean ceiling over the records; NAN: that of some record is unknown. */
+static double
+ceiling_mean(const struct search *s, const double *value)
+{
+    double sum = 0;
+    for (uint32_t i = 0; i < s->n_records; i++)
+        sum += forecast_ceiling(s->ops, &s->records[i], value, s->rho, s->cost);
+    return sum / s->n_records;
+}
+
 static int
 knob_index(const struct policy_info *info, const char *name)
 {
@@ -166,7 +176,7 @@ same(const struct preset *a, const struct preset *b)
 
 /* Adds settings of a policy without forecasts after the defaults: draft lengths, and trees if it can draft them. */
 static uint32_t
-add_lengths(const struct policy_info *info, const struct policy_ops *ops, struct preset out[CANDIDATES_MOST])
+add_lengths(const struct policy_info *info, const struct policy_ops *ops, struct candidate out[CANDIDATES_MOST])
 {
     static const struct {
         double share; /* of the default length */
@@ -179,11 +189,11 @@ add_lengths(const struct policy_info *info, const struct policy_ops *ops, struct
         if (lengths[i].tree && breadth < 0)
             continue;
         out[found] = out[0];
-        set_knob(&out[found], info, length, round(info->knobs[length].def * lengths[i].share));
+        set_knob(&out[found].preset, info, length, round(info->knobs[length].def * lengths[i].share));
         if (lengths[i].tree)
-            set_knob(&out[found], info, breadth, TREE);
+            set_knob(&out[found].preset, info, breadth, TREE);
         uint32_t other = 0;
-        while (other < found && !same(&out[other], &out[found]))
+        while (other < found && !same(&out[other].preset, &out[found].preset))
             other++;
         found += other == found;
     }
@@ -192,10 +202,10 @@ add_lengths(const struct policy_info *info, const struct policy_ops *ops, struct
 
 uint32_t
 candidates_of(const struct policy_info *info, const struct policy_ops *ops, const struct layer_record *records,
-              uint32_t n, double rho, const struct cost_model *cost, struct preset out[CANDIDATES_MOST])
+              uint32_t n, double rho, const struct cost_model *cost, struct candidate out[CANDIDATES_MOST])
 {
     uint32_t found = 1;
-    out[0] = preset_of(info, NULL);
+    out[0] = (struct candidate){.preset = preset_of(info, NULL), .forecast = NAN, .ceiling = NAN};
     struct search s = {.info = info, .ops = ops, .records = records, .n_records = n, .rho = rho, .cost = cost};
     if (ops->what_if != NULL && info->n_knobs > 0)
         ascend(&s);
@@ -204,9 +214,31 @@ candidates_of(const struct policy_info *info, const struct policy_ops *ops, cons
         while (found < CANDIDATES_MOST && (next = next_best(&s, chosen, found)) != NULL)
             chosen[found++] = next;
         const bool better = found > 1 && chosen[1]->score > chosen[0]->score;
-        for (uint32_t i = 0; i < found; i++)
-            out[i] = preset_of(info, chosen[better && i < 2 ? 1 - i : i]->value);
+        for (uint32_t i = 0; i < found; i++) {
+            const struct point *p = chosen[better && i < 2 ? 1 - i : i];
+            out[i] = (struct candidate){
+                .preset = preset_of(info, p->value), .forecast = p->score, .ceiling = ceiling_mean(&s, p->value)};
+        }
         return found;
     }
     return add_lengths(info, ops, out);
+}
+
+static bool
+comes_before(const struct candidate *a, const struct candidate *b)
+{
+    const double fa = isnan(a->forecast) ? 1 : a->forecast, fb = isnan(b->forecast) ? 1 : b->forecast;
+    return a->place != b->place ? a->place < b->place : fa > fb;
+}
+
+void
+candidates_order(struct candidate *c, uint32_t n)
+{
+    for (uint32_t i = 1; i < n; i++) { /* equal ones keep their order */
+        const struct candidate moved = c[i];
+        uint32_t at = i;
+        for (; at > 0 && comes_before(&moved, &c[at - 1]); at--)
+            c[at] = c[at - 1];
+        c[at] = moved;
+    }
 }

@@ -126,6 +126,17 @@ forecast_make(const struct policy_ops *ops, const struct layer_record *record, c
     return true;
 }
 
+double
+forecast_ceiling(const struct policy_ops *ops, const struct layer_record *record, const double *values, double rho,
+                 const struct cost_model *cost)
+{
+    struct layer_record accepted = *record;
+    struct forecast f;
+    accepted.accepts = true;
+    const bool all = forecast_make(ops, &accepted, values, rho, cost, &f) && f.in_time && f.acceptance >= 1;
+    return all ? (double)f.speedup : (double)NAN;
+}
+
 struct estimate
 forecast_gain(const struct forecast *other, const struct forecast *now)
 {

@@ -30,6 +30,11 @@ extern const struct forecast forecast_none; /* all NAN */
  * memory runs out, or there are no rounds. Any thread may call it. */
 bool forecast_make(const struct policy_ops *, const struct layer_record *, const double *values, double rho,
                    const struct cost_model *, struct forecast *out);
+/* Returns the speedup in time if the target accepted every draft that the policy makes with these knob values over the
+ * record: no text like it makes the setting faster. NAN: unknown, because there are no costs, no drafts, or drafts that
+ * depend on the text's own words. */
+double forecast_ceiling(const struct policy_ops *, const struct layer_record *, const double *values, double rho,
+                        const struct cost_model *);
 /* Returns the speedup of `other` minus that of `now`; both are of the same record, in time or not. */
 struct estimate forecast_gain(const struct forecast *other, const struct forecast *now);
 /* Returns the lower end of the 95% interval of the gain. If it is above 0, `other` is better beyond noise. */

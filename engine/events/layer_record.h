@@ -74,6 +74,7 @@ struct layer_record {
     double lost, lost_se; /* standard error of `lost` */
     /* number of the draw: each number gives different random draws; forecast.h averages over several */
     uint32_t draw;
+    bool accepts; /* simulated rounds accept all drafts of layers and of a draft model, and none of a text */
     struct record_loads *loads; /* a simulation adds its loads here; NULL: none. Borrowed */
     uint32_t probes; /* rows × layers in one call on all layers, at most: larger requests take several calls */
     struct layer_prediction *cells; /* (RECORD_ROWS, L); owned */

@@ -6,7 +6,7 @@
 #include "engine/events/tuner.h"
 
 #define TOKENS_GOOD  64  /* of a run, before candidates are given up */
-#define HELD_OUT_FEW 6   /* prompts */
+#define HELD_OUT_FEW 6   /* prompts, */
 #define HEATS_SHARE  0.6 /* of the time, for three heats of all candidates */
 #define HELD_SHARE   0.25
 
@@ -41,7 +41,8 @@ tune_plan_held_out(struct tune_plan *plan, double run_s, double time_s)
 static double
 plan_runs(const struct tune_plan *p)
 {
-    return (double)RACE_HEATS * p->candidates + (double)TUNE_FINALISTS * p->held_out * p->passes;
+    const uint32_t finalists = p->candidates < TUNE_FINALISTS ? p->candidates : TUNE_FINALISTS;
+    return (double)RACE_HEATS * p->candidates + (double)finalists * p->held_out * p->passes;
 }
 
 bool
@@ -57,7 +58,13 @@ tune_plan(struct tune_plan *plan, uint32_t least, const struct tune_speed *speed
         tune_plan_held_out(plan, run_time(speed, plan->tokens), HELD_SHARE * time_s);
         plan->tokens = tokens_for(speed, plan_runs(plan), time_s, TUNE_TOKENS_FEW, plan->tokens);
     }
-    plan->needs_s = plan_runs(plan) * run_time(speed, plan->tokens);
+    const double run_s = run_time(speed, plan->tokens);
+    const uint32_t held_least = plan->held_out < TUNE_HELD_LEAST ? plan->held_out : TUNE_HELD_LEAST;
+    while (time_s > 0 && plan_runs(plan) * run_s > time_s && (plan->candidates > 2 || plan->held_out > held_least)) {
+        const bool heats = plan->candidates * RACE_HEATS * run_s > HEATS_SHARE * time_s || plan->held_out == held_least;
+        *(heats && plan->candidates > 2 ? &plan->candidates : &plan->held_out) -= 1;
+    }
+    plan->needs_s = plan_runs(plan) * run_s;
     return !(time_s > 0) || plan->needs_s <= time_s;
 }
 

@@ -5,7 +5,6 @@
 #include <string.h>
 
 #include "engine/events/candidates.h"
-#include "kernels/base/plural.h"
 
 #define RECORDS      3    /* runs with the run's own draft model whose texts are used for the forecasts */
 #define RECORD_SHARE 0.05 /* of the time, for each of them */
@@ -35,7 +34,7 @@ struct tuner {
     uint32_t n_prompts;
     double time_s;
     struct sampling sampling;
-    bool greedy;
+    bool greedy, named; /* named: the policies */
 
     struct forecast_source recorded[1 + TUNE_DRAFTS]; /* with the run's own draft model, then with those of `drafts` */
     uint32_t records_run, recording;                  /* recording: with which draft model */
@@ -47,6 +46,7 @@ struct tuner {
     struct preset candidate[RACE_CANDIDATES];
     uint32_t draft[RACE_CANDIDATES]; /* of the candidate, from 1 on in `drafts`; 0: the run's own */
     struct positions positions[RACE_CANDIDATES];
+    struct tally total[RACE_CANDIDATES]; /* of the candidate's runs */
     uint32_t n, found, differing;
 
     enum { RUN_NONE, RUN_DUE, RUN_ASKED, RUN_GOING } run;
@@ -131,10 +131,10 @@ is_possible(const struct tuner *t, uint32_t policy, uint32_t draft)
 static bool
 is_possible_somehow(const struct tuner *t, uint32_t policy)
 {
-    bool possible = false;
-    for (uint32_t d = 0; d <= t->n_drafts; d++)
-        possible = possible || is_possible(t, policy, d);
-    return possible;
+    uint32_t d = 0;
+    while (d <= t->n_drafts && !is_possible(t, policy, d))
+        d++;
+    return d <= t->n_drafts;
 }
 
 static bool
@@ -181,10 +181,14 @@ tuner_begin(struct tuner *t, const struct tune_request *r, struct err *err)
 {
     if (tuner_running(t))
         return err_set(err, ERR_USAGE, "a race is running; Esc or :tune stop ends it");
+    const double least_s = (1 + 2) * TUNE_TOKENS_FEW * r->token_s; /* a first run, and a heat */
+    if (r->time_s > 0 && least_s > r->time_s)
+        return tune_too_short(r->time_s, &(struct tune_speed){0, r->token_s}, least_s, err);
     forget(t);
     t->registry = r->registry;
     t->time_s = r->time_s;
     t->sampling = r->sampling;
+    t->named = r->n_policies > 0;
     t->greedy = !(r->sampling.temperature > 0);
     t->n_drafts = r->n_drafts;
     for (uint32_t i = 0; i < r->n_drafts; i++)
@@ -290,6 +294,7 @@ end_run(struct tuner *t)
     t->raced_s += seconds;
     t->raced++;
     positions_add(&t->positions[t->at], &t->tested);
+    tally_add(&t->total[t->at], &t->tally);
     race_took(t->race, (t->tally.draft_us + t->tally.verify_us) * 1e-6 / (double)t->tally.emitted);
 }
 
@@ -337,41 +342,67 @@ tuner_event(struct tuner *t, const struct event *e)
 
 /* ---- candidates ---- */
 
-/* Adds the i-th setting of each policy with each draft model, for i = 0, 1, …: so a plan with fewer candidates has the
- * best of each. */
+/* Appends the settings of a policy with a draft model that can be faster than plain decoding. Of the others the one with
+ * the highest ceiling is kept in *hope, or is appended if the policy was named and has no better one. */
+static uint32_t
+add_entries(struct tuner *t, uint32_t policy, uint32_t draft, struct candidate *entries, uint32_t n,
+            struct candidate *hope)
+{
+    const struct forecast_source *r = &t->recorded[draft];
+    struct candidate of[CANDIDATES_MOST], best = {.ceiling = 0};
+    const uint32_t before = n;
+    if (!t->wanted[policy] || !is_possible(t, policy, draft))
+        return n;
+    const uint32_t found = candidates_of(&t->info->policies[policy], ops_of(t, policy), r->records, r->n, t->info->rho,
+                                         cost_known(&r->costs) ? &r->costs : NULL, of);
+    for (uint32_t i = 0; i < found; i++) {
+        of[i].draft = draft;
+        of[i].place = n - before;
+        t->plan.hopeless += of[i].ceiling < 1;
+        if (!(of[i].ceiling < 1))
+            entries[n++] = of[i];
+        else if (of[i].ceiling > best.ceiling)
+            best = of[i];
+    }
+    if (n == before && t->named && best.ceiling > 0) {
+        entries[n++] = best;
+        t->plan.hopeless--;
+    } else if (best.ceiling > hope->ceiling) {
+        *hope = best;
+    }
+    return n;
+}
+
+/* *least: plain decoding and the best setting of each policy. */
 static bool
 find_candidates(struct tuner *t, uint32_t *least, struct err *err)
 {
     const uint32_t policies = t->info->n_policies, pairs = policies * (t->n_drafts + 1);
-    struct preset(*of)[CANDIDATES_MOST] = calloc(pairs, sizeof *of);
-    uint32_t *found = calloc(pairs, sizeof *found), n = 1;
-    if (of == NULL || found == NULL) {
-        free(of);
-        free(found);
+    struct candidate *entries = calloc((size_t)pairs * CANDIDATES_MOST, sizeof *entries);
+    struct candidate hope = {.ceiling = 0};
+    uint32_t n = 0;
+    if (entries == NULL)
         return err_set(err, ERR_WORK, "out of memory for candidates");
+    for (uint32_t i = 0; i < pairs; i++)
+        n = add_entries(t, i % policies, i / policies, entries, n, &hope);
+    if (n == 0 && hope.ceiling > 0) { /* the race confirms its ceiling */
+        entries[n++] = hope;
+        t->plan.hopeless--;
     }
+    candidates_order(entries, n);
     t->candidate[0] = (struct preset){.policy = "ar"};
-    for (uint32_t i = 0; i < pairs; i++) {
-        const uint32_t p = i % policies, draft = i / policies;
-        const struct forecast_source *r = &t->recorded[draft];
-        if (t->wanted[p] && is_possible(t, p, draft))
-            found[i] = candidates_of(&t->info->policies[p], ops_of(t, p), r->records, r->n, t->info->rho,
-                                     cost_known(&r->costs) ? &r->costs : NULL, of[i]);
-    }
-    for (uint32_t k = 0; k < CANDIDATES_MOST; k++) {
-        for (uint32_t i = 0; i < pairs && n < RACE_CANDIDATES; i++)
-            if (k < found[i]) {
-                t->draft[n] = i / policies;
-                t->candidate[n++] = of[i][k];
-            }
-        *least = k == 0 ? n : *least;
-    }
-    for (uint32_t i = 0; i < n; i++)
+    t->found = n + 1 < RACE_CANDIDATES ? n + 1 : RACE_CANDIDATES;
+    *least = 1;
+    for (uint32_t i = 0; i < t->found; i++) {
+        if (i > 0) {
+            t->candidate[i] = entries[i - 1].preset;
+            t->draft[i] = entries[i - 1].draft;
+            *least += entries[i - 1].place == 0;
+        }
         for (int k = 0; k < SAMPLING_SEED; k++)
             sampling_knob_text(&t->sampling, 0, k, t->candidate[i].sampling[k], sizeof t->candidate[i].sampling[k]);
-    free(found);
-    t->found = n;
-    free(of);
+    }
+    free(entries);
     return true;
 }
 
@@ -379,16 +410,15 @@ static bool
 begin_heats(struct tuner *t, struct err *err)
 {
     uint32_t least = 0;
-    char given[16], needs[16];
     if (!find_candidates(t, &least, err))
         return false;
     t->plan.candidates = t->found;
-    if (!tune_plan(&t->plan, least, &t->speed, t->time_s > 0 ? fmax(t->time_s - t->spent_s, 1e-3) : 0))
-        return err_set(err, ERR_USAGE,
-                       "cannot race %u settings in %s: at %.*f tokens/s they need about %s; give more time, or fewer "
-                       "policies",
-                       least, tune_time_text(t->time_s, given, sizeof given), t->speed.token_s > 0.1 ? 2 : 0,
-                       1 / t->speed.token_s, tune_time_text(t->spent_s + t->plan.needs_s, needs, sizeof needs));
+    const double left = t->time_s > 0 ? fmax(t->time_s - t->spent_s, 1e-3) : 0;
+    if (!tune_plan(&t->plan, least, &t->speed, left)) {
+        const double heat_s = 2 * (t->speed.run_s + TUNE_TOKENS_FEW * t->speed.token_s);
+        if (heat_s > left)
+            return tune_too_short(t->time_s, &t->speed, t->spent_s + heat_s, err);
+    }
     if (!race_begin(t->race, t->plan.candidates, err))
         return false;
     t->n = t->plan.candidates;
@@ -398,13 +428,18 @@ begin_heats(struct tuner *t, struct err *err)
 
 /* ---- requests ---- */
 
-static void
+/* Returns false if the time is too short. */
+static bool
 begin_held_out(struct tuner *t)
 {
+    const double left = t->time_s - t->spent_s, run_s = t->raced_s / t->raced;
+    if (t->time_s > 0 && left < TUNE_FINALISTS * TUNE_HELD_LEAST * run_s / 2)
+        return false;
     if (t->time_s > 0)
-        tune_plan_held_out(&t->plan, t->raced_s / t->raced, t->time_s - t->spent_s);
+        tune_plan_held_out(&t->plan, run_s, left);
     race_limit_held_out(t->race, t->plan.held_out, t->plan.passes);
     t->phase = TUNE_HELD_OUT;
+    return true;
 }
 
 /* Returns the number of runs that end within the time for heats; INFINITY without a limit. */
@@ -511,9 +546,8 @@ next_run(struct tuner *t, const struct run_host *host, struct err *err)
     if (t->phase == TUNE_HEATS && is_late(t))
         race_finish_heats(t->race);
     const enum race_phase phase = race_next(t->race, &t->at, &prompt);
-    if (phase == RACE_HELD_OUT && t->phase == TUNE_HEATS)
-        begin_held_out(t);
-    if (phase != RACE_OVER)
+    const bool measures = phase != RACE_HELD_OUT || t->phase != TUNE_HEATS || begin_held_out(t);
+    if (phase != RACE_OVER && measures)
         return ask(t, host, &t->candidate[t->at], t->draft[t->at], prompt, err);
     t->phase = TUNE_OVER;
     t->run = RUN_NONE;
@@ -616,7 +650,7 @@ tuner_progress(const struct tuner *t, char *out, size_t n)
     case TUNE_OVER: snprintf(out, n, "%u settings · %u heats · %.0f s", t->n, race_heat(t->race), s); break;
     default:
         if (t->n == 0)
-            snprintf(out, n, "stopped before the first heat%s%s", t->failed[0] != '\0' ? ": " : "", t->failed);
+            snprintf(out, n, "stopped before the first heat");
         else
             snprintf(out, n, "%u of %u left · heat %u · %.0f s%s", race_left(t->race), t->n, race_heat(t->race) + 1, s,
                      stopped);
@@ -663,11 +697,16 @@ tuner_candidate(const struct tuner *t, uint32_t i)
     return &t->candidate[i];
 }
 
-/* Is it faster than plain decoding on held-out prompts? */
 static bool
 is_clear(const struct tuner *t, uint32_t candidate)
 {
     return race_held_out(t->race, candidate, 0, NULL).verdict == DIFFERENCE_MORE;
+}
+
+double
+tuner_tokens_per_round(const struct tuner *t, uint32_t candidate)
+{
+    return (double)t->total[candidate].emitted / (double)t->total[candidate].rounds;
 }
 
 uint32_t
@@ -726,36 +765,6 @@ tuner_category(const struct tuner *t, uint32_t wanted)
             return t->categories[i];
     }
     return NULL;
-}
-
-const char *
-tuner_extremes(const struct tuner *t, uint32_t candidate, char *out, size_t n)
-{
-    const char *fastest = NULL, *slowest = NULL, *category;
-    double most = -INFINITY, least = INFINITY;
-    for (uint32_t i = 0; (category = tuner_category(t, i)) != NULL; i++) {
-        const struct comparison c = race_speed(t->race, candidate, category);
-        if (c.n > 1 && c.value > most) {
-            most = c.value;
-            fastest = category;
-        }
-        if (c.n > 1 && c.value < least) {
-            least = c.value;
-            slowest = category;
-        }
-    }
-    out[0] = '\0';
-    if (fastest != slowest)
-        snprintf(out, n, "%.20s %.2f, %.20s %.2f", fastest, most, slowest, least);
-    return out;
-}
-
-const char *
-tune_verdict(struct comparison c)
-{
-    static const char *const words[] = {"not measured", "within noise of plain decoding", "faster than plain decoding",
-                                        "slower than plain decoding"};
-    return words[c.verdict];
 }
 
 const char *

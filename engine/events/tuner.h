@@ -25,6 +25,7 @@
 
 #define TUNE_TOKENS_FEW 16 /* of a run, at least */
 #define TUNE_FINALISTS  3
+#define TUNE_HELD_LEAST 3 /* prompts, at least: fewer have no interval */
 
 /* ---- what fits into the time ---- */
 
@@ -37,15 +38,18 @@ struct tune_plan {
     uint32_t candidates;       /* with autoregressive decoding */
     uint32_t tokens;           /* of a run */
     uint32_t held_out, passes; /* prompts, and runs of each finalist on each of them */
+    uint32_t hopeless;         /* settings that do not race because their ceiling (forecast_ceiling()) is below 1 */
     double needs_s; /* of three heats and the held-out runs, if every run is as fast as autoregressive decoding */
 };
 
 /* Reduces *plan, which contains all that is wanted, to what fits into time_s (0: no limit): first the tokens of a run, to
- * 64; then candidates, down to `least`; then tokens, to 16; and held-out runs to a quarter of the time, but six prompts.
- * Returns false if the smallest plan does not fit. */
+ * 64; then candidates, down to `least`; then tokens, to 16; and held-out runs to a quarter of the time, but six prompts;
+ * then candidates down to two, and held-out runs to three prompts. Returns false if the smallest plan does not fit. */
 bool tune_plan(struct tune_plan *plan, uint32_t least, const struct tune_speed *, double time_s);
-/* Reduces the held-out part to time_s, if a run takes run_s. */
+/* Reduces the held-out part to time_s, if a run takes run_s, but not below six prompts, once each. */
 void tune_plan_held_out(struct tune_plan *, double run_s, double time_s);
+/* Fails with ERR_USAGE: "cannot race in 5s: …"; run_s of the speed may be 0, for unknown. */
+bool tune_too_short(double time_s, const struct tune_speed *, double needs_s, struct err *);
 /* Reads "90s", "5m", "1h" or seconds; returns NAN for anything else. Writes "45s", "5m". */
 double tune_time_parse(const char *text);
 const char *tune_time_text(double seconds, char *out, size_t n);
@@ -69,6 +73,7 @@ struct tune_request {
     const struct tune_draft *drafts; /* (n_drafts) at most TUNE_DRAFTS; borrowed */
     uint32_t n_drafts;
     double time_s;   /* 0: no limit */
+    double token_s;  /* known time of a token, for a refusal before the first run; 0: unknown */
     uint32_t tokens; /* of a run, at most */
     uint64_t seed;
     struct sampling sampling; /* of the runs. If it is greedy, their texts must be equal, and what-if has forecasts */
@@ -89,7 +94,7 @@ bool tuner_open(struct tuner **, const struct run_info *, struct err *); /* info
 void tuner_close(struct tuner *);                                        /* NULL does nothing */
 
 /* Begins; results of an earlier race are dropped. Fails with ERR_USAGE: too few prompts, an unknown policy, a policy
- * whose needs are not met, or a race is running. */
+ * whose needs are not met, too little time for any race, or a race is running. */
 bool tuner_begin(struct tuner *, const struct tune_request *, struct err *);
 void tuner_event(struct tuner *, const struct event *);
 bool tuner_due(const struct tuner *); /* tuner_next() has a request, or the race has ended */
@@ -110,15 +115,23 @@ const char *tuner_progress(const struct tuner *, char *out, size_t n);
 
 const struct race *tuner_race(const struct tuner *); /* NULL: no heats yet */
 const struct tune_plan *tuner_plan(const struct tuner *);
-uint32_t tuner_found(const struct tuner *);      /* candidates before tune_plan() */
+uint32_t
+tuner_found(const struct tuner *); /* candidates before tune_plan(), the best by forecast of each policy first */
+/* Writes which settings did not race: "5 settings did not fit into the time, all of del among them"; "": all did. Returns out. */
+const char *tuner_left_out(const struct tuner *, char *out, size_t n);
 uint32_t tuner_candidates(const struct tuner *); /* 0: no heats yet */
 uint32_t tuner_at(const struct tuner *);         /* candidate of the run; tuner_candidates(): none */
 const struct preset *tuner_candidate(const struct tuner *, uint32_t);
+double tuner_tokens_per_round(const struct tuner *, uint32_t candidate); /* in its runs so far; NAN: none */
 /* The fastest one on held-out prompts of those whose interval there lies above 1, or else of all measured there, which may be
  * plain decoding; before two runs there, the leader of the heats. */
 uint32_t tuner_winner(const struct tuner *);
 /* Returns whether the winner's interval on held-out prompts lies above 1. */
 bool tuner_clear(const struct tuner *);
+/* Returns the speed on held-out prompts; without a result there (*held_out: false), that of the heats. */
+struct comparison tuner_speed(const struct tuner *, uint32_t candidate, bool *held_out);
+/* Writes why no setting is clearly faster: the tokens of the fastest one's rounds, and the time of a round. Returns out. */
+const char *tuner_reason(const struct tuner *, char *out, size_t n);
 /* Writes the policy and the knobs that differ from its defaults, each after `before`. Returns out. */
 const char *tuner_name(const struct tuner *, uint32_t candidate, const char *before, char *out, size_t n);
 /* Returns the name of the candidate's draft model, if it is one of the request's; NULL: it is the run's own, or none. */
@@ -130,6 +143,8 @@ const char *tuner_category(const struct tuner *, uint32_t i);
 const char *tuner_extremes(const struct tuner *, uint32_t candidate, char *out, size_t n);
 /* "faster than plain decoding", … */
 const char *tune_verdict(struct comparison);
+/* Writes "1.46 to 1.58", or "too few heats" for fewer than three prompts; of: "heats", "prompts". Returns out. */
+const char *tune_interval(struct comparison, const char *of, char *out, size_t n);
 /* The setting as another engine's command (engine_flags.h); rated: with the acceptance rates measured here in place of
  * its drafter, "" if no draft was tested. Returns out. */
 const char *tuner_engine_command(const struct tuner *, enum other_engine, uint32_t candidate, bool rated, char *out,

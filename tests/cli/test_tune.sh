@@ -6,6 +6,7 @@ cd "$(dirname "$0")/../.." || exit 1
 for i in 1 2 3 4 5 6 7 8 9; do
     echo "{\"category\": \"$((i % 3))\", \"turns\": [\"number $i\"]}"
 done >"$TMP/nine.jsonl"
+head -6 "$TMP/nine.jsonl" >"$TMP/six.jsonl"
 works "a race ends with a winner" tune -n 24 --policy ngram --policy sd --draft self:2 --ignore-eos --time 2m --prompts "$TMP/nine.jsonl" --json "$TMP/race.json" --csv "$TMP/race.csv" --save best "$TINY"
 check "the table has plain decoding and both policies" sh -c "grep -q ' ar' '$TMP/out' && grep -q ' sd' '$TMP/out' && grep -q ' ngram' '$TMP/out'"
 check "the winner was measured on prompts that took no part" grep -Eq '^On [0-9]+ held-out prompts, which took no part in the race:$' "$TMP/out"
@@ -14,7 +15,7 @@ check "the command of the winner is printed, with the models" grep -q "^  $PROGR
 check "tune prints the command of the preset" grep -q "^  $PROGRAM --preset best --draft self:2 $TINY\$" "$TMP/out"
 check "the rule by which settings are dropped is explained" grep -q '^dropped: from heat 3 on, .* by a paired test' "$TMP/out"
 check "only llama.cpp has the GGUF file" sh -c "! grep -Eq '(vllm serve|--model-path|from_pretrained\(.)[^H]*\.gguf' '$TMP/out' && { ! grep -q HF_FOLDER '$TMP/out' || grep -q '^HF_FOLDER, .* Hugging Face folders, in place of the GGUF files$' '$TMP/out'; }"
-check "tune prints commands of other engines, unless plain decoding won" sh -c "grep -q '^Plain decoding (ar) is the fastest' '$TMP/out' || { grep -q '^llama.cpp [0-9.]*: ' '$TMP/out' && grep -q '^vLLM [0-9.]*: ' '$TMP/out'; }"
+check "tune prints commands of other engines if a setting is clearly faster" sh -c "grep -q '^No setting is clearly faster' '$TMP/out' || { grep -q '^llama.cpp [0-9.]*: ' '$TMP/out' && grep -q '^vLLM [0-9.]*: ' '$TMP/out'; }"
 if [ -n "$HAVE_PYTHON" ]; then
     check "the JSON has all settings, and a verdict on the first; the CSV too, with categories" python3 - "$TMP/race.json" "$TMP/race.csv" <<'PY'
 import csv, json, sys
@@ -35,20 +36,22 @@ assert all(x == "" or abs(float(x) - race[0]["categories"][c]["times_ar"]) < 1e-
 of = [float(l["times_ar"]) for l in lines if l["rank"] == "1" and l["category"] != "" and l["times_ar"] != ""]
 assert len(of) > 1 and min(of) <= float(whole[0]["times_ar"]) <= max(of), of
 PY
-    check "the setting to use is the fastest one on held-out prompts, with its number there" python3 - "$TMP/race.json" "$TMP/out" <<'PY'
+    check "a setting is named for use only if it is clearly faster on held-out prompts, with its number there; else the reason is printed" python3 - "$TMP/race.json" "$TMP/out" <<'PY'
 import json, sys
 race, text = json.load(open(sys.argv[1]))["settings"], open(sys.argv[2]).read()
 [fastest] = [s for s in race if s["fastest"]]
 held = [s for s in race if s.get("held_out_times_ar") and s["policy"] != "ar"]
 best = max(held, key=lambda s: s["held_out_times_ar"])
-if best["held_out_times_ar"] > 1:
-    assert fastest is best
-    number = "%.2f x ar on held-out prompts, %.2f to %.2f" % tuple(best["held_out_" + k] for k in ("times_ar", "low", "high"))
+clear = any(s["held_out_low"] > 1 for s in held)
+if clear:
+    number = "%.2f x ar on held-out prompts, %.2f to %.2f" % tuple(fastest["held_out_" + k] for k in ("times_ar", "low", "high"))
     assert f"To use the fastest setting ({number}):" in text, number
 else:
-    assert fastest["policy"] == "ar" and "To use plain decoding:" in text
-clear = any(s["held_out_low"] > 1 for s in held)
+    assert best["held_out_times_ar"] <= 1 or fastest is best
+    assert "To use plain decoding:" in text and "To use the fastest" not in text and "llama-server" not in text
+    assert "emits " in text and " tokens a round, but a round takes as long as " in text
 assert clear != ("No setting is clearly faster than plain decoding here" in text), held
+assert clear == bool(json.load(open(sys.argv[1]))["engines"]) or clear
 PY
 fi
 works "a trace contains the race" tune -n 8 --policy sd --policy ngram --draft self:2 --trace "$TMP/race" "$TINY"
@@ -60,7 +63,9 @@ works "the winner's preset runs" run --preset best --draft self:2 -n 8 -p hello 
 works "sampled text can be raced" tune -n 24 --temp 1 --policy ngram --ignore-eos --time 2m --prompts "$TMP/nine.jsonl" "$TINY"
 check "the command of a sampled race samples" grep -q "^  $PROGRAM --policy .* --temp 1 --top-k 0 --top-p 1 $TINY\$" "$TMP/out"
 refuses "a time without a number" 2 'a time such as 90s, 5m or 1h' tune --time soon "$TINY"
-refuses "a time that no race fits into" 2 'cannot race [0-9]* settings in 1s: at .* tokens/s they need about [0-9]*[sm]; give more time' tune --time 0.0001s "$TINY"
+refuses "a time that no race fits into" 2 'cannot race in 1s: at .* tokens/s and .* s for a prompt a heat of two settings needs about [0-9]*[sm]; give more time' tune --time 0.0001s "$TINY"
+works "three heats on two held-out prompts have a result without an interval" tune -n 8 --policy ngram --ignore-eos --time 2m --prompts "$TMP/six.jsonl" "$TINY"
+check "two prompts are too few for an interval" grep -q '^ *[0-9.]*  too few prompts  ngram' "$TMP/out"
 printf '{"turns": ["a"]}\n{"turns": ["b"]}\n' >"$TMP/two.jsonl"
 refuses "fewer than six prompts" 2 'at least 6 prompts, and there are 2' tune --prompts "$TMP/two.jsonl" "$TINY"
 refuses "an unknown policy" 2 'is not known' tune --policy nothing "$TINY"

@@ -17,12 +17,20 @@ declare_length(struct policy *p, const struct model_info *model, const struct sa
     return policy_number(p, "k", "K", 1, 16, 1, 5, "tokens drafted a round");
 }
 
-/* That of no rounds: runs of draft models are recorded for policies that have forecasts. */
 static bool
-forecast_nothing(const struct layer_record *record, const double *values, struct tally *out)
+forecast_sd(const struct layer_record *record, const double *values, struct tally *out)
 {
-    (void)record, (void)values, (void)out;
-    return false;
+    const double speed = race_rig_speed("sd", values[0]);
+    *out = (struct tally){.rounds = 100, .emitted = 100, .layers = 100 * record->layers / speed, .heads = 100 / speed};
+    return true;
+}
+
+static bool
+forecast_ngram(const struct layer_record *record, const double *values, struct tally *out)
+{
+    const double speed = race_rig_speed("ngram", values[0]);
+    *out = (struct tally){.rounds = 100, .emitted = 100, .layers = 100 * record->layers / speed, .heads = 100 / speed};
+    return true;
 }
 
 static const struct policy_ops simulated[] = {
@@ -33,8 +41,8 @@ static const struct policy_ops simulated[] = {
      .open = declare_length,
      .length = "k",
      .needs = NEEDS(AUX_DRAFT),
-     .what_if = forecast_nothing},
-    {.name = "ngram", .title = "text", .paper = "", .open = declare_length, .length = "k"},
+     .what_if = forecast_sd},
+    {.name = "ngram", .title = "text", .paper = "", .open = declare_length, .length = "k", .what_if = forecast_ngram},
     {.name = "swift", .title = "layers", .paper = ""}};
 #define POLICIES (sizeof simulated / sizeof *simulated)
 static const struct policy_ops *const registry[] = {&simulated[0], &simulated[1], &simulated[2], &simulated[3], NULL};
@@ -147,8 +155,9 @@ take(void *user, enum control_kind kind, const char *name, const char *text, str
 static bool
 give_record(void *user, struct layer_record *record)
 {
-    (void)user, (void)record;
-    return false;
+    const struct simulated_race *r = user;
+    record->n = 100;
+    return r->forecasts;
 }
 
 struct run_host

@@ -17,6 +17,7 @@ struct simulated_race {
     double held_out[2];        /* speeds of sd on held-out prompts, at k = 4 and others; 0: as in heats */
     double held_out_noise;     /* there, of runs at k = 4; 0: `noise` */
     uint32_t text_tokens;      /* of every run; 0: as many as the session generates */
+    bool forecasts;            /* sd and ngram have forecasts, which are right */
     const char *differs;       /* a policy with another text; NULL: none */
     const char *fails;         /* a policy whose runs end with an error; NULL: none */
     char policy[16], probe[8]; /* requested ones */

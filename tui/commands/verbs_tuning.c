@@ -346,6 +346,10 @@ begin_race(struct app *app, const char *rest, struct err *err)
             names[request.n_policies++] = word;
     }
     const struct scope_now *scope = scope_now(app->run.scope);
+    const struct tally *run = &scope->metrics.total;
+    if (run->rounds > 0) /* plain decoding takes no longer than a verification, nor than this policy if that gains */
+        request.token_s =
+            fmin(run->verify_us / (double)run->rounds, (run->draft_us + run->verify_us) / (double)run->emitted) * 1e-6;
     if (!sweeping_race(&app->run.sweeping, &request, app_prompt(app), !scope->running && scope->end[0] == '\0', o->pace,
                        err))
         return false;

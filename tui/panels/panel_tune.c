@@ -66,11 +66,11 @@ axis_place(const struct axis *a, double speed)
     return x < 0 ? 0 : x >= a->cols ? a->cols - 1 : x;
 }
 
-/* An interval of fewer heats is too wide to be of use. */
+/* As tune_interval() has it. */
 static bool
-is_known(const struct race_standing *s)
+is_known(struct comparison c)
 {
-    return s->heats >= RACE_HEATS && !isnan(s->speed.low);
+    return c.n >= RACE_HEATS && !isnan(c.low);
 }
 
 #define WIDEST 1.5 /* an interval reaches so many times the speed, at most, before it is cut */
@@ -82,7 +82,7 @@ axis_of(const struct race_standing *all, uint32_t n, int x, int cols)
     struct axis a = {.x = x, .cols = cols, .low = 1, .high = 1};
     for (uint32_t i = 0; i < n; i++) {
         const struct comparison *of = &all[i].speed;
-        const bool whole = is_known(&all[i]) && all[i].dropped == 0;
+        const bool whole = is_known(all[i].speed) && all[i].dropped == 0;
         a.low = fmin(a.low, whole ? fmax(of->low, of->value / WIDEST) : of->value);
         a.high = fmax(a.high, whole ? fmin(of->high, of->value * WIDEST) : of->value);
     }
@@ -112,7 +112,7 @@ draw_interval(const struct axis *a, const struct canvas *c, int y, const struct 
 {
     const struct comparison *of = &s->speed;
     canvas_text(c, y, a->x + axis_place(a, 1), ROLE_DIM, "│");
-    if (is_known(s) && s->candidate != 0) { /* the speed of plain decoding is 1 */
+    if (is_known(*of) && s->candidate != 0) { /* the speed of plain decoding is 1 */
         const int from = axis_place(a, of->low), to = axis_place(a, of->high);
         for (int x = from; x <= to; x++)
             canvas_text(c, y, a->x + x, ROLE_DIM, "─");
@@ -151,12 +151,10 @@ draw_row(const struct tune_panel *p, const struct view *v, const struct canvas *
 
 /* "1.54 × ar, 1.46 to 1.62" */
 static void
-speed_text(struct comparison c, bool known, char *out, size_t n)
+speed_text(struct comparison c, const char *of, char *out, size_t n)
 {
-    if (!known)
-        snprintf(out, n, "%.2f × ar", c.value);
-    else
-        snprintf(out, n, "%.2f × ar, %.2f to %.2f", c.value, c.low, c.high);
+    char interval[40];
+    snprintf(out, n, "%.2f × ar, %s", c.value, tune_interval(c, of, interval, sizeof interval));
 }
 
 /* Draws the result on held-out prompts, by category where it fits. */
@@ -169,7 +167,7 @@ draw_held_out(const struct view *v, const struct canvas *c, uint32_t candidate, 
     const enum role role = all.verdict == DIFFERENCE_MORE   ? ROLE_OK
                            : all.verdict == DIFFERENCE_LESS ? ROLE_ERROR
                                                             : ROLE_DIM;
-    speed_text(all, !isnan(all.low), speed, sizeof speed);
+    speed_text(all, "prompts", speed, sizeof speed);
     int x = canvas_text(c, y, 0, ROLE_TITLE, "held out");
     x += 2 +
          canvas_print(c, y, x + 2, ROLE_TEXT, "%s  %s", tuner_name(v->tuner, candidate, " ", name, sizeof name), speed);
@@ -192,7 +190,7 @@ draw_details(const struct view *v, const struct canvas *c, const struct race_sta
 {
     char name[160], speed[48], more[64] = "";
     if (s->heats > 0)
-        speed_text(s->speed, is_known(s), speed, sizeof speed);
+        speed_text(s->speed, "heats", speed, sizeof speed);
     else
         snprintf(speed, sizeof speed, "no heat yet");
     if (s->dropped > 0)
@@ -303,7 +301,7 @@ note_tune(void *state, const struct view *v, char *out, int n)
 {
     char name[120];
     (void)state;
-    if (!active_tune(v))
+    if (!active_tune(v) || (!has_rows(v) && !tuner_running(v->tuner))) /* the panel itself has this text */
         return;
     tuner_progress(v->tuner, out, (size_t)n);
     const size_t used = strlen(out);

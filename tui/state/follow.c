@@ -268,7 +268,7 @@ static bool
 follow_sweep(struct followed *f, struct message *message)
 {
     struct err err = {0};
-    char text[300];
+    char text[400];
     bool over;
     if (!sweeping_now(&f->sweeping))
         return false;

@@ -328,7 +328,7 @@ sweeping_disturbed_by(enum control_kind kind)
 static void
 race_summary(const struct tuner *t, char *out, size_t n)
 {
-    char name[120];
+    char name[120], why[400];
     const struct race *r = tuner_race(t);
     uint32_t all;
     if (r == NULL || race_heat(r) == 0) {
@@ -342,17 +342,19 @@ race_summary(const struct tuner *t, char *out, size_t n)
     }
     tuner_name(t, tuner_winner(t), " ", name, sizeof name);
     const struct comparison held = race_held_out(r, tuner_winner(t), 0, NULL);
-    if (race_held_out_runs(r, &all) < 2)
+    if (race_held_out_runs(r, &all) < 2 && tuner_phase(t) == TUNE_OVER)
+        snprintf(out, n, "too little time for held-out prompts; fastest in the heats: %s", name);
+    else if (race_held_out_runs(r, &all) < 2)
         snprintf(out, n, "the race stopped in heat %u; fastest so far: %s", race_heat(r) + 1, name);
     else if (tuner_winner(t) == 0)
         snprintf(out, n, "plain decoding is the fastest: no setting beat it");
     else if (!tuner_clear(t))
-        snprintf(out, n,
-                 "no setting is clearly faster than plain decoding; fastest: %s, %.2f × ar on held-out prompts, "
-                 "%.2f to %.2f; a longer race narrows this",
-                 name, held.value, held.low, held.high);
+        snprintf(out, n, "no setting is clearly faster than plain decoding: %s; a longer race narrows this",
+                 tuner_reason(t, why, sizeof why));
     else
         snprintf(out, n, "fastest: %s, %.2f × ar on held-out prompts, %s", name, held.value, tune_verdict(held));
+    if (tuner_phase(t) == TUNE_OVER && tuner_left_out(t, why, sizeof why)[0] != '\0' && strlen(out) + 1 < n)
+        snprintf(out + strlen(out), n - strlen(out), "; %s", why);
 }
 
 void

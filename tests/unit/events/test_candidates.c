@@ -73,7 +73,7 @@ static const struct policy_ops
                .what_if = no_what_if};
 
 static uint32_t
-find(const struct policy_ops *ops, struct preset found[CANDIDATES_MOST])
+find(const struct policy_ops *ops, struct candidate found[CANDIDATES_MOST])
 {
     const struct model_info model = {.layers = 8, .width = 16, .vocab = 100, .rho = 1};
     const struct sampling greedy = {.top_p = 1};
@@ -88,43 +88,43 @@ find(const struct policy_ops *ops, struct preset found[CANDIDATES_MOST])
 
 TEST(the_best_forecast_comes_first_and_then_the_defaults)
 {
-    struct preset found[CANDIDATES_MOST];
+    struct candidate found[CANDIDATES_MOST];
     assert_int_equal(find(&known, found), CANDIDATES_MOST);
-    assert_string_equal(found[0].set[0].text, "7");
-    assert_true(fabs(strtod(found[0].set[1].text, NULL) - 0.3) < 0.05);
-    assert_string_equal(found[1].set[0].text, "2");
-    assert_string_equal(found[1].set[1].text, "0.9");
+    assert_string_equal(found[0].preset.set[0].text, "7");
+    assert_true(fabs(strtod(found[0].preset.set[1].text, NULL) - 0.3) < 0.05);
+    assert_string_equal(found[1].preset.set[0].text, "2");
+    assert_string_equal(found[1].preset.set[1].text, "0.9");
 }
 
 TEST(no_two_differ_only_in_a_knob_without_effect)
 {
-    struct preset found[CANDIDATES_MOST];
+    struct candidate found[CANDIDATES_MOST];
     const uint32_t n = find(&known, found);
     for (uint32_t i = 0; i < n; i++)
         for (uint32_t j = 0; j < i; j++)
-            assert_true(strcmp(found[i].set[0].text, found[j].set[0].text) != 0 ||
-                        strcmp(found[i].set[1].text, found[j].set[1].text) != 0);
+            assert_true(strcmp(found[i].preset.set[0].text, found[j].preset.set[0].text) != 0 ||
+                        strcmp(found[i].preset.set[1].text, found[j].preset.set[1].text) != 0);
 }
 
 TEST(of_equal_forecasts_the_one_next_to_the_defaults_is_a_candidate)
 {
-    struct preset found[CANDIDATES_MOST];
+    struct candidate found[CANDIDATES_MOST];
     (void)find(&capped, found);
-    assert_string_equal(found[0].set[0].text, "5");
-    assert_string_equal(found[0].set[1].text, "5");
+    assert_string_equal(found[0].preset.set[0].text, "5");
+    assert_string_equal(found[0].preset.set[1].text, "5");
 }
 
 TEST(n_min_is_at_most_n_max)
 {
-    struct preset found[CANDIDATES_MOST];
+    struct candidate found[CANDIDATES_MOST];
     const uint32_t n = find(&capped, found);
     assert_int_equal(n, CANDIDATES_MOST);
     for (uint32_t i = 0; i < n; i++) {
-        print_message("n_max=%s n_min=%s\n", found[i].set[0].text, found[i].set[1].text);
-        assert_true(strtol(found[i].set[1].text, NULL, 10) <= strtol(found[i].set[0].text, NULL, 10));
+        print_message("n_max=%s n_min=%s\n", found[i].preset.set[0].text, found[i].preset.set[1].text);
+        assert_true(strtol(found[i].preset.set[1].text, NULL, 10) <= strtol(found[i].preset.set[0].text, NULL, 10));
         for (uint32_t j = 0; j < i; j++)
-            assert_true(strcmp(found[i].set[0].text, found[j].set[0].text) != 0 ||
-                        strcmp(found[i].set[1].text, found[j].set[1].text) != 0);
+            assert_true(strcmp(found[i].preset.set[0].text, found[j].preset.set[0].text) != 0 ||
+                        strcmp(found[i].preset.set[1].text, found[j].preset.set[1].text) != 0);
     }
 }
 
@@ -132,13 +132,13 @@ TEST(a_policy_without_forecasts_has_several_lengths)
 {
     static const struct policy_ops *const both[] = {&lengths, &failing};
     for (int i = 0; i < 2; i++) {
-        struct preset found[CANDIDATES_MOST];
+        struct candidate found[CANDIDATES_MOST];
         assert_int_equal(find(both[i], found), CANDIDATES_MOST);
-        assert_string_equal(found[0].set[0].text, "5");
-        assert_string_equal(found[1].set[0].text, "3");
-        assert_string_equal(found[2].set[0].text, "8");
-        assert_string_equal(found[4].set[0].text, "10");
-        assert_string_equal(found[5].set[0].text, "1");
+        assert_string_equal(found[0].preset.set[0].text, "5");
+        assert_string_equal(found[1].preset.set[0].text, "3");
+        assert_string_equal(found[2].preset.set[0].text, "8");
+        assert_string_equal(found[4].preset.set[0].text, "10");
+        assert_string_equal(found[5].preset.set[0].text, "1");
     }
 }
 
@@ -146,16 +146,16 @@ extern const struct policy_ops policy_eagle;
 
 TEST(eagle_has_chains_and_trees_of_several_depths)
 {
-    struct preset found[CANDIDATES_MOST];
+    struct candidate found[CANDIDATES_MOST];
     uint32_t trees = 0, chains = 0;
     assert_int_equal(find(&policy_eagle, found), CANDIDATES_MOST);
     for (uint32_t i = 0; i < CANDIDATES_MOST; i++) {
-        assert_string_equal(found[i].set[1].name, "topk");
-        trees += strcmp(found[i].set[1].text, "4") == 0;
-        chains += strcmp(found[i].set[1].text, "1") == 0;
+        assert_string_equal(found[i].preset.set[1].name, "topk");
+        trees += strcmp(found[i].preset.set[1].text, "4") == 0;
+        chains += strcmp(found[i].preset.set[1].text, "1") == 0;
         for (uint32_t j = 0; j < i; j++)
-            assert_true(strcmp(found[i].set[0].text, found[j].set[0].text) != 0 ||
-                        strcmp(found[i].set[1].text, found[j].set[1].text) != 0);
+            assert_true(strcmp(found[i].preset.set[0].text, found[j].preset.set[0].text) != 0 ||
+                        strcmp(found[i].preset.set[1].text, found[j].preset.set[1].text) != 0);
     }
     assert_int_equal(trees, 3);
     assert_int_equal(chains, 3);

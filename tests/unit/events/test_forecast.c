@@ -111,6 +111,52 @@ TEST(a_gain_is_of_the_same_text)
     assert_true(forecast_gain(&more, &now).se < (double)more.se + (double)now.se);
 }
 
+/* A pass of n rows takes 1 + share · (n − 1) times as long as that of one row, at every step. */
+static struct cost_model
+costs_of_rows(double share)
+{
+    struct cost_model m = {.context = 64};
+    for (uint32_t a = 0; a < COST_ARRAYS; a++)
+        for (uint32_t i = 0; i < COST_ROWS; i++)
+            m.us[a][i] = a == COST_OF_PASS ? cost_rows[i] : 1 + share * (cost_rows[i] - 1);
+    cost_reset(&m);
+    return m;
+}
+
+extern const struct policy_ops policy_ngram;
+
+TEST(a_ceiling_is_the_speed_with_all_drafts_accepted)
+{
+    fill_record();
+    const double values[] = {0, 6};
+    const struct cost_model cheap = costs_of_rows(0.01), dear = costs_of_rows(1);
+    struct forecast f;
+    assert_true(forecast_make(&policy, &record, values, 1, &cheap, &f) && f.in_time && f.acceptance < 1);
+    const double ceiling = forecast_ceiling(&policy, &record, values, 1, &cheap);
+    /* seven tokens for six drafts of two layers and a head each, and a verification */
+    assert_true(ceiling > (double)f.speedup && ceiling > 1.1 && ceiling < 4);
+    assert_true(forecast_ceiling(&policy, &record, values, 1, &dear) < 1);
+    assert_true(isnan(forecast_ceiling(&policy, &record, values, 1, NULL)));
+    assert_true(record.cells[0].agrees && !record.cells[3 * LAYERS].agrees && !record.accepts);
+}
+
+/* Another text may repeat itself where this one does not. */
+TEST(copies_of_a_text_have_no_ceiling)
+{
+    fill_record();
+    const struct cost_model dear = costs_of_rows(1);
+    for (uint32_t i = 0; i < 200; i++)
+        record.text[i] = (token_t)(i % 7);
+    record.n_text = 200;
+    record.first = 40;
+    const double values[] = {3, 1, 4, 0};
+    struct forecast f;
+    assert_true(forecast_make(&policy_ngram, &record, values, 1, &dear, &f) && f.acceptance > 0);
+    assert_true(isnan(forecast_ceiling(&policy_ngram, &record, values, 1, &dear)));
+    record.n_text = 0;
+    assert_true(isnan(forecast_ceiling(&policy_ngram, &record, values, 1, &dear)));
+}
+
 TEST(a_policy_without_what_if_has_no_forecast)
 {
     fill_record();

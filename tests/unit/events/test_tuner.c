@@ -16,7 +16,9 @@ wanted(uint32_t candidates)
 static double
 runs_s(const struct tune_plan *p, const struct tune_speed *speed)
 {
-    return (RACE_HEATS * p->candidates + 3.0 * p->held_out * p->passes) * (speed->run_s + p->tokens * speed->token_s);
+    const uint32_t finalists = p->candidates < 3 ? p->candidates : 3;
+    return (RACE_HEATS * p->candidates + (double)finalists * p->held_out * p->passes) *
+           (speed->run_s + p->tokens * speed->token_s);
 }
 
 TEST(a_fast_model_races_all_candidates)
@@ -46,18 +48,21 @@ TEST(twenty_tokens_a_second_take_less_than_five_minutes)
     assert_true(p.needs_s <= TUNE_TIME - 30);
 }
 
-TEST(every_plan_keeps_the_best_of_each_policy_and_fits)
+TEST(every_plan_fits_and_keeps_the_best_of_each_policy_if_it_can)
 {
     for (double token_s = 1e-4; token_s < 10; token_s *= 1.3) {
         for (double time_s = 1; time_s < 4000; time_s *= 2) {
             const struct tune_speed speed = {.run_s = 8 * token_s, .token_s = token_s};
             struct tune_plan p = wanted(40);
             const bool fits = tune_plan(&p, 9, &speed, time_s);
-            assert_true(p.candidates >= 9 && p.candidates <= 40 && p.tokens >= 16 && p.tokens <= TUNE_TOKENS);
-            assert_true(p.held_out >= 6 && p.held_out <= 10 && p.passes >= 1 && p.passes <= RACE_PASSES);
+            assert_true(p.candidates >= 2 && p.candidates <= 40 && p.tokens >= 16 && p.tokens <= TUNE_TOKENS);
+            assert_true(p.held_out >= 3 && p.held_out <= 10 && p.passes >= 1 && p.passes <= RACE_PASSES);
+            const bool few = p.candidates < 9 || p.held_out < 6;
+            struct tune_plan least = {.candidates = 9, .tokens = 16, .held_out = 6, .passes = 1};
+            assert_true(!few || (p.tokens == 16 && p.passes == 1 && runs_s(&least, &speed) > time_s));
             assert_true(fabs(p.needs_s - runs_s(&p, &speed)) < 1e-6 * p.needs_s);
             assert_true(fits == (p.needs_s <= time_s));
-            assert_true(fits || (p.candidates == 9 && p.tokens == 16 && p.held_out == 6 && p.passes == 1));
+            assert_true(fits || (p.candidates == 2 && p.tokens == 16 && p.held_out == 3 && p.passes == 1));
         }
     }
 }
@@ -215,13 +220,53 @@ TUNER_TEST(too_little_time_is_refused_with_the_time_that_is_needed)
     struct err err = {0};
     rig.token_s = 1;
     rig.run_s = 8;
-    begin(TUNE_TIME);
+    begin(60);
     assert_false(race_rig_run(&rig, UINT32_MAX, &err));
-    assert_string_equal(err.text,
-                        "cannot race 4 settings in 5m: at 0.97 tokens/s they need about 14m; give more time, or "
-                        "fewer policies");
+    assert_string_equal(err.text, "cannot race in 1m: at 0.97 tokens/s and 8.0 s for a prompt a heat of two settings "
+                                  "needs about 74s; give more time");
     assert_int_equal(tuner_phase(rig.tuner), TUNE_STOPPED);
     assert_null(tuner_race(rig.tuner));
+}
+
+TUNER_TEST(a_short_race_has_the_settings_with_the_best_forecasts_and_says_which_it_left_out)
+{
+    char text[200];
+    rig.forecasts = true;
+    rig.token_s = 0.1;
+    race(37);
+    assert_int_equal(tuner_candidates(rig.tuner), 3);
+    assert_string_equal(tuner_candidate(rig.tuner, 1)->policy, "sd");
+    assert_string_equal(tuner_candidate(rig.tuner, 2)->policy, "ngram");
+    assert_string_equal(tuner_left_out(rig.tuner, text, sizeof text),
+                        "10 settings did not fit into the time, among them all of swift");
+    assert_true(tuner_elapsed_s(rig.tuner) < 37 * 1.02);
+    race(TUNE_TIME * 100);
+    assert_string_equal(tuner_left_out(rig.tuner, text, sizeof text), "");
+}
+
+TUNER_TEST(a_race_that_is_too_short_for_held_out_prompts_has_heats)
+{
+    rig.token_s = 1;
+    rig.run_s = 8;
+    race(120);
+    assert_int_equal(tuner_candidates(rig.tuner), 2);
+    assert_true(race_heat(tuner_race(rig.tuner)) >= 1 && tuner_elapsed_s(rig.tuner) < 120 + 30);
+    assert_false(tuner_clear(rig.tuner));
+    assert_int_not_equal(tuner_winner(rig.tuner), 0);
+}
+
+TUNER_TEST(a_race_without_hope_is_refused_before_its_first_run)
+{
+    struct err err = {0};
+    struct tune_request request = race_rig_request(&rig, 10);
+    request.token_s = 1;
+    assert_false(tuner_begin(rig.tuner, &request, &err));
+    assert_string_equal(err.text,
+                        "cannot race in 10s: at 1.00 tokens/s a heat of two settings needs about 48s; give more time");
+    assert_int_equal(rig.runs, 0);
+    assert_false(tuner_running(rig.tuner));
+    request.time_s = 60;
+    assert_true(tuner_begin(rig.tuner, &request, &err));
 }
 
 TUNER_TEST(a_stopped_race_has_the_standings_so_far)
