@@ -257,7 +257,7 @@ code_here = code=$$(.ci/gpus $(BUILD)/cuda/code $(CUDA_CODE))
 cuda-here:
 	@$(code_here); if [ "$$code" ]; then $(MAKE) --no-print-directory $(JOBS) CUDA_CODE="$$code" cuda-if-possible; fi
 
-# A build of tests that is quick to make, and whose debugger shows no lines.
+# Tests are compiled quickly, without line numbers for a debugger.
 QUICK := $(if $(SANITIZE)$(DEBUG),,1)
 include tests/cuda/emulation/rules.mk
 

@@ -70,7 +70,7 @@ parse_ids(const struct tokenizer *t, const char *text, size_t len, token_t **ids
     return true;
 }
 
-/* To a pipe or a file the bytes as they are; to a terminal nothing that it would take as a command. */
+/* Writes the bytes unchanged to a pipe or a file. For a terminal, control characters are escaped. */
 static bool
 print_decoded(const char *text, size_t len, struct err *err)
 {

@@ -80,10 +80,10 @@ struct model_form {
     bool late_norms;  /* query and key norms are applied after rotation (Hunyuan) */
     bool value_norms; /* values are divided by their root mean square, head by head (Gemma 4) */
     bool parallel;    /* attention and MLP both read the layer's input; both outputs are added to it */
-    float embedding_scale, residual_scale, logit_scale; /* factors of the embedding, of sublayer outputs, of logits; */
-                                                        /* 0: 1 */
-    float attention_scale;                              /* factor of scores; 0: 1 / sqrt(head_dim) */
-    float attention_cap, logit_cap;                     /* x becomes cap tanh(x / cap); 0: unchanged */
+    /* factors of the embedding, of sublayer outputs, of logits; 0: 1 */
+    float embedding_scale, residual_scale, logit_scale;
+    float attention_scale;          /* factor of scores; 0: 1 / sqrt(head_dim) */
+    float attention_cap, logit_cap; /* x becomes cap tanh(x / cap); 0: unchanged */
     /* Queries, keys and values are clamped to [-clip, clip] after norms of whole rows and before rotation; 0:
      * unchanged. */
     float clip;

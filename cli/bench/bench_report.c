@@ -137,7 +137,7 @@ faster_first(const void *a, const void *b)
     return x->candidate < y->candidate ? -1 : x->candidate > y->candidate;
 }
 
-/* Of the policy's points the one that `value` is greatest at. */
+/* Returns the policy's point with the largest `value`. */
 static const struct figures *
 best(const struct figures *f, size_t n, const char *policy, double (*value)(const struct figures *))
 {

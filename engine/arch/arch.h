@@ -56,7 +56,7 @@ enum arch_traits {
     ARCH_LEARNED = 1 << 7,            /* positions are learned and added to the embedding; no RoPE */
     ARCH_COLUMNS = 1 << 8,            /* Hugging Face's matrices of layers are transposed (GPT-2's Conv1D) */
     ARCH_MULTI_QUERY = 1 << 9,        /* one key-value head, unless config.json's multi_query is false */
-    ARCH_LOOKS_AHEAD = 1 << 10,       /* layers for multi-token prediction are skipped */
+    ARCH_LOOKS_AHEAD = 1 << 10,       /* layers for multi-token prediction follow the others, for policy mtp */
     ARCH_YARN_IN_PART = 1 << 11,      /* YaRN's bounds aren't rounded; not in GGUF's metadata */
     ARCH_WINDOWS_PLAIN = 1 << 12,     /* layers with a window use RoPE without scaling; not in GGUF's metadata */
     ARCH_LEANS = 1 << 13,             /* positions by ALiBi; no RoPE */

@@ -1,5 +1,5 @@
 /* Reads feature drafters (struct drafter_desc): the tensors of EAGLE-3 heads, whose files have the numbers of a Llama of
- * one layer, and layers for multi-token prediction (MTP) in the files of a model. docs/design.md compares both. */
+ * one layer, and layers for multi-token prediction (MTP) in the files of a model. docs/design-engine.md compares both. */
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>

@@ -43,9 +43,9 @@ struct token_event {
     int32_t parent, candidate;
     token_t token;
     enum token_source source;
-    /* The layer that predicted the token; L for a token of the target. -1, as is `head`, if a draft model predicted it */
+    /* The layer that predicted the token; L for a token of the target. -1, as is `head`, if a draft model predicted the token (LAYER events
+     * have the draft model's layers) or it was copied. */
     int32_t exit_layer;
-    /* (LAYER events have its layers) or it was copied. */
     float confidence, annealed; /* of the prediction */
     int32_t head;               /* 0: the logit lens, 1: the layer's trained head */
     int8_t accepted, committed; /* 1, 0, or -1 if unknown or not applicable */

@@ -51,7 +51,7 @@ struct series {
     int rows, cols; /* 1 × 1 for LINE, BAND, BARS and PHASE. The index of a value is row * cols + col */
 };
 
-/* Roles of auxiliary models, which help the target. The last two are feature drafters (docs/design.md): an EAGLE-3 head,
+/* Roles of auxiliary models, which help the target. The last two are feature drafters (docs/design-engine.md): an EAGLE-3 head,
  * and the target's own layer for multi-token prediction. */
 enum aux_role { AUX_DRAFT, AUX_COMPANION, AUX_EAGLE, AUX_MTP, AUX_MODELS };
 #define NEEDS(role) (1u << (role))              /* as a member of a set of needs */

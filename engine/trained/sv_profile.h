@@ -21,7 +21,7 @@ struct sv_observation {
     float s, a, accepted; /* all in [0, 1] */
 };
 
-struct sv_entropy { /* bits: of A in SV_ACCEPTED sub-ranges, and of what is left of it when s, a or both are known */
+struct sv_entropy { /* bits: of A in SV_ACCEPTED sub-ranges, and of A given s, a or both */
     double h, given_s, given_a, given_both;
 };
 

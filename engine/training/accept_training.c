@@ -31,7 +31,7 @@ struct accept_data {
     struct final_norm norm;     /* the draft's */
     float *z, *q;               /* (the larger vocabulary), (vocab) */
     uint32_t *order;            /* (vocab) scratch */
-    struct sequence *sequences; /* (options.lanes) */
+    struct sequence *sequences; /* (options.sequences) */
 };
 
 static bool
@@ -175,8 +175,8 @@ take(void *user, struct reader *r, uint32_t at, slot_t slot)
     return true;
 }
 
-/* Of each lane's text the prompt and `more` of what was said, less `less`; lanes whose response is over are left out where
- * `alive`. */
+/* Fills texts with the text of each sequence except its last `less` tokens, and returns their number. With `alive`, sequences whose
+ * response has ended are left out. */
 static size_t
 texts_of(struct accept_data *a, size_t n, uint32_t less, bool alive, struct reader_text *texts)
 {

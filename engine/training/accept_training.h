@@ -83,8 +83,8 @@ struct accept_prompt {
     size_t rows;
 };
 
-/* Up to options.lanes prompts in passes that they share: of each the same as alone. A response ends with the target's end of
- * sequence. */
+/* Reads up to options.sequences prompts in shared passes. Each gives the rows that it would give alone. A response ends with the
+ * target's end of sequence. */
 bool accept_data_prompts(struct accept_data *, struct accept_prompt *, size_t n, struct err *);
 
 #endif

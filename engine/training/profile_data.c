@@ -24,7 +24,7 @@ struct profile_data {
     uint32_t vocab;             /* ids that all three have */
     float *scratch[3];          /* (vocab) distributions at hand */
     uint32_t *order;            /* (vocab) scratch */
-    struct sequence *sequences; /* (options.lanes) */
+    struct sequence *sequences; /* (options.sequences) */
 };
 
 static uint32_t

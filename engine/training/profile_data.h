@@ -25,7 +25,7 @@ bool profile_data_open(struct profile_data **, const struct engine *, const stru
                        const atomic_bool *cancel, struct err *);
 void profile_data_close(struct profile_data *);
 
-struct profile_rounds { /* what was seen, added up */
+struct profile_rounds { /* sums over all rounds so far */
     uint64_t rounds, drafted, accepted, emitted;
 };
 
@@ -39,7 +39,7 @@ struct profile_prompt {
     struct profile_rounds rounds;
 };
 
-/* Up to options.lanes prompts in passes that they share: of each the same as alone. */
+/* Reads up to options.sequences prompts in shared passes. Each gives the counts that it would give alone. */
 bool profile_data_prompts(struct profile_data *, struct profile_prompt *, size_t n, struct err *);
 
 #endif

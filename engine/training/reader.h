@@ -15,11 +15,11 @@ struct reader {
     const struct engine *engine; /* borrowed */
     const struct model *model;   /* the one whose layers read */
     struct context *context;     /* of self:E on the engine's own weights, with keys and values of E layers */
-    seq_t seq[READER_SEQUENCES]; /* of each lane */
+    seq_t seq[READER_SEQUENCES]; /* of each text */
     uint32_t vocab, layers, width;
 };
 
-/* Texts of up to ctx tokens in each of so many lanes, counted from 0. The engine must have a model for the role (engine_has()). */
+/* Opens a reader of `sequences` texts, numbered from 0, of up to ctx tokens each. The engine must have a model for the role (engine_has()). */
 bool reader_open(struct reader *, const struct engine *, enum reads, uint32_t ctx, uint32_t sequences,
                  const atomic_bool *cancel, struct err *);
 void reader_close(struct reader *); /* also when it is all zero */

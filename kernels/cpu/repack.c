@@ -101,10 +101,8 @@ low_at(const enum weight_type type, const struct four *b, size_t i, size_t h, wo
 {
     switch (type) {
     case WEIGHT_Q8_0: quad_at(b, 2 + 16 * h, quad); break;
-    case WEIGHT_MXFP4:
-        bits_at(b, 1, 4 * h, 4, quad);
-        break; /* byte k contains input k in its lower half and input k */
-               /* + 16 in its upper half */
+    /* Byte k contains input k in its lower half and input k + 16 in its upper half. */
+    case WEIGHT_MXFP4: bits_at(b, 1, 4 * h, 4, quad); break;
     case WEIGHT_Q4_0:
     case WEIGHT_IQ4_NL: bits_at(b, 2, 4 * h, 4, quad); break;
     case WEIGHT_Q4_1: bits_at(b, 4, 4 * h, 4, quad); break;

@@ -88,8 +88,8 @@ route(const struct experts_form *f, float *z, const float *bias, const float *co
         softmax(z, f->n);
     for (uint32_t e = 0; f->routing == ROUTE_SIGMOID && e < f->n; e++)
         z[e] = 1 / (1 + expf(-z[e]));
-    const bool by_scores = correction != NULL || f->groups > 1; /* otherwise by logits, which have the same order as */
-                                                                /* the scores */
+    /* otherwise by logits, which have the same order as the scores */
+    const bool by_scores = correction != NULL || f->groups > 1;
     for (uint32_t e = 0; by_scores && e < f->n; e++)
         choice[e] = z[e] + (correction != NULL ? correction[e] : 0);
     if (f->groups > 1)

@@ -1,5 +1,5 @@
-# Sourced by run.sh: the first ten minutes on a GPU, the most elementary first. The first step that fails ends it, for
-# whatever comes later rests on it; it says where to look. On what is done aside nothing rests.
+# Sourced by run.sh: the steps of the first ten minutes on a GPU, the most elementary first. A step that fails ends the run and prints which
+# files to look at, because later steps depend on it. No step depends on the optional ones.
 
 facts() {
     limited "$BUILD/gpu_smoke" facts || return 1

@@ -1,5 +1,5 @@
 #!/bin/sh
-# One line that is another when the sources are: what a kit was made of, and whether it still is what is here.
+# Prints a checksum of the sources. A kit stores it, so that a kit of other sources is recognised.
 # usage: tests/cuda/made_of.sh
 cd "$(dirname "$0")/../.." || exit 1
 find Makefile kernels engine policies traces tui cli tests/rigs tests/golden tests/unit tests/cuda/smoke tests/bench \

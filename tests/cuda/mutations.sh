@@ -184,8 +184,8 @@ while read -r site; do
     printf '%s\t%s\t%s\t%s\t%s\t%s\n' "$file" "$function" "${site%% *}" "${site%% @*}" "$kernel" "$noticed"
 done <"$TMP/sites" >"$TMP/rows"
 
-# A row for what is of one kind in one function and was noticed alike in a kernel: which of them, by their lines; then kernels of
-# which all that is the same share it.
+# A row contains the sites of one kind in one function that were noticed alike in a kernel, by their lines. Kernels with the same rows share
+# them.
 awk -F '\t' '
     { key = $1 FS $2 FS $3
       if (!((key, $4) in number)) number[key, $4] = ++n[key]

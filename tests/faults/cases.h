@@ -1,4 +1,4 @@
-/* The commands that are swept, and the kit of small files that they are given. */
+/* The commands that faults are tested on, and the kit of small files that they use. */
 #ifndef TESTS_FAULTS_CASES_H
 #define TESTS_FAULTS_CASES_H
 
@@ -13,27 +13,28 @@ struct fault_case {
     const char *name;
     bool terminal;
     const char *in; /* standard input: a file of the kit; NULL: nothing */
-    /* Of the command line, what follows the program's name. @FILE lies in the source tree, %FILE in the kit; all else is as it
-     * stands, and files without a folder lie in the run's own. */
+    /* The arguments after the program's name. @FILE is in the source tree, %FILE in the kit; other words are passed unchanged, and files
+     * without a folder are in the run's own. */
     const char *words[CASE_WORDS];
 };
 
 extern const struct fault_case fault_cases[];
 extern const size_t n_fault_cases;
 
-/* Where the pieces are. */
+/* Paths. */
 struct bench {
     char program[1024], tree[1024], shim[1024]; /* the program, the source tree, the preloaded library */
-    char top[256], kit[300], run[300];          /* a folder of our own, and in it: what is given, where programs run */
+    char top[256], kit[300], run[300];          /* a folder of our own, and in it: the kit, and where programs run */
     char out[300], err[300], page_path[300];
     struct fault_page *page; /* what the program under test counts; NULL: nothing is preloaded */
 };
 
-/* Makes the folders and the kit. False: a line on standard error says why. `build` is the folder of what was built. */
+/* Makes the folders and the kit. Returns false and prints the reason to standard error if this fails. `build` is the folder of built
+ * programs. */
 bool bench_open(struct bench *, const char *build);
 void bench_close(struct bench *); /* removes them */
 
-/* A case ready to be run: words are the plan's, up to the next call. */
+/* A prepared case. The words belong to the plan and are valid until the next call. */
 struct command {
     char text[CASE_WORDS + 1][1100];
     char *argv[CASE_WORDS + 2];
@@ -42,7 +43,7 @@ struct command {
     struct child_plan plan;
 };
 void command_make(struct command *, const struct bench *, const struct fault_case *, const char *fault);
-/* As somebody would type it. */
+/* Prints the case as a command line. */
 void command_print(const struct command *, const struct fault_case *, const struct bench *, const char *fault);
 
 #endif

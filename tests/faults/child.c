@@ -31,7 +31,7 @@ become(const struct child_plan *p)
     static const int signals[] = {SIGINT, SIGQUIT, SIGHUP, SIGTERM, SIGPIPE, SIGTSTP};
     const struct rlimit none = {0, 0};
     for (size_t i = 0; i < sizeof signals / sizeof signals[0]; i++)
-        signal(signals[i], SIG_DFL); /* a shell has what it runs in the background ignore some */
+        signal(signals[i], SIG_DFL); /* a shell lets background processes ignore some signals */
     setrlimit(RLIMIT_CORE, &none);
     if (chdir(p->folder) != 0)
         _exit(126);
@@ -182,7 +182,8 @@ child_wait(struct child *c, int ms)
         if ((fds[1].revents & POLLIN) != 0)
             child_drain(c);
         else if ((fds[1].revents & (POLLHUP | POLLERR)) != 0)
-            poll(fds, 1, wait < 20 ? wait : 20); /* nobody has the terminal open; it ends soon, or closed it itself */
+            /* no process has the terminal open; the child ends soon, or closed it itself */
+            poll(fds, 1, wait < 20 ? wait : 20);
     }
 }
 

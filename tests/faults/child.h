@@ -21,7 +21,7 @@ struct child {
     int master;   /* the terminal's other side, non-blocking; -1: none */
     int alive_fd; /* readable once it has ended */
     bool ended;
-    int status;          /* as waitpid() has it, once it has ended */
+    int status;          /* as waitpid() returns it, once the child has ended */
     bool full_screen;    /* the last escape that switched the alternate screen turned it on */
     bool cooked;         /* at the end the terminal's settings were those of the beginning */
     char tail[16];       /* end of the output, for escapes that arrive in two parts */

@@ -1,9 +1,8 @@
-/* A preloaded library that distorts the monotonic clock of specscope and of its test programs, so that a test whose verdict
- * depends on measured time fails. Each call site of clock_gettime() has its own factor, 0.05 to 20: the time since the call
- * before passes that much slower or faster. Every 32nd call or so jumps by up to 30 ms, and a clock that is a second late jumps to
- * the real time, so that waits end. Time never goes backwards.
- * CLOCK_SEED is the seed; without it, and in other programs, the clock is the real one. Other clocks, poll() and nanosleep() keep
- * real time, and a timed wait for a condition takes as long as the distorted clock has left, after which its time has come. */
+/* A preloaded library that distorts the monotonic clock of specscope and of its test programs, so that a test whose verdict depends on
+ * measured time fails. Each call site of clock_gettime() has its own factor, 0.05 to 20, for the speed of time since its last call. About
+ * every 32nd call jumps by up to 30 ms, and a clock that is a second late jumps to the real time, so that waits end. Time never goes
+ * backwards. CLOCK_SEED is the seed; without it, and in other programs, the clock is the real one. Other clocks, poll() and nanosleep()
+ * keep real time. A timed wait for a condition lasts as long as the distorted clock has left, and then its time has come. */
 #include <dlfcn.h>
 #include <errno.h>
 #include <math.h>
@@ -25,7 +24,7 @@ static struct {
     bool on;
 } distorted = {.lock = PTHREAD_MUTEX_INITIALIZER};
 
-/* In 0..1, from the seed and n. */
+/* Returns a number in 0..1 from the seed and n. */
 static double
 random_of(uint64_t n)
 {

@@ -1,5 +1,5 @@
-/* Damages files of a saved trace at random: cut off, bits flipped, bytes overwritten, lines doubled, lost or swapped,
- * the tail of one file under another's name. Whatever reads the trace ends well, or with one line.
+/* Damages files of a saved trace at random: cuts them off, flips bits, overwrites bytes, doubles, removes or swaps lines, or gives a file
+ * the tail of another. Every command that reads the trace must end well, or with one line.
  *
  * usage: damage BUILD [--cases N] [--seed S] [--seconds S] */
 #include <stdio.h>
@@ -55,7 +55,7 @@ put(const char *folder, const struct left_file *f, const char *bytes, size_t n)
     return out != NULL && fclose(out) == 0 && ok;
 }
 
-/* The line that begins at or behind `at`, with its end. */
+/* Returns the first line that begins at or after `at`, with its end. */
 static size_t
 line_at(const struct left_file *f, size_t at, size_t *n)
 {
@@ -66,7 +66,7 @@ line_at(const struct left_file *f, size_t at, size_t *n)
     return at;
 }
 
-/* Something else in the file's place; memory is the caller's. */
+/* Replaces the file by another one; the caller owns the memory. */
 static char *
 damaged(struct damage *d, const struct left_file *f, const struct left_file *other, size_t *n)
 {
@@ -95,7 +95,7 @@ damaged(struct damage *d, const struct left_file *f, const struct left_file *oth
         memcpy(out + at + length, f->bytes + at, f->n_bytes - at);
         *n += length;
         break;
-    case 4: /* a line lost */
+    case 4: /* a missing line */
         at = line_at(f, at, &length);
         memcpy(out + at, f->bytes + at + length, f->n_bytes - at - length);
         *n -= length;
@@ -111,7 +111,7 @@ damaged(struct damage *d, const struct left_file *f, const struct left_file *oth
         break;
     }
     case 6: /* zeros to the end, as a file system may leave it */ memset(out + at, 0, f->n_bytes - at); break;
-    default: /* another file's beginning behind one's own */
+    default: /* the beginning of another file, after this one's own */
         memcpy(out + at, other->bytes, other->n_bytes < f->n_bytes ? other->n_bytes : f->n_bytes);
         *n = at + (other->n_bytes < f->n_bytes ? other->n_bytes : f->n_bytes);
     }

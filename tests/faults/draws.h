@@ -1,4 +1,4 @@
-/* What programs that draw at random are told: how often, from which seed, for how long. */
+/* Options of programs that draw at random: how many cases, which seed, how long. */
 #ifndef TESTS_FAULTS_DRAWS_H
 #define TESTS_FAULTS_DRAWS_H
 
@@ -9,15 +9,15 @@
 struct draws {
     const char *program, *counted; /* "kills", "--kills": for the usage */
     const char *chosen;            /* an option with a name, "--life"; NULL: there is none */
-    uint64_t most;                 /* how often; what it is before is the default */
+    uint64_t most;                 /* how many; its value before is the default */
     uint64_t seed;
-    time_t until;     /* 0: for as long as it takes */
-    const char *only; /* what `chosen` names; NULL: all */
+    time_t until;     /* 0: without a limit */
+    const char *only; /* the value of `chosen`; NULL: all */
 };
 
 /* Reads PROGRAM BUILD [--counted N] [--seed S] [--seconds S] [--chosen NAME] and prints the seed. False: it printed the usage. */
 bool draws_read(struct draws *, int argc, char **argv);
-/* So many have been, or the time is over. */
+/* Returns true if so many cases are done, or the time is over. */
 bool draws_over(const struct draws *, uint64_t done);
 
 #endif

@@ -1,4 +1,4 @@
-/* What somebody may do at a terminal, at random: keys, mouse, pasted text, commands, broken escapes. */
+/* Random events of a terminal: keys, mouse, pasted text, commands, broken escapes. */
 #ifndef TESTS_FAULTS_EVENTS_H
 #define TESTS_FAULTS_EVENTS_H
 
@@ -7,8 +7,8 @@
 
 #define EVENT_BYTES 600
 
-/* The next event's bytes, at most EVENT_BYTES; cols x rows is the terminal. Never one that ends or stops the program by way
- * of the terminal's own settings (Ctrl-\). */
+/* Returns the next event's bytes, at most EVENT_BYTES; cols x rows is the terminal's size. No event ends or stops the program through the
+ * terminal's settings (Ctrl-\). */
 size_t random_event(uint64_t *rng, unsigned cols, unsigned rows, char out[EVENT_BYTES]);
 
 #endif

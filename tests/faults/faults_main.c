@@ -1,8 +1,9 @@
-/* Goes through commands and faults: every nth call of a kind fails, once or from then on, until a run gets through without
- * meeting it. Each run must end with one line and status 1 or 2, or with the result of a run without faults.
+/* Tests commands with faults: every nth call of a kind fails, once or from then on, for all n up to the run's number of such calls. Each
+ * run must end with one line and status 1 or 2, or with the result of a run without faults.
  *
  * usage: faults BUILD [--case NAME] [--kind KIND] [--how HOW] [--every N] [--from N] [--faults N] [--seed S]
- * With --faults it draws so many at random instead. Prints a table, and of what it finds the command that repeats it. */
+ *
+ * With --faults it draws N faults at random instead. It prints a table, and for each finding the command that repeats it. */
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -24,11 +25,11 @@ struct faults {
     uint64_t every, from, faults, seed;
     struct command command;
     struct reference reference;
-    uint64_t calls[FAULT_KINDS]; /* of a run without faults */
+    uint64_t calls[FAULT_KINDS]; /* in a run without faults */
     uint64_t ended[ENDINGS], all[ENDINGS];
 };
 
-/* One run. *hit: the fault came. */
+/* Runs the case once. *hit: the fault occurred. */
 static bool
 run_once(struct faults *s, const struct fault_case *k, const char *fault, struct child *c, struct left *left, bool *hit)
 {
@@ -43,7 +44,7 @@ run_once(struct faults *s, const struct fault_case *k, const char *fault, struct
     return ended;
 }
 
-/* Two runs without faults, which must be fine. */
+/* Runs the case twice without faults; both runs must succeed. */
 static bool
 make_reference(struct faults *s, const struct fault_case *k)
 {
@@ -65,7 +66,7 @@ make_reference(struct faults *s, const struct fault_case *k)
     return fine;
 }
 
-/* False: the fault never came, the run was through before. */
+/* Returns false if the fault never occurred, because the run ended before. */
 static bool
 try_fault(struct faults *s, const struct fault_case *k, int kind, int how, uint64_t n)
 {
@@ -145,7 +146,7 @@ sweep_whole(struct faults *s)
     return fine;
 }
 
-/* Draws cases in turn, and of each a few faults. */
+/* Draws cases in turn, and a few faults of each. */
 static bool
 sweep_sample(struct faults *s)
 {

@@ -6,7 +6,8 @@
 #include <string.h>
 #include <sys/wait.h>
 
-/* The one that says why; before it there may be one about what it went on without: a trace, a helper beside the model. */
+/* Finds the line with the reason. Before it there may be a line about something that is missing and that the program continues without: a
+ * trace, an auxiliary model beside the model. */
 #define MOST_LINES 2
 
 void
@@ -38,7 +39,7 @@ same_but_numbers(const struct left_file *a, const struct left_file *b)
     return same;
 }
 
-/* Whether it tells no time, no speed and no memory, so that it is the same in every run. */
+/* Returns true if the text has no time, speed or amount of memory, so that it is the same in every run. */
 static bool
 is_timeless(const struct fault_case *k, const char *name)
 {
@@ -76,14 +77,14 @@ reference_free(struct reference *r)
     free(r->noise);
 }
 
-/* Which file isn't as it should be; NULL: all are. */
+/* Returns the name of a file that is wrong; NULL: all are right. */
 static const char *
 differs(const struct reference *r, const struct left *l)
 {
     for (size_t i = 0; i < r->left.n; i++) {
         const struct left_file *f = &r->left.file[i], *now = left_find(l, f->name);
         if (strcmp(f->name, ">2") == 0 || strncmp(f->name, ".local/", 7) == 0)
-            continue; /* what the user had typed may be lost, with a word */
+            continue; /* what the user typed may be lost, with a message */
         if (now == NULL || (r->sameness[i] == SAME_BYTES && !same_bytes(f, now)) ||
             (r->sameness[i] == SAME_BUT_NUMBERS && !same_but_numbers(f, now)))
             return f->name;
@@ -91,10 +92,10 @@ differs(const struct reference *r, const struct left *l)
     return NULL;
 }
 
-/* Of the line that says so, which is another from run to run. */
+/* The line with the fault's reason, which differs from run to run. */
 static const char who_was_faster[] = ";thetextsarethesame";
 
-/* Lines of standard error that aren't said without faults; the last of them; and how many aren't the program's. */
+/* Lines of standard error that a run without faults does not print; the last of them; and how many are not the program's. */
 static unsigned
 new_lines(const struct reference *r, const struct left *l, char last[300], unsigned *foreign)
 {
@@ -116,7 +117,7 @@ new_lines(const struct reference *r, const struct left *l, char last[300], unsig
     return n;
 }
 
-/* The number of a table's last event; 0: it has none. *cut: its last line has no end. */
+/* Returns the number of a table's last event; 0: it has none. *cut: its last line is incomplete. */
 static unsigned long long
 last_event(const struct left_file *f, bool *cut)
 {
@@ -128,7 +129,7 @@ last_event(const struct left_file *f, bool *cut)
     return strtoull(f->bytes + end, NULL, 10);
 }
 
-/* A trace that says that it is complete has all events up to the one that it names. */
+/* Checks that a trace that is marked as complete has all events up to the one that it names. */
 static bool
 traces_hold(const struct left *l, char why[300])
 {
@@ -155,7 +156,7 @@ traces_hold(const struct left *l, char why[300])
     return newest == named;
 }
 
-/* Files of results are there whole, or not at all; and nothing half done is left. */
+/* Checks that each file of results is either whole or missing, and that no part is left. */
 static bool
 files_hold(const struct reference *r, const struct left *l, bool failed, char why[300])
 {
@@ -177,7 +178,7 @@ files_hold(const struct reference *r, const struct left *l, bool failed, char wh
     return traces_hold(l, why);
 }
 
-/* Adds the line where they part. */
+/* Adds the line where they differ. */
 static void
 say_first_difference(const struct left_file *a, const struct left_file *b, bool numbers, char why[300])
 {
@@ -206,7 +207,7 @@ times_in(const char *text, const char *word)
     return n;
 }
 
-/* A list of models and doctor's findings are reports, in which a line may say that something could not be looked at and why. */
+/* The list of models and doctor's findings are reports. A line of a report may name what could not be read, and why. */
 static bool
 report_says_why(const struct fault_case *k, const struct reference *r, const struct left *l)
 {
@@ -230,7 +231,8 @@ judge_failure(const struct reference *r, const struct left *l, int status, enum 
     unsigned foreign;
     const struct left_file *err = left_find(l, ">2");
     const unsigned lines = new_lines(r, l, last, &foreign);
-    if ((lines == 1 && foreign == 1 && strchr(last, ':') != NULL) || /* libgfortran, which OpenBLAS needs, has two: */
+    /* libgfortran, which OpenBLAS needs, prints one of two lines: */
+    if ((lines == 1 && foreign == 1 && strchr(last, ':') != NULL) ||
         (lines == 2 && foreign == 2 && times_in(err->bytes, "Operating system error: ") > 0) ||
         (lines <= MOST_LINES && foreign < lines && strstr(last, "gave up") != NULL))
         return ENDED_LIBRARY;

@@ -1,5 +1,5 @@
-/* Whether a program that had a fault ended as it should: with the same result as without, or with one line and status 1
- * or 2; and whatever it left that calls itself complete is complete. */
+/* Checks the end of a run with a fault: the result is that of a run without faults, or one line and status 1 or 2; and every file that is
+ * marked as complete is complete. */
 #ifndef TESTS_FAULTS_JUDGE_H
 #define TESTS_FAULTS_JUDGE_H
 
@@ -12,26 +12,26 @@
 enum ending {
     ENDED_SAME,    /* status 0, and the result of runs without faults */
     ENDED_LINE,    /* status 1 or 2, and one line */
-    ENDED_LIBRARY, /* a library that the program is made with ended it, with a line and a status of its own */
+    ENDED_LIBRARY, /* a library that the program uses ended it, with its own line and status */
     ENDED_BADLY,
     ENDINGS
 };
 
-/* What a case says and leaves without faults, of two runs: what differs between them needn't be the same with faults. */
+/* The output and files of a case in two runs without faults. Parts that differ between the two may differ with faults, too. */
 struct reference {
     struct left left; /* standard output as the file ">1", standard error as ">2", and files */
     enum sameness { SAME_BYTES, SAME_BUT_NUMBERS, SAME_NAME } sameness[LEFT_MOST];
     char *noise; /* standard error without numbers */
 };
 
-/* What lies there now, with what was said. */
+/* Reads the files and the output of the last run. */
 void left_of(struct left *, const struct bench *);
-/* Takes what `first` has. */
+/* Takes over the contents of `first`. */
 void reference_make(struct reference *, const struct fault_case *, struct left *first, const struct left *second);
 void reference_free(struct reference *);
 
-/* Why it ended badly is a sentence in `why`. `ended`: it did not have to be killed. Of memory that ran out the line
- * speaks; a write that failed was perhaps the one that would have given the terminal back. */
+/* Writes a sentence to `why` if the run ended badly. `ended`: it did not have to be killed. The line must name memory that ran out. A write
+ * that failed may be the one that restores the terminal. */
 enum ending judge(const struct reference *, const struct fault_case *, const struct child *, bool ended,
                   enum fault_kind, const struct left *, char why[300]);
 

@@ -1,5 +1,5 @@
-/* Kills the program at random instants, in the way that nothing can be done about (SIGKILL), and looks at what it leaves: a
- * trace reads up to its last whole round, or is none yet; no file is half of what it should be.
+/* Kills the program with SIGKILL at random instants, and checks the files that it leaves: a trace is readable up to its last whole round,
+ * or has not begun; no other file is incomplete.
  *
  * usage: kills BUILD [--kills N] [--seed S] [--seconds S] */
 #include <signal.h>
@@ -40,7 +40,7 @@ struct kills {
     struct command command;
     uint64_t rng;
     double lasts_ms[KILLED]; /* unharmed */
-    size_t whole[KILLED];    /* bytes of what it trains */
+    size_t whole[KILLED];    /* size in bytes of what it trains */
     uint64_t done[KILLED], ended[KILLED], findings;
     uint64_t rounds;
 };
@@ -60,7 +60,7 @@ finding(struct kills *k, const struct fault_case *c, double ms, const char *what
     printf("FINDING %s, killed after %.2f ms: %s\n", c->name, ms, what);
 }
 
-/* Lines of rounds.csv that are whole, without its header. */
+/* Counts the whole lines of rounds.csv, without its header. */
 static uint64_t
 whole_rounds(const struct left_file *f)
 {
@@ -70,7 +70,7 @@ whole_rounds(const struct left_file *f)
     return n > 0 ? n - 1 : 0;
 }
 
-/* A trace is none yet, or reads to its end, with all rounds whose lines are whole. */
+/* Checks that a trace has not begun, or is readable to its end with all rounds whose lines are whole. */
 static bool
 trace_holds(struct kills *k, const struct left *l, char what[500])
 {
@@ -134,7 +134,7 @@ prepare(struct kills *k, const struct fault_case *c)
     return f != NULL && fclose(f) == 0 && ok;
 }
 
-/* How long each takes when nobody harms it, and what it makes. */
+/* Measures how long each command takes without being killed, and what it writes. */
 static bool
 measure(struct kills *k)
 {

@@ -1,4 +1,4 @@
-/* The bench that programs are tried on: a folder of its own, the kit of small files, the page. */
+/* Sets up the tests' surroundings: a folder of its own, the kit of small files, the shared page. */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -42,7 +42,7 @@ static const struct {
     {"ollama/blobs/sha256-00ff", "tests/golden/models/qwen3.gguf"},
 };
 
-/* The folders on the way to a file. */
+/* Makes the folders of a file's path. */
 static void
 make_way(const char *path)
 {

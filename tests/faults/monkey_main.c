@@ -1,9 +1,9 @@
-/* A monkey at the scope: random keys, mouse, commands and sizes in a terminal of its own, until so many events have been
- * taken; the program must live through them, and end well however its end comes: by a key, by a signal, by its terminal
- * going away. Best with a build that has sanitizers.
+/* Sends random keys, mouse events, commands and sizes to the scope in a terminal of its own. The program must survive all of them, and end
+ * well in every way: by a key, by a signal, by the loss of its terminal. A build with sanitizers finds most.
  *
  * usage: monkey BUILD [--events N] [--seed S] [--seconds S] [--life NAME]
- * Prints the seed; of what it finds, what had been done last. */
+ *
+ * It prints the seed, and for each finding the last events. */
 #include <fcntl.h>
 #include <signal.h>
 #include <stdio.h>
@@ -21,7 +21,7 @@
 #include "tests/faults/folder.h"
 
 #define STUCK_MS 300000 /* only a scope that hangs takes so long */
-#define KEPT     4000   /* bytes of what was sent last */
+#define KEPT     4000   /* the last bytes that were sent */
 
 static const struct fault_case lives[] = {
     {"live", .words = {"-t", "1", "-n", "300", "--pace", "0", "@models/fables-draft-q8_0.gguf"}, .terminal = true},
@@ -82,7 +82,7 @@ finding(struct monkey *m, const struct fault_case *k, const char *what)
     free(err);
 }
 
-/* False: it has ended, or takes nothing any more. */
+/* Returns false if the program has ended, or reads no more input. */
 static bool
 type_in(struct monkey *m, const struct fault_case *k, const char *bytes, size_t n)
 {
@@ -105,8 +105,8 @@ type_in(struct monkey *m, const struct fault_case *k, const char *bytes, size_t 
     return true;
 }
 
-/* Whether all that was typed has been taken: the terminal's queue would hold thousands of keys. False: it has ended, or
- * takes nothing any more. */
+/* Waits until all input has been read, because the terminal's queue would hold thousands of keys. Returns false if the program has ended,
+ * or reads no more input. */
 static bool
 taken(struct monkey *m, const struct fault_case *k)
 {
@@ -136,7 +136,7 @@ resize(struct monkey *m, unsigned storm)
     }
 }
 
-/* Whether it ended as it may: with status 0, or as a signal that was sent (0: none) or a terminal that left says. */
+/* Returns true if the end is allowed: status 0, the signal that was sent (0: none), or the end after the loss of the terminal. */
 static void
 look_at_end(struct monkey *m, const struct fault_case *k, const char *how, int sent)
 {
@@ -147,7 +147,7 @@ look_at_end(struct monkey *m, const struct fault_case *k, const char *how, int s
     const bool complains = err != NULL && (strstr(err, "Sanitizer") != NULL || strstr(err, "runtime error") != NULL);
     const bool fine = WIFEXITED(status) && (WEXITSTATUS(status) == 0 || (how != NULL && WEXITSTATUS(status) > 128) ||
                                             (how == farewells[BYE_TERMINAL] && WEXITSTATUS(status) == 1));
-    /* On its way out, the terminal given back, a signal takes it: ours, or a Ctrl-C that was typed ahead. */
+    /* After the terminal is restored, a signal may end the process: ours, or a Ctrl-C that was typed ahead. */
     const bool late = !m->child.full_screen && WIFSIGNALED(status) &&
                       (WTERMSIG(status) == SIGINT || WTERMSIG(status) == SIGQUIT || WTERMSIG(status) == sent);
     snprintf(what, sizeof what, "ended with %s %d, asked by %s", WIFSIGNALED(status) ? "signal" : "status",
@@ -169,9 +169,9 @@ say_farewell(struct monkey *m, const struct fault_case *k)
     static const int signals[FAREWELLS] = {0, SIGTERM, SIGHUP, SIGINT, 0};
     m->ends[bye]++;
     if (bye == BYE_KEY)
-        type_in(m, k, "\033\033\033\033\003", 5); /* Ctrl-C quits from anywhere; */
+        type_in(m, k, "\033\033\033\033\003", 5); /* Ctrl-C quits from anywhere, */
     if (bye == BYE_KEY && !child_wait(&m->child, 300))
-        type_in(m, k, "y\033\033\033\003qyq\003\003", 10); /* the second time without asking */
+        type_in(m, k, "y\033\033\033\003qyq\003\003", 10); /* and a second one without asking */
     if (signals[bye] != 0)
         kill(m->child.pid, signals[bye]);
     if (bye == BYE_TERMINAL) {
@@ -187,7 +187,7 @@ say_farewell(struct monkey *m, const struct fault_case *k)
     look_at_end(m, k, farewells[bye], signals[bye]);
 }
 
-/* One life of the program: some thousand events at most. */
+/* Runs the program once, with some thousand events at most. */
 static bool
 live(struct monkey *m)
 {
@@ -205,7 +205,7 @@ live(struct monkey *m)
     if (!child_start(&m->child, &m->command.plan))
         return false;
     for (int tries = 0; !m->child.full_screen && tries < STUCK_MS && !child_wait(&m->child, 10); tries += 10)
-        ; /* what is typed before belongs to the shell */
+        ; /* what is typed before is read by the shell */
     bool alive = !m->child.ended;
     while (alive && left-- > 0 && !draws_over(&m->draws, m->events)) {
         char bytes[EVENT_BYTES];

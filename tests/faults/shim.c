@@ -1,4 +1,4 @@
-/* The part that counts, and the calls for memory and threads. */
+/* Counts calls; and the calls for memory and threads. */
 #include "tests/faults/shim.h"
 
 #include <dlfcn.h>
@@ -13,7 +13,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-/* glibc's allocator, by the names that need no looking up: dlsym() allocates. */
+/* glibc's allocator, by names that need no dlsym(), because dlsym() allocates. */
 void *__libc_malloc(size_t);
 void *__libc_calloc(size_t, size_t);
 void *__libc_realloc(void *, size_t);
@@ -52,7 +52,7 @@ crashed(int number)
     void *stack[16];
     const int n = backtrace(stack, 16);
     const char *name = NULL;
-    for (int i = 2; i < n && name == NULL; i++) { /* behind this function and the signal's frame */
+    for (int i = 2; i < n && name == NULL; i++) { /* after this function and the signal's frame */
         Dl_info at;
         if (dladdr(stack[i], &at) != 0 && strstr(at.dli_fname, "/fault_shim") == NULL)
             name = strrchr(at.dli_fname, '/');
@@ -73,12 +73,12 @@ watch_crashes(void)
     const stack_t other = {.ss_sp = room, .ss_size = sizeof room};
     const struct sigaction act = {.sa_handler = crashed, .sa_flags = SA_ONSTACK};
     void *stack[1];
-    backtrace(stack, 1); /* loads what it needs */
+    backtrace(stack, 1); /* loads its libraries */
     sigaltstack(&other, NULL);
     sigaction(SIGSEGV, &act, NULL);
 }
 
-/* Other libraries' constructors ran before: what they asked for is not the program's doing. */
+/* Constructors of other libraries ran before; their calls are not the program's. */
 __attribute__((constructor)) static void
 begin(void)
 {
@@ -95,7 +95,7 @@ begin(void)
     watch_crashes();
     if (text != NULL)
         read_fault(text);
-    unsetenv(FAULT_VARIABLE); /* what the program starts is another program */
+    unsetenv(FAULT_VARIABLE); /* a program that it starts is not under test */
     unsetenv(PAGE_VARIABLE);
     unsetenv("LD_PRELOAD");
     fault.ready = true;
@@ -111,7 +111,7 @@ tell_where(void)
     fault.where = true;
 }
 
-/* Whether this call is the one, or behind it. */
+/* Returns true if this call is the nth, or a later one. */
 static bool
 counted(enum fault_kind kind)
 {

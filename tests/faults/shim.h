@@ -1,5 +1,4 @@
-/* Parts of the preloaded library: it stands between the program and libc, counts calls, and fails the one that it was
- * told to. */
+/* The preloaded library, in parts. It is between the program and libc, counts calls, and lets the requested one fail. */
 #ifndef TESTS_FAULTS_SHIM_H
 #define TESTS_FAULTS_SHIM_H
 
@@ -9,22 +8,22 @@
 
 #include "tests/faults/page.h"
 
-/* Counts a call. True: it is to fail, and errno says why; the caller returns what a failure is. */
+/* Counts a call. Returns true if it must fail; errno has the reason, and the caller returns the value of a failure. */
 bool shim_fails(enum fault_kind);
-/* Counts a read or write of n bytes: 0: it fails as above; else how many bytes it may be. */
+/* Counts a read or write of n bytes. Returns 0 if it must fail as above, else the number of bytes that it may transfer. */
 size_t shim_room(enum fault_kind, size_t n);
 
-/* libc's own, as the program would have had it. */
+/* libc's functions, as the program would call them. */
 void *shim_next(const char *name);
 
-/* read() and write() as the program calls them. */
+/* read() and write(), as the program calls them. */
 ssize_t shim_read(int fd, void *to, size_t n);
 ssize_t shim_write(int fd, const void *from, size_t n);
 
-/* Libraries render: what they ask for is not counted, but for what is written and what becomes of files. */
+/* Libraries render a figure: their calls are not counted, except writes and other changes of files. */
 void shim_rendering(bool);
 
-/* From now on standard output is a stream whose writes are counted. */
+/* From now on writes to standard output, as a stream, are counted. */
 void shim_take_stdout(void);
 
 #endif

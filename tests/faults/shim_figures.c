@@ -1,6 +1,6 @@
-/* What cairo, fontconfig and freetype ask for while they render a figure is left alone: they die of it or wait for
- * ever, in a process that is there for that (engine/base/subprocess.h). From the surface that is opened to the end of that process only
- * what is written of the figure counts, which the program does itself. */
+/* While cairo, fontconfig and freetype render a figure, their calls do not fail, because they crash or hang then. The program runs them in
+ * a process of their own for this reason (engine/base/subprocess.h). From the opening of the surface to the end of that process only writes
+ * of the figure count, which the program makes itself. */
 #include "tests/faults/shim.h"
 
 void *cairo_svg_surface_create_for_stream(void *, void *, double, double);

@@ -1,4 +1,4 @@
-/* The calls for files. libc's streams read and write by themselves, so theirs are made of our own calls. */
+/* The calls for files. libc's streams call read and write internally, so their functions are implemented here on our own calls. */
 #include "tests/faults/shim.h"
 
 #include <dirent.h>
@@ -31,7 +31,7 @@ read(int fd, void *to, size_t n)
 }
 
 ssize_t
-__read_chk(int fd, void *to, size_t n, size_t room) /* what read() is where sizes are checked */
+__read_chk(int fd, void *to, size_t n, size_t room) /* the name of read() where sizes are checked */
 {
     return shim_read(fd, to, n < room ? n : room);
 }
@@ -159,12 +159,12 @@ stream_read(void *cookie, char *to, size_t n)
 {
     const int fd = ((struct stream *)cookie)->fd;
     ssize_t got = shim_read(fd, to, n);
-    while (got < 0 && errno == EINTR) /* a stream takes it for an error, so signals are handled with SA_RESTART */
+    while (got < 0 && errno == EINTR) /* streams take EINTR for an error, so signals are handled with SA_RESTART */
         got = shim_read(fd, to, n);
     return got;
 }
 
-/* As libc's own: what was written in part goes on. 0: it failed. */
+/* Writes all bytes, as libc does: a partial write is continued. 0: it failed. */
 static ssize_t
 stream_write(void *cookie, const char *from, size_t n)
 {

@@ -73,8 +73,8 @@ static __device__ __forceinline__ void
 score_experts(const struct experts_form &f, float *z, const float *bias, const float *correction, float *choice,
               uint32_t lane)
 {
-    const bool by_scores = correction != NULL || f.groups > 1; /* otherwise by logits, which have the same order as */
-                                                               /* the scores */
+    /* otherwise by logits, which have the same order as the scores */
+    const bool by_scores = correction != NULL || f.groups > 1;
     float most = -INFINITY, sum = 0;
     for (uint32_t e = lane; e < f.n; e += WARP) {
         choice[e] = z[e] += bias != NULL ? bias[e] : 0;

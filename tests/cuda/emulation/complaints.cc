@@ -1,4 +1,4 @@
-/* What is wrong with the grid that runs, in one line. */
+/* Describes the error of the running grid in one line. */
 #include <cstdarg>
 #include <cstdio>
 
@@ -7,7 +7,7 @@
 namespace emulation
 {
 
-/* It ends with the first comma that is not in its template's arguments. */
+/* Finds the end of a kernel's name: the first comma outside its template's arguments. */
 std::string
 kernel_name(const char *text)
 {

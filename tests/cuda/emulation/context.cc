@@ -54,7 +54,7 @@ void
 stacks::place(context *c, size_t i) const
 {
     c->low = base + i * (STACK + GUARD) + GUARD;
-    /* Threads do the same things at the same depth: their frames must not all fall into the same lines of the cache. */
+    /* Threads execute the same code at the same depth, so their frames are spread over the lines of the cache. */
     c->size = STACK - i % 7 * 576;
 }
 
@@ -80,7 +80,7 @@ place_own(context *c)
 
 #if defined(__x86_64__)
 
-/* Leaves what a function must preserve on the stack, the stack's pointer in *from, and takes up where `to` was left. */
+/* Saves the registers that a function must preserve on the stack, stores the stack pointer in *from, and resumes the context `to`. */
 extern "C" __attribute__((visibility("hidden"))) void emulation_switch(void **from, void *to);
 asm(R"(
     .text
@@ -112,7 +112,7 @@ prepare(context *c, void (*entry)())
 {
     const uintptr_t top = ((uintptr_t)c->low + c->size) / 16 * 16;
     void **sp = (void **)top;
-    *--sp = nullptr; /* where entry would return to: the stack is then as after a call */
+    *--sp = nullptr; /* return address of entry: the stack is then as after a call */
     *--sp = nullptr;
     *--sp = nullptr;
     memcpy(--sp, &entry, sizeof entry);

@@ -1,4 +1,4 @@
-/* Stacks, and going from one to another without asking the kernel. */
+/* Stacks, and switches between them without a system call. */
 #ifndef EMULATION_CONTEXT_H
 #define EMULATION_CONTEXT_H
 
@@ -11,7 +11,7 @@
 namespace emulation
 {
 
-/* What runs, or will, on a stack. */
+/* A context that runs on a stack, or will. */
 struct context {
 #if defined(__x86_64__)
     void *sp = nullptr; /* while it does not run */
@@ -23,7 +23,7 @@ struct context {
     void *fake = nullptr; /* the address sanitizer's */
 };
 
-/* A number of stacks, kept from grid to grid: a page that nobody may touch lies below each. */
+/* Stacks that are kept from grid to grid. A protected page is below each. */
 class stacks
 {
   public:
@@ -35,14 +35,14 @@ class stacks
     {
         return (size_t)((const char *)p - base) < size;
     }
-    void clean(); /* after threads were left in the middle of what they did */
+    void clean(); /* after threads were abandoned in the middle of their work */
 
   private:
     char *base = nullptr;
     size_t n = 0, size = 0;
 };
 
-/* Brings into the cache what `c` touches first when it is entered. */
+/* Prefetches the first memory that `c` accesses when it is entered. */
 inline void
 prefetch_stack(const context *c)
 {
@@ -52,15 +52,15 @@ prefetch_stack(const context *c)
 #endif
 }
 
-/* The stack that this function is called on. */
+/* Stores the stack of the caller in the context. */
 void place_own(context *);
-/* `c`, which has its stack, begins with entry() when it is entered; entry does not return. */
+/* Prepares `c`, which has its stack, so that it begins with entry() when it is entered. entry() does not return. */
 void prepare(context *c, void (*entry)());
-/* Leaves `from` and goes on with `to`; returns when somebody enters `from`. */
+/* Leaves `from` and continues with `to`. Returns when `from` is entered again. */
 void enter(context *from, context *to);
-/* As the first thing in entry(): what entered it. */
+/* Must be the first call in entry(). Returns the context that entered it. */
 void entered();
-/* As enter(), but nobody comes back. */
+/* As enter(), but the caller is never entered again. */
 [[noreturn]] void leave(context *from, context *to);
 
 } // namespace emulation

@@ -29,7 +29,7 @@ capability()
     return (int)setting("EMULATED_CUDA_CAPABILITY", 90);
 }
 
-/* Programming guide, technical specifications per compute capability. */
+/* From the programming guide, technical specifications per compute capability. */
 size_t
 shared_memory()
 {
@@ -75,7 +75,7 @@ enter(std::unique_lock<std::mutex> &hold, call what, bool *later)
         return w.last = w.lost;
     if (w.fail_at == 0 || w.calls < w.fail_at)
         return cudaSuccess;
-    /* Of what a call can't do, the next one that can: only allocations run out of memory, and so on. */
+    /* The call with the fault: if it cannot fail in this way, the next one that can. Only allocations run out of memory, for example. */
     if ((w.kind == EMULATED_OUT_OF_MEMORY && what != ALLOCATES) || (w.kind == EMULATED_LAUNCH && what != LAUNCHES))
         return cudaSuccess;
     w.fail_at = 0;
@@ -111,7 +111,8 @@ cudaGetDeviceCount(int *n)
 {
     *n = 0;
     ENTER(emulation::ANY);
-    if (driver() < CUDART_VERSION / 1000 * 1000) /* none at all is 0; minor versions get on with each other */
+    /* 0: there is no driver; minor versions are compatible with each other */
+    if (driver() < CUDART_VERSION / 1000 * 1000)
         return all().last = cudaErrorInsufficientDriver;
     *n = devices();
     return *n > 0 ? cudaSuccess : all().last = cudaErrorNoDevice;
@@ -228,7 +229,7 @@ cudaGetErrorString(cudaError_t e)
     return cudaGetErrorName(e);
 }
 
-/* ---- the emulation's own ---- */
+/* ---- of the emulation alone ---- */
 
 void
 emulated_cuda_fail(uint64_t nth, enum emulated_failure kind)

@@ -52,8 +52,8 @@ cudaEventRecord(cudaEvent_t e, cudaStream_t s)
     return cudaSuccess;
 }
 
-/* Who asks once gets the event's own stream to go on; who asks again gives time to all. Counts as one call, however often
- * it is asked: programs that ask in a loop then make the same calls every time. */
+/* The first query of an event lets the event's own stream run; further queries let all streams run. All queries of an event count as one
+ * call, so that a program that queries in a loop makes the same calls in every run. */
 cudaError_t
 cudaEventQuery(cudaEvent_t e)
 {

@@ -9,8 +9,8 @@ namespace emulation
 place *here;
 extent all_of_it;
 
-/* Passes over threads that do nothing but wait for memory to change, before that is an error: many, since what they wait
- * for may be a copy on another stream. */
+/* Passes over threads that only wait for memory to change, before this is an error. There are many, because they may wait for a copy on
+ * another stream. */
 static constexpr unsigned MOST_IDLE_PASSES = 10000;
 
 grid running; /* under one_at_a_time */
@@ -24,7 +24,7 @@ switches_so_far()
     return switches;
 }
 
-/* ---- whose turn it is ---- */
+/* ---- choice of the next fiber ---- */
 
 static uint32_t
 dice()
@@ -33,7 +33,7 @@ dice()
     return (uint32_t)(running.random >> 33);
 }
 
-/* A bit that is set: the lowest, or with a seed any. */
+/* Returns a set bit: the lowest one, or a random one if there is a seed. */
 static unsigned
 one_of(uint32_t bits)
 {
@@ -53,7 +53,7 @@ make_ready(warp *w, uint32_t lanes)
         b->ready |= 1u << (w - b->warps);
 }
 
-/* Waiting for the next stack's memory would take most of a switch's time. */
+/* Prefetches the next stack, because waiting for its memory would take most of a switch's time. */
 static void
 fetch(const fiber *lanes, uint32_t ready)
 {
@@ -67,7 +67,7 @@ fetch(const fiber *lanes, uint32_t ready)
     __builtin_prefetch(&next->own, 1);
 }
 
-/* Stays with the warp and the block as long as it can: their stacks are in the cache. */
+/* Prefers the same warp and block, whose stacks are in the cache. */
 static fiber *
 next_fiber()
 {
@@ -177,7 +177,7 @@ set_up(unsigned first, unsigned n_blocks)
     return true;
 }
 
-/* Spinning threads look again. False: there are none. */
+/* Wakes threads that spin on memory. False: there are none. */
 static bool
 let_spinning_go()
 {
@@ -191,7 +191,7 @@ let_spinning_go()
     return any;
 }
 
-/* Lets all threads of the blocks that are set up run to their end. */
+/* Runs all threads of the blocks that are set up to their end. */
 static void
 run_blocks()
 {

@@ -1,4 +1,4 @@
-/* The grid that runs: its threads, warps and blocks, and who of them waits for whom. */
+/* The running grid: its threads, warps and blocks, and which of them wait for which. */
 #ifndef EMULATION_GRID_H
 #define EMULATION_GRID_H
 
@@ -47,7 +47,7 @@ struct warp {
 /* A named barrier, at which whole warps arrive. */
 struct named_barrier {
     unsigned threads, came, turn;
-    uint32_t waits;       /* warps that wait for the others */
+    uint32_t waits;       /* warps that wait for others */
     uint32_t waiting[32]; /* lanes of each */
 };
 
@@ -56,7 +56,7 @@ struct block {
     uint32_t ready; /* warps with lanes that can run */
     unsigned n_warps, live, waiting, sum, result;
     site where;          /* the barrier */
-    uint32_t clock, met; /* counts what orders accesses; the barrier's time on it */
+    uint32_t clock, met; /* counts the operations that order accesses; the barrier's time by it */
     block_memory shared;
     named_barrier named[16];
 };
@@ -64,7 +64,7 @@ struct block {
 /* The grid that runs. */
 struct grid {
     const launched *what;
-    uint64_t number; /* of grids so far, this one counted */
+    uint64_t number; /* of all grids so far, including this one */
     std::vector<fiber> fibers;
     std::vector<block> blocks;
     std::vector<warp> warps;
@@ -73,7 +73,7 @@ struct grid {
     fiber *now;
     unsigned block_now; /* number of now's block */
     uint64_t random;
-    bool moved; /* since spinning threads were last let go: something happened */
+    bool moved; /* since spinning threads were last woken: something happened */
     bool broken;
     char *complaint;
     size_t complaint_room;
@@ -82,22 +82,22 @@ extern grid running;
 
 #define THREAD_BITS 10 /* of a fiber's `who` */
 
-/* ---- whose turn it is (fibers.cc) ---- */
+/* ---- choice of the next fiber (fibers.cc) ---- */
 void make_ready(warp *, uint32_t lanes);
-/* Leaves the running fiber to whoever is next; the scheduler when there is nobody. */
+/* Switches from the running fiber to the next one, or to the scheduler if there is none. */
 void give_way(bool for_good);
 void wait_as(state, site where);
 
 /* ---- complaints.cc ---- */
-/* Of what begins with a kernel's name: that. */
+/* Returns the kernel's name at the beginning of the text. */
 std::string kernel_name(const char *);
-/* The grid is broken: the first complaint stays. */
+/* Reports an error of the grid; only the first one is kept. */
 void complain(const char *format, ...) __attribute__((format(printf, 1, 2)));
-/* Nothing can go on: who waits where. */
+/* Reports that no thread can run, and which threads wait where. */
 void complain_of_standing_still();
 
 /* ---- together.cc ---- */
-/* The running thread has returned: others may have waited for nobody else. */
+/* Records that the running thread has returned. Others may have waited for this thread alone. */
 void finish();
 
 } // namespace emulation

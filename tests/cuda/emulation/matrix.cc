@@ -1,8 +1,7 @@
-/* How a matrix instruction adds up: its products are exact, and what happens to their sums is no part of the PTX manual. What
- * is known of tensor cores (Fasi, Higham, Mikaitis, Pranesh, "Numerical behavior of NVIDIA tensor cores", PeerJ Computer
- * Science 2021): terms are aligned to the largest exponent, cut off behind 24 bits or so, and their sum is cut off, too. What
- * is not known: whether a subnormal number's exponent is that of its first bit, or the one that it is written with, in which
- * case up to ten of the bits are zeros. */
+/* Adds up the products of a matrix instruction. Products are exact; the PTX manual does not define how they are summed. Known about tensor
+ * cores (Fasi, Higham, Mikaitis, Pranesh, "Numerical behavior of NVIDIA tensor cores", PeerJ Computer Science 2021): terms are aligned to
+ * the largest exponent and truncated to about 24 bits, and their sum is truncated, too. Unknown: whether the exponent of a subnormal number
+ * is that of its first set bit or the stored one. With the stored one, up to ten of the bits are zeros. */
 #include <cmath>
 #include <cstdint>
 #include <cstdio>
@@ -68,7 +67,7 @@ towards_zero(double x)
     return fabs((double)near) > fabs(x) ? nextafterf(near, 0) : near;
 }
 
-/* 2^exponent > |x|, as small as can be; very small for 0. */
+/* Returns the smallest exponent with 2^exponent > |x|; a very small one for 0. */
 static int
 exponent_of(double x)
 {
@@ -81,7 +80,7 @@ exponent_of(double x)
 struct terms {
     float c;
     double products[16];
-    int exponents[16]; /* of the products that are not 0 */
+    int exponents[16]; /* of the products other than 0 */
 };
 
 static float
@@ -90,7 +89,7 @@ aligned_sum(const terms &t)
     int most = exponent_of((double)t.c);
     for (unsigned k = 0; k < 16; k++)
         most = t.exponents[k] > most ? t.exponents[k] : most;
-    if (most < -1000 || most > 1000) /* nothing but zeros, or what is no number */
+    if (most < -1000 || most > 1000) /* only zeros, or a term that is not a number */
         most = 0;
     const double unit = ldexp(1, most - BITS);
     double units = trunc((double)t.c / unit);
@@ -113,7 +112,7 @@ sum_of(const way &how, const terms &t)
     return how.kind == way::EXACT ? (float)exact : sum;
 }
 
-/* Of a factor; not below that of the smallest normal number, as numbers are written. */
+/* Returns a factor's stored exponent, which is at least that of the smallest normal number. */
 static int
 factor_exponent(const way &how, float x, int least)
 {

@@ -1,5 +1,5 @@
-/* Memory of the device and pinned memory of the host. Every allocation is one of the host's, with what its address sanitizer
- * puts around it, and poisoned. */
+/* Memory of the device and pinned memory of the host. Every allocation is one of the host's, with the address sanitizer's red zones around
+ * it, and poisoned. */
 #include <algorithm>
 #include <cstdio>
 #include <cstdlib>
@@ -47,7 +47,7 @@ emulation::forget_allocations()
 namespace
 {
 
-/* Errors of the program's, not the device's. */
+/* Errors in the program's calls. */
 cudaError_t
 refuse(const char *what, size_t n)
 {
@@ -124,8 +124,8 @@ moves(uint32_t op, const void *p, size_t n, bool writes)
         emulation::watching->moves(op, p, n, writes);
 }
 
-/* What comes from pageable memory has been read when this returns. What goes there is there once the stream was waited for:
- * CUDA may be quicker. */
+/* Data from pageable memory has been read when this returns. Data for pageable memory is there once the program has waited for the stream;
+ * CUDA may be faster. */
 void
 enqueue_copy(void *to, const void *from, size_t n, cudaMemcpyKind kind, cudaStream_t stream)
 {
@@ -202,8 +202,8 @@ cudaFreeHost(void *p)
     return release(hold, all().pinned, p);
 }
 
-/* In the default stream, which streams made with cudaStreamNonBlocking do not wait for, nor it for them. A copy from
- * pageable memory has read it all when this returns, but is not at the device yet. */
+/* Works in the default stream, which is independent of streams that were made with cudaStreamNonBlocking. A copy from pageable memory has
+ * read everything when this returns, but has not reached the device yet. */
 cudaError_t
 cudaMemcpy(void *to, const void *from, size_t n, enum cudaMemcpyKind kind)
 {
@@ -227,7 +227,7 @@ cudaMemcpyAsync(void *to, const void *from, size_t n, enum cudaMemcpyKind kind, 
     return said;
 }
 
-/* Row by row, of pitches that CUDA takes: not below a row's width, nor above 2^31 - 1. */
+/* Copies row by row. As in CUDA, a pitch is at least a row's width and at most 2^31 - 1. */
 cudaError_t
 cudaMemcpy2DAsync(void *to, size_t to_pitch, const void *from, size_t from_pitch, size_t width, size_t height,
                   enum cudaMemcpyKind kind, cudaStream_t stream)

@@ -7,7 +7,7 @@
 namespace emulation
 {
 
-/* Dynamic: of a block, poisoned before each. Its end is that of an allocation, for the address sanitizer. */
+/* Dynamic shared memory of a block, which is poisoned before each block. It ends where its allocation ends, for the address sanitizer. */
 class block_memory
 {
   public:
@@ -28,9 +28,8 @@ class block_memory
     size_t size = 0;
 };
 
-/* __shared__ variables. They are static and thread_local: what a library has of those lies in one piece, a host thread's
- * own, so it can be poisoned before a block as a GPU's is not, but might as well be. Blocks that live at the same time
- * would share them. */
+/* __shared__ variables. They are static and thread_local, so those of a library are contiguous in memory of one host thread. They are
+ * poisoned before each block; a GPU does not do this, but its memory is undefined, too. Blocks that run at the same time would share them. */
 struct piece {
     unsigned char *start;
     size_t size;

@@ -1,6 +1,5 @@
-/* Streams. Each stream has a thread of the host. What is queued stays queued until somebody waits for it or
- * asks, and then only as much goes on as has to: so that results that are read too early, or by another stream that did
- * not wait, are what was there before. */
+/* Streams. Each stream has a thread of the host. Queued work stays queued until a call waits for it or queries it, and then only the
+ * necessary part runs. So a result that is read too early, or by another stream without a wait, is the memory's earlier content. */
 #include "streams.h"
 
 #include <chrono>
@@ -62,7 +61,7 @@ make_stream()
 namespace emulation
 {
 
-/* Of threads of the host, never of those that run grids: shared.h says what becomes of such variables there. */
+/* Thread-local variables of the host's threads, never of threads that run grids (shared.h). */
 static thread_local site place = {"", 0};
 
 void
@@ -84,7 +83,7 @@ release_all()
 cudaError_t
 not_ready(std::unique_lock<std::mutex> &hold)
 {
-    all().news.wait_for(hold, std::chrono::microseconds(100)); /* asking takes time, which the asked can use */
+    all().news.wait_for(hold, std::chrono::microseconds(100)); /* a query takes time, in which the stream can run */
     return all().lost != cudaSuccess ? all().lost : cudaErrorNotReady;
 }
 
@@ -248,7 +247,7 @@ cudaStreamDestroy(cudaStream_t s)
     const cudaError_t said = emulation::enter(hold, emulation::ANY);
     if (all().streams.count(s) == 0)
         return cudaErrorInvalidResourceHandle;
-    emulation::drain(hold, s); /* on a lost device too: nothing is done there any more */
+    emulation::drain(hold, s); /* a lost device does no work, either */
     if (emulation::watching != nullptr)
         emulation::watching->stream_ends(s->number);
     s->ending = true;

@@ -1,4 +1,4 @@
-/* What streams and events are made of. All of it under the world's lock. */
+/* The contents of streams and events. The world's lock protects all of them. */
 #ifndef EMULATION_STREAMS_H
 #define EMULATION_STREAMS_H
 
@@ -12,7 +12,7 @@ struct emulated_stream {
     std::deque<std::function<cudaError_t()>> queue;
     size_t released = 0; /* how much of the queue may run */
     bool busy = false, ending = false;
-    uint32_t number = 0, last = 0; /* its own, and that of what was queued last (watch.h) */
+    uint32_t number = 0, last = 0; /* its own clock, and that of the last queued operation (watch.h) */
     std::thread worker;
 };
 
@@ -36,14 +36,14 @@ struct emulated_event {
 namespace emulation
 {
 
-/* What is queued so far may run. */
+/* Lets the work that is queued so far run. */
 void release(emulated_stream *);
 void release_all();
-/* What a call says that asks too early. */
+/* Returns the result of a call that queries too early. */
 cudaError_t not_ready(std::unique_lock<std::mutex> &);
-/* The host knows that this is done; 0: nothing was queued. */
+/* Records that the host knows this operation to be done; 0: nothing was queued. */
 void has_waited_for(uint32_t op);
-/* Does the call that the thread makes order anything, or is that left out (EMULATED_CUDA_DROP)? */
+/* Returns false if the thread's present call must not order anything (EMULATED_CUDA_DROP). */
 bool keeps_call(ordering);
 
 } // namespace emulation

@@ -1,4 +1,4 @@
-/* Where threads wait for each other: barriers of a block, collectives of a warp, memory that others change. */
+/* Places where threads wait for each other: barriers of a block, collectives of a warp, memory that others change. */
 #include <cstring>
 
 #include "watch.h"
@@ -6,7 +6,7 @@
 namespace emulation
 {
 
-/* Atomics in a row before a thread lets others run. */
+/* Consecutive atomics before a thread lets others run. */
 static constexpr unsigned MOST_TOUCHES = 256;
 
 static void
@@ -43,11 +43,10 @@ block_barrier(unsigned value, site where)
         f->warp->waiting |= 1u << f->at.lane;
         wait_as(AT_BARRIER, where);
     }
-    return b->result; /* nobody has got to the next barrier's end: that needs this thread too */
+    return b->result; /* no thread has reached the end of the next barrier, which needs this thread, too */
 }
 
-/* Of the collectives a __syncwarp orders what lanes do to memory, and no other (programming guide, warp shuffle, vote and
- * matrix functions). */
+/* Among the collectives only __syncwarp orders accesses to memory (programming guide, warp shuffle, vote and matrix functions). */
 static void
 put_in_order(warp *w, uint32_t lanes)
 {
@@ -61,7 +60,7 @@ put_in_order(warp *w, uint32_t lanes)
         watching->lanes_met(w, lanes);
 }
 
-/* The lanes of a collective are there. */
+/* All lanes of a collective have arrived. */
 static void
 do_together(warp *w)
 {
@@ -118,7 +117,7 @@ struct arrival {
     bool waits;
 };
 
-/* Counts a warp that has arrived, and wakes those that wait if it is the last one. */
+/* Counts a warp's arrival, and wakes the waiting warps if it is the last one. */
 static void
 count_warp(void *const data[32])
 {

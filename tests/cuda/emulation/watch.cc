@@ -1,4 +1,4 @@
-/* What device code says of the order of its accesses, on its way to who looks at it; and what of it is left out. */
+/* Passes the device code's reports about the order of its accesses on to the race detector, except those that a mutation leaves out. */
 #include "watch.h"
 
 #include <cstdio>
@@ -14,14 +14,15 @@ namespace emulation
 
 const watcher *watching = nullptr;
 
-/* ---- what is left out ---- */
+/* ---- omissions ---- */
 
 static const char *const names[] = {"barrier", "warp",  "fence",  "acquire", "release", "meeting",
                                     "scope",   "class", "parity", "wait",    "record"};
 
-/* EMULATED_CUDA_DROP="barrier block.cuh:102" leaves one out wherever it is passed, "barrier block.cuh:102 @forward" in that kernel,
- * "meeting forward.cu:128 3" the third of a grid, "wait kv_cache.c:217" the host's waiting for a stream. "scope", "class" and
- * "parity" leave out a property of one (fibers.h). What is found then ends the process. EMULATED_CUDA_SITES=FILE: those that were passed are listed there, with their kernels. */
+/* EMULATED_CUDA_DROP="barrier block.cuh:102" omits this barrier everywhere, "barrier block.cuh:102 @forward" in that kernel, "meeting
+ * forward.cu:128 3" the third one of a grid, "wait kv_cache.c:217" the host's wait for a stream. "scope", "class" and "parity" omit one
+ * property (fibers.h). The first finding then ends the process. EMULATED_CUDA_SITES=FILE lists the sites that were passed, with their
+ * kernels. */
 struct mutation {
     char kind[16] = "", file[64] = "", kernel[64] = "";
     int line = 0;
@@ -51,7 +52,7 @@ struct mutation {
     }
 };
 
-/* Is nothing left out or listed? Every barrier asks. */
+/* Returns true if nothing is omitted or listed. Every barrier calls it. */
 static const bool as_written = getenv("EMULATED_CUDA_DROP") == nullptr && getenv("EMULATED_CUDA_SITES") == nullptr;
 
 static mutation &
@@ -120,7 +121,7 @@ meets(site where)
     return keeps_turn(MEETING, where, ++running.now->meetings);
 }
 
-/* ---- what is told ---- */
+/* ---- reports ---- */
 
 void
 fence(site where)

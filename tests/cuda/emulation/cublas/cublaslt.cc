@@ -1,10 +1,10 @@
 /* cuBLASLt for the emulation: column-major products with sums in F32, queued on emulated streams.
  *
- * It is the library in a bad mood. Of the algorithms that it lists for a product some are not what was asked for: one
- * splits k and adds the parts up in another order each time, one wants memory to work in, one can't run here. And it looks
- * at what the real one takes on trust: layouts against each other, that all of a matrix lies on the device, at a
- * multiple of 256 bytes; that an algorithm was found for this very product; that streams are streams, descriptions were
- * initialised, and no handle is destroyed twice or never. What is wrong is said on standard error, and the call fails. */
+ * It does what the real library may do. Some of the algorithms that it lists for a product are unsuitable: one splits k and adds the parts
+ * in a different order each time, one needs a workspace, one cannot run here. It also checks what the real library trusts: that layouts fit
+ * each other; that the whole matrix is on the device, at a multiple of 256 bytes; that an algorithm was found for this product; that
+ * streams are streams and descriptions were initialised; and that each handle is destroyed exactly once. An error is printed to standard
+ * error, and the call fails. */
 #include <atomic>
 #include <cmath>
 #include <cstdio>
@@ -42,7 +42,7 @@ refuse(const char *what)
     return CUBLAS_STATUS_INVALID_VALUE;
 }
 
-/* Is everything what an initialisation made? */
+/* Returns true if all descriptions were initialised. */
 template <class... T>
 bool
 alive(cublasLtHandle_t h, const T *...each)
@@ -89,7 +89,7 @@ lies_well(const void *at, const emulated_layout &l)
     return (uintptr_t)at % 256 == 0 && emulated_cuda_on_device(at, bytes_of(l));
 }
 
-/* 2^112 brings the exponent to its place, also that of subnormal halves. */
+/* 2^112 shifts the exponent to its place, also that of subnormal halves. */
 float
 half(uint16_t h)
 {
@@ -118,7 +118,7 @@ value(const void *from, cudaDataType type, size_t i)
 
 enum field { ID, TILE, SPLITS, SCHEME, SWIZZLE, OPTION, STAGES, SHAPE };
 
-/* Of which product an algorithm is. */
+/* Returns a hash of the product, which an algorithm for it stores. */
 uint64_t
 mark(const product &p)
 {
@@ -149,7 +149,7 @@ struct call {
     uint64_t splits, step;
 };
 
-/* A matrix as (n, k) with k innermost, which is how it lies when `turned` is as its side wants it. */
+/* Returns a matrix as (n, k) with k innermost; `k_inner` is true if it is stored so. */
 std::vector<float>
 numbers(const void *from, const emulated_layout &l, bool k_inner, uint64_t n, uint64_t k)
 {
@@ -160,7 +160,7 @@ numbers(const void *from, const emulated_layout &l, bool k_inner, uint64_t n, ui
     return all;
 }
 
-/* Terms from..to of one output: sums of `step`, which add up. */
+/* Returns the terms from..to of an output: sums of `step` terms, which are added. */
 float
 part(const float *a, const float *b, uint64_t step, uint64_t from, uint64_t to)
 {
@@ -309,7 +309,7 @@ cublasLtMatmulAlgoConfigGetAttribute(const cublasLtMatmulAlgo_t *a, cublasLtMatm
     const uint32_t wide = narrow ? 0 : (uint32_t)a->data[which];
     const uint16_t half_wide = 0;
     if (n != (narrow ? sizeof half_wide : sizeof wide))
-        return CUBLAS_STATUS_INVALID_VALUE; /* who does not know the size asks again */
+        return CUBLAS_STATUS_INVALID_VALUE; /* a caller that does not know the size calls again */
     memcpy(to, narrow ? (const void *)&half_wide : &wide, n);
     *written = n;
     return CUBLAS_STATUS_SUCCESS;

@@ -9,7 +9,7 @@
 namespace emulation
 {
 
-/* ---- operations by their numbers: they never move, so that one can look at them without the lock ---- */
+/* ---- operations by their numbers: they never move, so they can be read without the lock ---- */
 
 static constexpr uint32_t CHUNK = 1u << 14, CHUNKS = 1u << 13;
 static operation *chunks[CHUNKS];
@@ -33,11 +33,12 @@ flow_operation(uint32_t op)
     return chunks[op / CHUNK][op % CHUNK];
 }
 
-/* ---- who knows what ---- */
+/* ---- knowledge ---- */
 
 struct stream {
     uint32_t time = 0;
-    uint32_t gone = 0; /* what it did comes before all that the host does from this time on; 0: it is there */
+    /* the host's time from which on the operation precedes all that the host does; 0: the operation still runs */
+    uint32_t gone = 0;
     bool ends = false;
     clocks waited; /* for events */
 };
@@ -45,7 +46,7 @@ struct stream {
 static std::vector<stream> streams(1); /* 0 is the host */
 static uint32_t host_time = 1;
 static std::shared_ptr<const clocks> host_knows = std::make_shared<clocks>();
-static std::unordered_map<uint64_t, uint32_t> host_does; /* since it last queued or waited, by place */
+static std::unordered_map<uint64_t, uint32_t> host_does; /* operations since its last queueing or wait, by place */
 
 static void
 raise(clocks *all, uint32_t party, uint32_t time)
@@ -112,7 +113,7 @@ flow_follows(uint32_t op, uint32_t other)
     o.others = more;
 }
 
-/* All streams: of those that end nobody need know any more. */
+/* The host waited for all streams: clocks of streams that have ended are no longer needed. */
 static void
 host_waited_for_all(clocks *known)
 {
@@ -176,8 +177,8 @@ comes_before(const operation &old, const operation &now)
     return known != now.others->end() && known->second >= old.time;
 }
 
-/* Atomics of two kernels need no order, nor do a copy of a word and what kernels load as atomics do: that is how one tells
- * them something while they run. Who writes last must be clear all the same. */
+/* Atomics of two kernels need no order. Neither do a copy of a word and atomic loads of kernels: in this way the host informs a running
+ * kernel. The last write must be unambiguous in every case. */
 static bool
 may_meet(mark old, access was, mark now, access is)
 {
@@ -189,7 +190,8 @@ may_meet(mark old, access was, mark now, access is)
 static bool
 races(mark old, access was, mark now, access is)
 {
-    static mark last_old, last_now; /* that are in order: many words in a row are of the same two */
+    /* consecutive pairs that are ordered: many words in a row belong to the same two operations */
+    static mark last_old, last_now;
     if (old == 0 || old / 2 == now / 2 || (old == last_old && now == last_now) || may_meet(old, was, now, is))
         return false;
     if (!comes_before(flow_operation(old / 2), flow_operation(now / 2)))
@@ -199,7 +201,7 @@ races(mark old, access was, mark now, access is)
     return false;
 }
 
-/* Takes the place of what the same party read before, or of what comes before it; else of any. */
+/* Replaces a read of the same party, or one that precedes this read; otherwise any. */
 static void
 remember_read(flow_cell *c, mark now)
 {
@@ -210,11 +212,12 @@ remember_read(flow_cell *c, mark now)
             place = &r;
             break;
         }
-    if (*place / 2 != now / 2 || !(now & 1)) /* what is not atomic stays */
+    if (*place / 2 != now / 2 || !(now & 1)) /* an access that is not atomic stays */
         __atomic_store_n(place, now, __ATOMIC_RELAXED);
 }
 
-/* Has the operation left its mark here, of what it does or of more? That is its own thread's to put there, and needs no lock. */
+/* Returns true if the operation, or one that covers it, has left its mark here. Only the operation's own thread writes this mark, so
+ * reading it needs no lock. */
 static bool
 is_known(flow_cell *c, access what, mark now)
 {

@@ -1,9 +1,9 @@
-/* Which operation of a stream, or access of the host, comes before which.
+/* Decides which operation of a stream, or access of the host, precedes which.
  *
- * Everything that is queued in a stream comes behind what was queued there before, behind all that the host did or waited for
- * before it queued it, and behind the events that the stream waits for. The host comes behind what it waits for. All threads of
- * the host are taken for one: what orders those the thread sanitizer looks at. A clock counts what is queued in a stream, one the
- * host's queueing; what an operation knows of other streams is a clock of theirs. */
+ * An operation in a stream comes after those that were queued there before, after all that the host did or waited for before it queued the
+ * operation, and after the events that the stream waits for. The host comes after what it waits for. All threads of the host count as one,
+ * because the thread sanitizer checks their order. Each stream has a clock that counts its operations, and the host has one that counts its
+ * queueing. An operation stores the clocks of other streams that it knows. */
 #ifndef EMULATION_RACES_FLOW_H
 #define EMULATION_RACES_FLOW_H
 
@@ -17,9 +17,9 @@
 namespace emulation
 {
 
-using clocks = std::map<uint32_t, uint32_t>; /* of streams: how much of each is known */
+using clocks = std::map<uint32_t, uint32_t>; /* by stream: how many of its operations are known */
 
-/* Something queued, or what the host does at a place between one queueing and the next. */
+/* An operation in a stream, or what the host does at a place between one queueing and the next. */
 struct operation {
     uint32_t party, time; /* a stream and its clock; HOST */
     uint32_t host;        /* the host's clock */
@@ -30,11 +30,10 @@ struct operation {
 };
 constexpr uint32_t HOST = 0;
 
-/* Its number, times two; plus 1 if it is done to a word at once: atomics, copies of a word. */
+/* The operation's number, times two; plus 1 if it is atomic in a word: atomics, and copies of a word. */
 using mark = uint32_t;
 
-/* Of a word of memory that streams and the host share: who wrote it last, and who read it since. Two writes: atomics of two
- * streams. */
+/* A word of memory that streams and the host share: its last write, and the reads since. Two writes: atomics of two streams. */
 struct flow_cell {
     enum { WRITES = 2, READS = 2 };
     mark writes[WRITES], reads[READS];
@@ -51,11 +50,11 @@ void flow_grid_begins(uint32_t op);
 
 /* ---- accesses ---- */
 
-/* Of the host's thread that calls, which is at `where`; `what`: "the host", or more. */
+/* For the calling thread of the host at the place `where`; `what`: "the host", or more. */
 uint32_t flow_host(const char *what, uint64_t where);
 const operation &flow_operation(uint32_t op);
-/* An operation accesses a word. Returns the mark of another one that does and that nothing orders, 0 if there is none; *was: what
- * that one did. */
+/* Records that an operation accesses a word. Returns the mark of another operation that accesses it without an order between them, or 0;
+ * *was: the other's kind of access. */
 mark flow_look(flow_cell *, access what, mark now, access *was);
 
 } // namespace emulation

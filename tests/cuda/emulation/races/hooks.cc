@@ -1,5 +1,5 @@
-/* Device code compiled with -fsanitize=thread calls these around its accesses (the names are the compilers'); here they ask
- * whether anything orders the accesses, instead of the sanitizer's library, which does not know threads that are fibers. */
+/* Device code that is compiled with -fsanitize=thread calls these functions around its accesses; compilers define the names. These replace
+ * the sanitizer's library, which does not support threads that are fibers, and check whether the accesses are ordered. */
 #include <cstring>
 
 #include "../watch.h"
@@ -11,7 +11,7 @@
 namespace emulation
 {
 
-/* Host code is instrumented too, and calls from other stacks. Accesses to a thread's own stack are nobody else's. */
+/* Host code is instrumented too, and calls from other stacks. Accesses to a thread's own stack are not shared. */
 static inline void
 seen(const void *p, size_t n, access what, const void *from)
 {
@@ -109,7 +109,7 @@ __tsan_vptr_read(const void *p)
 {
     emulation::seen(p, sizeof p, READ, __builtin_return_address(0));
 }
-/* Flags of the host's threads: the thread sanitizer looks at those. */
+/* Flags of the host's threads, which the thread sanitizer checks. */
 #define FLAGS(bits)                                                                                                    \
     extern "C" __attribute__((visibility("default")))                                                                  \
     uint##bits##_t __tsan_atomic##bits##_load(const volatile uint##bits##_t *p, int)                                   \
@@ -123,7 +123,7 @@ __tsan_vptr_read(const void *p)
 FLAGS(8)
 FLAGS(32)
 
-/* What copies and fills memory is a library's, so it is called by another name (moves.h). */
+/* memcpy() and memset() are in a library, so the code calls them by other names (moves.h). */
 #define MOVES(name)                                                                                                    \
     extern "C" __attribute__((visibility("default"))) void *name(void *to, const void *from, size_t n)                 \
     {                                                                                                                  \

@@ -1,4 +1,4 @@
-/* For host code whose accesses are looked at: what copies and fills memory goes by names of our own (hooks.cc). */
+/* Renames the functions that copy and fill memory in host code, so that their accesses are checked (hooks.cc). */
 #ifndef EMULATION_RACES_MOVES_H
 #define EMULATION_RACES_MOVES_H
 

@@ -62,7 +62,7 @@ knowledge::has(uint32_t who, uint32_t time) const
     return !entries.empty() && (until(BLOCK, who) > time || until(WARP, who) > time || until(THREAD, who) > time);
 }
 
-/* ---- who knows what ---- */
+/* ---- knowledge of threads ---- */
 
 struct thread_knows {
     knowledge acquired; /* since it last met its block */
@@ -110,7 +110,7 @@ would_come_before(uint32_t who, uint32_t time, const fiber *f)
     return false;
 }
 
-/* All that comes before what f does now, and what it has done. */
+/* All that precedes what f does now, including what f has done. */
 static knowledge
 known_to(fiber *f)
 {
@@ -134,7 +134,7 @@ acquire(fiber *f, const knowledge &more)
     threads[number_of(f)].acquired.join(more);
 }
 
-/* ---- what happens ---- */
+/* ---- events ---- */
 
 void
 order_grid_begins()
@@ -156,7 +156,7 @@ void
 order_block_met(block *b)
 {
     knowledge &all = blocks[number_of(b)];
-    all.raise(knowledge::BLOCK, b->warps[0].lanes[0].who, b->met); /* so that entries of its warps are left out */
+    all.raise(knowledge::BLOCK, b->warps[0].lanes[0].who, b->met); /* so that entries of its warps are omitted */
     size_t others = 0;
     for (const size_t i : acquirers) {
         if (running.fibers[i].block != b) {
@@ -192,7 +192,7 @@ order_lanes_met(warp *w, uint32_t lanes)
         acquire(&w->lanes[__builtin_ctz(left)], together);
 }
 
-/* Releases what lanes of the warp have done and know. */
+/* Releases what the warp's lanes have done and what they know. */
 void
 order_warp_came(warp *w, unsigned id)
 {

@@ -1,10 +1,10 @@
-/* Which access of a grid's threads comes before which (happens-before; Flanagan and Freund, "FastTrack", PLDI 2009), on the
- * clocks of their blocks.
+/* Decides which access of a grid's threads precedes which (happens-before; Flanagan and Freund, "FastTrack", PLDI 2009), by the clocks of
+ * their blocks.
  *
- * Everything that orders accesses takes the next number on its block's clock: a barrier of the block, a __syncwarp, a release.
- * A thread's time is that of the last one that it took part in. So an access comes before all that threads of its block do
- * behind a barrier of a later time, and likewise in a warp. Beyond that, a thread knows what was released and it acquired: a
- * clock of few entries, each saying up to when (exclusive) accesses of a block, warp or thread come before what it does now. */
+ * Everything that orders accesses takes the next number of its block's clock: a barrier of the block, a __syncwarp, a release. A thread's
+ * time is the number of the last one that it took part in. So an access precedes all that threads of its block do after a barrier with a
+ * later number; the same holds within a warp. A thread also knows what others released and it acquired. This is a clock of few entries. An
+ * entry has the time up to which (exclusive) accesses of a block, warp or thread precede what this thread does now. */
 #ifndef EMULATION_RACES_ORDER_H
 #define EMULATION_RACES_ORDER_H
 
@@ -16,14 +16,14 @@
 namespace emulation
 {
 
-/* What is known of others: pairs of a key and a time, by key. */
+/* Knowledge of others: pairs of a key and a time, by key. */
 class knowledge
 {
   public:
     enum kind { BLOCK, WARP, THREAD };
     void raise(kind, uint32_t who, uint32_t time);
     void join(const knowledge &);
-    /* Is an access of that thread at that time among it? */
+    /* Returns true if the thread's access at that time is known. */
     bool has(uint32_t who, uint32_t time) const;
     void
     clear()
@@ -50,7 +50,7 @@ time_of(const fiber *f)
     return f->block->met > t ? f->block->met : t;
 }
 
-/* Does what thread `who` did at `time` come before what f does now? By its own block's meetings, or at all. */
+/* Returns true if what thread `who` did at `time` precedes what f does now: by a meeting of the block, or by knowledge. */
 static inline bool
 met_since(uint32_t who, uint32_t time, const fiber *f)
 {
@@ -58,10 +58,10 @@ met_since(uint32_t who, uint32_t time, const fiber *f)
                              (time < f->block->met || (who >> 5 == f->who >> 5 && time < f->warp->met)));
 }
 bool comes_before(uint32_t who, uint32_t time, const fiber *f);
-/* It would, had a thread of the block put a fence behind a relaxed load of its, and met f. */
+/* Returns true if it would, had a thread of the block executed a fence after one of its relaxed loads, and met f. */
 bool would_come_before(uint32_t who, uint32_t time, const fiber *f);
 
-/* ---- what happens (watch.h) ---- */
+/* ---- events (watch.h) ---- */
 
 void order_grid_begins();
 void order_blocks_begin();

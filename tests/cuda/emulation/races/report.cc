@@ -21,7 +21,7 @@ namespace emulation
 /* ---- places ---- */
 
 static constexpr uint64_t TOLD = 1ull << 63;
-static std::mutex hold; /* of all that is static here: the host queues while grids run */
+static std::mutex hold; /* for all static data here: the host queues while grids run */
 static std::vector<site> sites;
 static std::map<std::pair<const char *, int>, uint64_t> numbers;
 
@@ -43,7 +43,7 @@ where_of_site(site s)
     return at->second | TOLD;
 }
 
-/* The part of a path that is this program's; the emulation's own is of no interest. */
+/* Returns the part of a path within this program, without the emulation's own functions. */
 static const char *
 ours(const char *path)
 {
@@ -55,7 +55,7 @@ ours(const char *path)
     return nullptr;
 }
 
-/* The innermost two lines of device code that an address was compiled from. */
+/* Returns the two innermost lines of device code that an address was compiled from. */
 static std::string
 lines_of(const void *address)
 {
@@ -97,7 +97,7 @@ name_of(uint64_t where)
     return lines_of((const void *)where);
 }
 
-/* ---- what is said ---- */
+/* ---- reports ---- */
 
 static bool
 goes_on()
@@ -118,7 +118,7 @@ say(const std::string &text)
     give_way(true);
 }
 
-/* Once for each two places. */
+/* Reports each pair of places once. */
 static bool
 is_new(uint64_t a, uint64_t b)
 {
@@ -162,7 +162,7 @@ is_lost()
     return all().lost != cudaSuccess;
 }
 
-/* Whose fault it is says no grid: the device is lost by it. */
+/* Reports an error that belongs to no grid, and marks the device as lost. */
 static void
 say_aside(const std::string &text)
 {

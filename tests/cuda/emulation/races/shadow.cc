@@ -16,17 +16,17 @@ namespace emulation
 static constexpr unsigned WORD = 4, WORDS = WATCHED_PAGE / WORD;
 static constexpr uint16_t WHOLE = 15;
 
-/* ---- where cells are ---- */
+/* ---- places of cells ---- */
 
 struct page {
-    cell *cells;             /* WORDS, once threads of a grid have written or read something there */
-    flow_cell *flow;         /* WORDS, once anybody has */
-    uint32_t constant_grid;  /* that read it as constant */
-    uint8_t constant[WORDS]; /* words of it */
+    cell *cells;             /* WORDS, once threads of a grid have accessed the page */
+    flow_cell *flow;         /* WORDS, once any party has */
+    uint32_t constant_grid;  /* which read it as constant */
+    uint8_t constant[WORDS]; /* words of the page */
 };
 
 /* Pages by address: a table of tables. */
-static constexpr unsigned LOW_BITS = 17, HIGH_BITS = 18, PAGE_BITS = 12; /* 47 in all */
+static constexpr unsigned LOW_BITS = 17, HIGH_BITS = 18, PAGE_BITS = 12; /* 47 bits in all */
 static page **tables[1u << HIGH_BITS];
 static uint32_t grid_now;
 
@@ -68,7 +68,7 @@ shadow_freed(const void *p, size_t bytes)
     }
 }
 
-/* __shared__ variables, of the host's thread that runs the grid. */
+/* __shared__ variables of the host's thread that runs the grid */
 static piece variables;
 static std::vector<cell> of_variables;
 
@@ -94,7 +94,7 @@ holds(const record &r, const record &other)
     return r.grid == other.grid && (r.bytes & other.bytes) != 0;
 }
 
-/* Are both atomics, and each for the other's block? */
+/* Returns true if both accesses are atomic, and each with a scope that includes the other's block. */
 static bool
 both_atomic(const record &old, const record &now)
 {
@@ -102,7 +102,7 @@ both_atomic(const record &old, const record &now)
            (old.atomic + now.atomic == 2 || old.who >> THREAD_BITS == now.who >> THREAD_BITS);
 }
 
-/* Do the accesses of an older record and of the running thread's need an order, and have none? */
+/* Returns true if an older record and the running thread's access need an order and have none. */
 static bool
 races(const record &old, const record &now, const fiber *f)
 {
@@ -116,7 +116,7 @@ same_epoch(const record &old, const record &now)
            old.atomic == now.atomic;
 }
 
-/* A read of the block that has most of them. */
+/* Returns a read of the block that has the most reads. */
 static unsigned
 crowded(const cell *c)
 {
@@ -133,9 +133,8 @@ crowded(const cell *c)
     return most;
 }
 
-/* A read takes the place of one that comes before it, else of one of the block that has most. Two that a block's threads
- * read at once, of different warps if there are, stand for all of them: what does not come behind all does not come behind
- * both, but in rare cases. */
+/* Stores a read in place of one that precedes it, else in place of one of the block that has the most. Two reads of a block, of different
+ * warps if possible, represent all of its unordered reads: an access that comes after both comes after all, except in rare cases. */
 static void
 remember_read(cell *c, const record &now, const fiber *f)
 {
@@ -157,7 +156,7 @@ remember_read(cell *c, const record &now, const fiber *f)
 static void
 remember_write(cell *c, const record &now)
 {
-    for (record &r : c->reads) /* they come before it, or it was said that they do not */
+    for (record &r : c->reads) /* they precede it, or the race was reported */
         if ((r.bytes | now.bytes) == now.bytes)
             r.grid = 0;
     for (record &r : c->writes)
@@ -171,7 +170,7 @@ remember_write(cell *c, const record &now)
 static void
 look(cell *c, access what, const record &now, const fiber *f, bool own_block)
 {
-    if (own_block) /* shared memory: another block's is another */
+    if (own_block) /* shared memory differs from block to block */
         for (record *r = c->writes; r < c->reads + cell::READS; r++)
             if (r->who >> THREAD_BITS != now.who >> THREAD_BITS)
                 r->grid = 0;
@@ -196,7 +195,7 @@ look(cell *c, access what, const record &now, const fiber *f, bool own_block)
 
 /* ---- streams and the host ---- */
 
-/* Pages get their cells when they are accessed first, by whichever thread. */
+/* Allocates the cells of a page when it is first accessed, on any thread. */
 static flow_cell *
 flow_of(page *in)
 {
@@ -210,7 +209,7 @@ flow_of(page *in)
     return there;
 }
 
-/* Words of [p, p + n), all of them the device's or pinned. */
+/* The words of [p, p + n), which are all the device's or pinned. */
 static void
 flow(const void *p, size_t n, access what, mark now, uint64_t where)
 {
@@ -253,7 +252,7 @@ shadow_frees(const void *p, size_t n, uint64_t where)
 
 /* ---- accesses ---- */
 
-/* Of the word at this address; NULL: nobody shares it. */
+/* Returns the cell of the word at this address; NULL: the word is not shared. */
 static cell *
 cell_at(uintptr_t word, access what, const record &now)
 {

@@ -1,5 +1,4 @@
-/* What is remembered of accesses: for each four bytes of shared memory, of the device's and of pinned memory the last writes and
- * reads. */
+/* Stores accesses: for each four bytes of shared memory, device memory and pinned memory the last writes and reads. */
 #ifndef EMULATION_RACES_SHADOW_H
 #define EMULATION_RACES_SHADOW_H
 
@@ -9,16 +8,16 @@
 namespace emulation
 {
 
-/* An access. Where: an address of code, or a place that was told (report.h). */
+/* An access. Its place is an address of code, or a site (report.h). */
 struct record {
     uint32_t who, time; /* order.h */
     uint32_t grid;
-    uint16_t bytes;  /* of the four: a bit each */
-    uint16_t atomic; /* 0, 1; 2: for its block alone */
+    uint16_t bytes;  /* of the four bytes: a bit each */
+    uint16_t atomic; /* 0, 1; 2: atomic within its block */
     uint64_t where;
 };
 
-/* Two writes: as of the halves of a word. Reads of several threads: of each block at least one stays, if there are no more
+/* Two writes: for example to the two halves of a word. Of reads of several threads at least one of each block stays if there are no more
  * than READS blocks. */
 struct cell {
     enum { WRITES = 2, READS = 4 };
@@ -31,11 +30,11 @@ void shadow_allocated(const void *p, size_t bytes);
 void shadow_freed(const void *p, size_t bytes);
 void shadow_grid_begins();
 void shadow_blocks_begin();
-/* The running thread accesses n bytes. What nothing orders is said (report.h). */
+/* Records that the running thread accesses n bytes, and reports accesses without an order (report.h). */
 void shadow_access(const void *p, size_t n, access, uint16_t atomic, uint64_t where);
-/* It reads them through what does not notice when they are written. */
+/* Records a read as constant, which does not notice writes. */
 void shadow_constant(const void *p, size_t n, uint64_t where);
-/* An operation of a stream accesses n bytes, or a thread of the host's at `where`. */
+/* Records that an operation of a stream, or a thread of the host at `where`, accesses n bytes. */
 void shadow_moves(uint32_t op, const void *p, size_t n, bool writes);
 void shadow_host(const void *p, size_t n, access, uint64_t where);
 void shadow_frees(const void *p, size_t n, uint64_t where);
