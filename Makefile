@@ -57,7 +57,7 @@ ifneq ($(and $(FUZZER),$(HAS_LIBFUZZER)),)
   BASE   += -fsanitize=fuzzer-no-link
   LDLIBS += -fsanitize=fuzzer-no-link
 endif
-ifeq ($(shell uname -s),Darwin) # whose ncurses has wide characters for who asks
+ifeq ($(shell uname -s),Darwin) # its ncurses has wide characters only with this macro
   BASE += -D_DARWIN_C_SOURCE -DNCURSES_WIDECHAR=1
 endif
 # `make static` calls this Makefile again with STATIC=1. The program then contains the share folder (.ci/embed), but neither figures

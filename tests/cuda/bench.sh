@@ -1,5 +1,5 @@
-# Sourced by run.sh: what a GPU makes of synthetic models of real sizes, beside the two floors (bytes over bandwidth,
-# operations over rate) that are measured in the same run. Leaves cuda-logs/measurements-cuda.md.
+# Sourced by run.sh: measures synthetic models of real sizes on a GPU, next to the two floors (bytes over bandwidth, operations over rate)
+# of the same run. It writes cuda-logs/measurements-cuda.md.
 RESULTS=$LOG/measurements-cuda.md
 
 number() { # key, JSON file: a number in it
@@ -56,7 +56,7 @@ report_case() {
                 100 * bytes / read * 1e-3 / one, eight, eight * tree }'
 }
 
-# ---- figures, and what was asked of them ----
+# ---- figures and their goals ----
 
 time_of() { # type, bits an element: of the bytes that a token reads, weights, keys and values, at the read bandwidth, per cent of its time
     awk -v bits="$2" -v n="$ELEMENTS" -v kv="$KV_BYTES" -v read="$(number read_gb_s "$LOG/floors.json")" \
@@ -72,7 +72,7 @@ figure() { # sentence, ge|le, goal, unit, value or nothing
     }'
 }
 
-# Of policies at the acceptances that were tried, the worst: "lossless" or a column's number; of the scope's rows, the largest.
+# Prints the worst value over the acceptances of a policy: "lossless" or a column's number; for the scope's rows the largest.
 worst_quotient() { # policy
     awk -F' *[|] *' -v policy="$1" '$3 == policy && ($7 + 0 < least || least == "") { least = $7 } END { printf "%s", least }' \
         "$LOG"/speedups-* 2>/dev/null
@@ -138,11 +138,11 @@ speedups() { # type, acceptance
     [ -s "$LOG/speedups-$1-$2" ]
 }
 
-# ---- a mixture of experts: what a token reads of it, and how much more a verification does ----
+# ---- a mixture of experts: what a token reads, and how much more a verification reads ----
 
 MIXTURE=${MIXTURE-OLMoE-1B-7B} # empty: none
 MIXTURE_EXIT=${MIXTURE_EXIT:-4}
-# Layers, width, outputs of queries and of keys, units of an expert, experts, of them used, vocabulary.
+# Layers, width, outputs of queries and of keys, units of an expert, experts, used experts, vocabulary.
 MIXTURE_SIZES=${MIXTURE_SIZES:-16 2048 2048 2048 1024 64 8 50304}
 
 mixture_steps() {
@@ -159,7 +159,7 @@ mixture_speedups() {
     [ -s "$LOG/mixture-speedups" ]
 }
 
-# Bytes of rows that go to experts of their own: of n experts, of which each row takes k, so many are read on average.
+# Bytes of rows whose experts are independent: the average number of n experts that are read, if each row uses k of them.
 report_mixture() {
     echo "A mixture, synthetic $MIXTURE in Q8_0:"
     echo

@@ -1,10 +1,10 @@
 #!/bin/sh
-# `make test-cuda` and `make bench-cuda`: builds what can be built here, or takes a kit (`make cuda-kit`) in BUILD that the driver
-# can run, and has run.sh run it. Minutes count on a machine with a GPU: what was built elsewhere of these sources is not built again,
-# and where a library is missing the kernels' own tests run all the same.
+# `make test-cuda` and `make bench-cuda`: builds what can be built here, or takes a kit (`make cuda-kit`) in BUILD that the driver can run,
+# and runs run.sh. Time on a machine with a GPU is expensive: programs that were built elsewhere from the same sources are not built again,
+# and the kernels' own tests run even if a library is missing.
 # usage: tests/cuda/here.sh BUILD test|bench
-# From make: MAKE; NVCC, which may be empty; CODE, the GPUs to build for; ALL, what is built; ALONE, what of it needs nvcc and cc
-# alone; SIGNS, files of which one is there where a GPU is.
+# From make: MAKE; NVCC, which may be empty; CODE, the GPUs to build for; ALL, what is built; ALONE, its part that needs only nvcc and cc;
+# SIGNS, files of which one exists if there is a GPU.
 set -u
 cd "$(dirname "$0")/../.." || exit 1
 BUILD=$1

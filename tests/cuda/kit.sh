@@ -1,12 +1,12 @@
 #!/bin/sh
-# Collects what the first ten minutes on a GPU need, for a machine that has the driver and nothing else: programs, the
-# libraries they are linked with, tmux, scripts, models. There: `./first`, or `./first bench`.
-# A kit is laid out as this tree is, with what was built in build/, so that programs find the rest as they do here.
-# usage: tests/cuda/kit.sh KIT PROGRAM...; what lies in a folder tests/ goes into build/tests/
+# Collects everything that the first ten minutes on a GPU need, for a machine with only the driver: programs, their shared libraries, tmux,
+# scripts, models. On that machine run `./first` or `./first bench`.
+# A kit has the layout of this tree, with programs in build/, so that programs find their files.
+# usage: tests/cuda/kit.sh KIT PROGRAM...; programs in a folder tests/ are copied to build/tests/
 # NVCC: the compiler of the CUDA code; the kit records its version.
-# BARE=1: programs and libraries alone, for a machine that has this tree: in its build/ `make test-cuda` finds it (here.sh).
-# WITH_CUBLAS=1: also cuBLASLt, half a gigabyte that training needs; without, it is looked for there.
-# SANITIZER=1: also the toolkit's compute-sanitizer, which is large. STRIP=no: debugging symbols stay.
+# BARE=1: only programs and libraries, for a machine that has this tree; `make test-cuda` finds the kit in build/ (here.sh).
+# WITH_CUBLAS=1: also cuBLASLt, half a gigabyte that training needs; otherwise it is searched for on the other machine.
+# SANITIZER=1: also the toolkit's compute-sanitizer, which is large. STRIP=no: keeps debugging symbols.
 set -eu
 cd "$(dirname "$0")/../.."
 KIT=$1
@@ -24,7 +24,7 @@ for terminal in xterm-256color screen screen-256color tmux-256color; do
         true
 done
 rm -f "$BUILT/terminfo/source"
-# Libraries, but those of libc, which belong to the loader that is there.
+# Libraries, except those of libc, which belong to the other machine's loader.
 find "$BUILT" -type f \( -perm -u+x -o -name '*.so' \) -exec ldd {} + 2>/dev/null | sed -n 's/.*=> \(\/[^ ]*\) .*/\1/p' |
     sort -u | grep -v '/lib\(c\|m\|dl\|pthread\|rt\)\.so' | grep -v "${WITH_CUBLAS:+no}/libcublasLt" | while read -r library; do cp -L "$library" "$BUILT/lib/"; done
 sanitizer=$(command -v compute-sanitizer || ls /usr/local/cuda/compute-sanitizer/compute-sanitizer 2>/dev/null || true)

@@ -1,20 +1,21 @@
 #!/bin/sh
-# Leaves out one barrier, __syncwarp, fence, acquire, release or meeting of the grid at a time, in each kernel that passes it, or one
-# waiting or event of the host's; or narrows the scope of an acquire or release to its block, makes a load one of constants, or has one
-# buffer take the place of two; and says what notices: the happens-before checker (a race; a read that may find an old line in
-# L1), the emulation (threads that stand still or part ways), a test (a wrong result), or nothing.
+# Omits one barrier, __syncwarp, fence, acquire, release or meeting of the grid at a time, in each kernel that passes it, or one wait or
+# event of the host; or narrows the scope of an acquire or release to its block, makes a load one of constants, or uses one buffer in place
+# of two. Prints what notices it: the happens-before checker (a race; a read that may find an old line in L1), the emulation (threads that
+# hang or diverge), a test (a wrong result), or nothing.
 # usage: tests/cuda/mutations.sh BUILD [FEW [SEED]]
-# FEW: so many of one program's, chosen by SEED. Prints a table in Markdown; with all of them that of tests/cuda/mutations.md,
-# which UPDATE=1 writes. SPECSCOPE_MUTATION_PROGRAMS has other programs, JOBS=2 tries two at a time. What was found out stays in
-# BUILD/mutations; KINDS="scope class" tries these alone. A site is not tried again while programs and plug-in are the same; nor is what may be left out for a reason below,
-# which no program notices and all must run for, but with ALL=1. Exit status 1: something is left out and nothing notices.
+# FEW: tries that many of one program, chosen by SEED. It prints a table in Markdown; without FEW it is that of tests/cuda/mutations.md,
+# which UPDATE=1 writes. SPECSCOPE_MUTATION_PROGRAMS has other programs; JOBS=2 tries two at a time; KINDS="scope class" tries only these.
+# Results are kept in BUILD/mutations, and a site is not tried again while programs and plug-in are the same. Sites that may be omitted for
+# a reason below are not tried, because no program notices them and all would run, except with ALL=1. Exit status 1: nothing noticed an
+# omission.
 set -u
 cd "$(dirname "$0")/../.." || exit 2
 case $1 in /*) BUILD=$1 ;; *) BUILD=$PWD/$1 ;; esac
 RACES=$BUILD/tests/races
 export SPECSCOPE_CUDA_PLUGIN="$RACES/specscope-cuda-emulated.so" CMOCKA_MESSAGE_OUTPUT=STDOUT OMP_WAIT_POLICY=passive SPECSCOPE_SEED=1
 export LC_ALL=C
-# The quick ones first: the first to fail is enough. run/NAME: a run of the program on a golden model of that name.
+# The quick ones first, because the first failure is enough. run/NAME: a run of the program on a golden model of that name.
 PROGRAMS=${SPECSCOPE_MUTATION_PROGRAMS:-races/test_cuda_overlap races/test_cuda_head_statistics test_training_on_gpu
     run/glm4_moe-groups test_cuda_queue
     races/test_cuda_steps races/test_cuda_sampling races/test_cuda_verify races/test_cuda_products test_trained_heads test_cuda_feed
@@ -22,7 +23,7 @@ PROGRAMS=${SPECSCOPE_MUTATION_PROGRAMS:-races/test_cuda_overlap races/test_cuda_
 LIMIT=1200 # seconds a program
 MEETINGS=9 # of a grid: more than a layer's
 
-# What may be left out without anybody's notice, and why it is there.
+# Sites whose omission is not noticed, and why they exist.
 reason_of() { # kind, file, function, kernel
     case "$1 $2 $3 $4" in
     "acquire grid.cuh grid_barrier_of"*) echo "nothing: no thread has written since the launch; the load is the barrier's like the others" ;;
@@ -60,7 +61,7 @@ file_of() {
     esac
 }
 
-# A program with something left out, as far as its first test that fails; what is found out otherwise ends it at once.
+# Runs a program with an omission up to its first failing test; other findings end the program at once.
 try() { # site, order, program, log
     {
         export EMULATED_CUDA_SEED="$2" EMULATED_CUDA_DROP="$1"
@@ -71,7 +72,7 @@ try() { # site, order, program, log
     [ ! -e "$said" ] || grep -v '^emulated GPU' "$4" | head -n -1 | cmp -s - "$said" || echo "[  FAILED  ] says something else" >>"$4"
 }
 
-# In the usual order of threads, then in another: who comes last to a barrier may have seen there what others did behind it.
+# In the usual order of threads, and then in another: the last thread at a barrier may have seen what others did after it.
 noticed_by() { # site, a file to write to
     for order in 0 3; do
         for program in $PROGRAMS; do
@@ -105,7 +106,7 @@ noticed_by() { # site, a file to write to
     echo "nothing"
 }
 
-# One site, in a process of its own: its row is what is kept.
+# Tries one site in a process of its own, and stores its row.
 if [ "${2:-}" = --one ]; then
     site=$4
     KEPT=$3
@@ -125,7 +126,7 @@ if [ "${2:-}" = --start ]; then
     exit $?
 fi
 
-# What a program passes.
+# Lists the sites that a program passes.
 if [ "${2:-}" = --sites ]; then
     sites=$3/$(basename "$4").sites
     [ -e "$sites" ] && exit 0
@@ -156,7 +157,7 @@ KEPT=$BUILD/mutations/$(for program in $PROGRAMS; do cat "$(file_of "$program")"
 mkdir -p "$KEPT"
 # shellcheck disable=SC2086 # a list
 printf '%s\n' $PROGRAMS | xargs -P "${JOBS:-1}" -n 1 sh tests/cuda/mutations.sh "$BUILD" --sites "$KEPT" || exit 2
-# Of device code and the host's side of it, not of the tests' own; in a test's own kernel what no other one has.
+# Only sites of device code and of the host's side of it, not of the tests' own kernels, unless no other kernel has them.
 for program in $PROGRAMS; do cat "$KEPT/$(basename "$program").sites"; done | sort -u | while read -r kind place rest; do
     case " ${KINDS:-$kind} " in *" $kind "*) ;; *) continue ;; esac
     turn=${rest%%@*}

@@ -1,7 +1,8 @@
 #!/bin/sh
-# What each phase of a sweep costs, and each other request, of what SPECSCOPE_CUDA_TRACE=FILE had the kernels stamp
-# (kernels/cuda/trace.h says how). usage: sh tests/cuda/phases.sh FILE [layers]; with `layers` also every layer's phases
-# Sweeps of one row, of a few and of many are told apart: a table each.
+# Prints the cost of each phase of a forward pass, and of each other request, from the file that SPECSCOPE_CUDA_TRACE=FILE makes the kernels
+# write (kernels/cuda/trace.h).
+# usage: sh tests/cuda/phases.sh FILE [layers]; with `layers` also the phases of each layer
+# Forward passes of one row, of a few and of many have a table each.
 set -eu
 [ $# -ge 1 ] && [ -r "$1" ] || { echo "usage: sh tests/cuda/phases.sh FILE [layers]" >&2; exit 2; }
 awk -F, -v layers="${2:-}" '

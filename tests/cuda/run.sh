@@ -1,14 +1,14 @@
 #!/bin/sh
 # The CUDA backend on a real GPU: `make test-cuda` (the first ten minutes, first.sh) and `make bench-cuda` (bench.sh).
 # usage: tests/cuda/run.sh BUILD test|bench
-# Needs the driver, and what was built: nothing is compiled here; steps whose programs are not there are said not to be run.
-# BUILD may be a kit (`make cuda-kit`), which has the shared libraries too, for a machine that has the driver and nothing
-# else: `./first` there.
+# Needs the driver and built programs: nothing is compiled here. A step whose program is missing is reported as not run. BUILD may be a kit
+# (`make cuda-kit`), which also has the shared libraries, for a machine with only the driver: run `./first` there.
 #
-# CUDA_LIMIT=S: seconds for all of it. STEP_LIMIT=S: seconds for each step, instead of its own limit. FROM=N: steps before the Nth are left out. KEEP_GOING=1: a step that fails does not
-# end `test`. GPU=N: another GPU than 0. LOGS=DIR: where logs go; summary.txt is what is printed, all.txt all logs.
-# DRAFT, SYNTHETIC, SHAPE, TYPES, MIXTURE, N, PROGRAMS, FLOORS, BENCH: what steps are run with; SMOKE=tiny|real|whole: how much the
-# smoke test takes.
+# CUDA_LIMIT=S: seconds for all steps. STEP_LIMIT=S: seconds for each step, instead of its own limit. FROM=N: omits the steps before the
+# Nth. KEEP_GOING=1: `test` continues after a failed step. GPU=N: another GPU than 0. LOGS=DIR: the folder of logs; summary.txt is the
+# printed text, all.txt all logs.
+# DRAFT, SYNTHETIC, SHAPE, TYPES, MIXTURE, N, PROGRAMS, FLOORS, BENCH: arguments of steps; SMOKE=tiny|real|whole: the size of the smoke
+# test.
 set -u
 if [ $# -ne 2 ] || ! BUILD=$(cd "$1" 2>/dev/null && pwd); then
     echo "usage: tests/cuda/run.sh BUILD test|bench" >&2
@@ -56,7 +56,7 @@ limited() { # a program, for as long as its step may still take; one that does n
     timeout -k 5 "$((seconds > 1 ? seconds : 1))" env ${libraries:+"LD_LIBRARY_PATH=$libraries"} "$@"
 }
 
-# cuBLASLt is half a gigabyte that a kit has not: its plug-in looks where it was built, then we in the toolkit and among
+# cuBLASLt is half a gigabyte and not in a kit. Its plug-in searches the place where it was built; then this script searches the toolkit and
 # Python's packages.
 find_cublas() {
     needed=$(env ${libraries:+"LD_LIBRARY_PATH=$libraries"} ldd "$BUILD/specscope-cublas.so" 2>/dev/null | awk '/cublasLt.*not found/ { print $1 }')
@@ -87,7 +87,7 @@ not_run() { # sentence, why
     printf 'not run %2d %s (%s)\n' "$nth" "$1" "$2"
 }
 
-# A step that failed, once more with a synchronisation behind every launch: the launch is named.
+# Runs a failed step again with a synchronisation after every launch, which names the launch.
 name_launch() { # log, seconds, command
     again=${1%.log}_again.log
     most=${STEP_LIMIT:-$2}

@@ -1,6 +1,6 @@
 #!/bin/sh
-# The kernels as compilers make them: the CUDA backend's tests on emulated GPUs of 20 and 40 multiprocessors (they run with 3 otherwise), and
-# the opcodes that nvcc chooses where blocks depend on each other (opcodes.py). Both take minutes and belong to `make test-long`.
+# The kernels as compilers translate them: the CUDA backend's tests on emulated GPUs of 20 and 40 multiprocessors (otherwise they have 3),
+# and the opcodes that nvcc chooses where blocks depend on each other (opcodes.py). Both take minutes and belong to `make test-long`.
 cd "$(dirname "$0")/../.." || exit 1
 . tests/cli/checks.sh
 if [ -z "${SPECSCOPE_LONG:-}" ]; then

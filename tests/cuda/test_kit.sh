@@ -1,6 +1,6 @@
 #!/bin/sh
-# The kit of `make cuda-kit` is whole: made of the emulated backend, unpacked elsewhere, it goes through the first ten
-# minutes on a GPU with nothing of this tree; and a step that fails names the launch and ends it.
+# The kit of `make cuda-kit` is complete: a kit of the emulated backend, unpacked elsewhere, passes the first ten minutes on a GPU without
+# this tree. A step that fails names the launch and ends the kit.
 cd "$(dirname "$0")/../.." || exit 1
 . tests/cli/checks.sh
 EMULATED=$BUILD/tests/specscope-cuda-emulated.so
@@ -64,7 +64,7 @@ check "the kit ends after one failure" grep -q '^[0-9]* passed, 1 failed' "$TMP/
 check "the kit names the launch that failed" grep -q 'the launch that failed is [a-z_]*, [0-9]* blocks of' "$TMP/out"
 check "the kit names the place to look at" grep -q 'look at: ' "$TMP/out"
 
-# ---- figures beside their goals ----
+# ---- figures and their goals ----
 figures() { # us of a token, 8 rows' time, probes' part, quotient, lossless, slowdown
     mkdir -p "$TMP/log"
     echo '{"device": "GPU", "copy_gb_s": 3000.0, "read_gb_s": 3100.0, "mma_tflop_s": 600.0}' >"$TMP/log/floors.json"
@@ -81,7 +81,7 @@ check "a token's bytes, keys and values too, are held to the read bandwidth" gre
 figures 5400 1.20 0.07 0.91 NO 1.1
 check "figures that are not reached are missed" [ "$(grep -c '| \*\*missed\*\* |$' "$TMP/out")" -eq 6 ]
 
-# ---- what is built, and where it comes from ----
+# ---- what is built, and what is taken from a kit ----
 here() { # more of the environment: what `make test-cuda` would do, told by a make that builds nothing and a run.sh beside it
     rm -rf "$TMP/tree" && mkdir -p "$TMP/tree/.ci" "$TMP/tree/tests/cuda" "$TMP/tree/build"
     cp tests/cuda/here.sh tests/cuda/made_of.sh "$TMP/tree/tests/cuda/"

@@ -1,6 +1,6 @@
 #!/bin/sh
-# Barriers, fences and the like of the kernels, left out one at a time, are noticed (tests/cuda/mutations.sh): some of one test
-# program's, with SPECSCOPE_LONG=1 all of them, as the table of tests/cuda/mutations.md has it.
+# Omissions of single barriers, fences and the like in the kernels are noticed (tests/cuda/mutations.sh): some of one test program, and with
+# SPECSCOPE_LONG=1 all of them, as in the table of tests/cuda/mutations.md.
 cd "$(dirname "$0")/../.." || exit 1
 . tests/cli/checks.sh
 if [ ! -f "$BUILD/tests/races/specscope-cuda-emulated.so" ]; then

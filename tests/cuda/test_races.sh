@@ -1,7 +1,7 @@
 #!/bin/sh
-# Nothing races in the kernels, between streams, or between them and the host: tests of the CUDA backend with every access of
-# device code looked at, and the host's of memory that copies go to and from (tests/cuda/emulation/races). The short ones; all of
-# them with SPECSCOPE_LONG=1, and then in random orders of threads too.
+# Nothing races in the kernels, between streams, or between them and the host: tests of the CUDA backend in which every access of device
+# code is checked, and the host's accesses to memory that is copied (tests/cuda/emulation/races). It runs the short ones; SPECSCOPE_LONG=1
+# runs all of them, also in random orders of threads.
 cd "$(dirname "$0")/../.." || exit 1
 . tests/cli/checks.sh
 RACES=$BUILD/tests/races

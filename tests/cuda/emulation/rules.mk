@@ -1,16 +1,16 @@
-# The CUDA backend for machines without a GPU: the same sources, compiled by g++ against the emulation. For tests. Not with
-# the thread sanitizer, which does not know what runs on stacks that change.
+# The CUDA backend for machines without a GPU: the same sources, compiled by g++ against the emulation, for tests. ThreadSanitizer does not
+# support code that switches stacks, so it is not built with it.
 EMULATION     := tests/cuda/emulation
 EMULATION_OBJ := $(patsubst %.cc,$(BUILD)/emulated/%.o,$(sort $(wildcard $(EMULATION)/*.cc)))
 EMULATED_OBJ  := $(CUDA_CU:%.cu=$(BUILD)/emulated/%.o) $(CUDA_C:%.c=$(BUILD)/emulated/%.o) $(EMULATION_OBJ)
 EMULATED_SO   := $(BUILD)/tests/specscope-cuda-emulated.so
 
-# Line numbers take time to compile, and only the checker of races prints them. Device code with -O1 compiles in half the time and runs as
-# fast, as most of its time goes into changes from one thread to the next.
+# Line numbers take time to compile, and only the race checker prints them. Device code with -O1 compiles in half the time and runs as fast,
+# because most of its time is spent on switches between threads.
 EMULATED_OPT   = $(if $(QUICK),-O1,-O2 -g1)
 $(BUILD)/emulated/$(EMULATION)/%.o: EMULATED_OPT = -O2 $(if $(QUICK),,-g1)
 
-# Device code punes as it likes, and defines what it does not call.
+# Device code uses type punning, and defines functions that it does not call.
 EMULATED_CXX   = $(CXX) -std=c++17 -D_GNU_SOURCE $(EMULATED_OPT) -ffp-contract=off -fno-strict-aliasing -fPIC -fvisibility=hidden \
 	-Wall -Wextra -Wno-unused-function -Wno-unknown-pragmas -pthread -I$(EMULATION)/include -I. \
 	$(if $(SANITIZE),-fsanitize=$(SANITIZE) -fno-omit-frame-pointer -fno-sanitize-recover=all)
@@ -28,7 +28,7 @@ $(BUILD)/emulated/%.o: %.c | $(BUILD)/.deps-test
 	$(call say,CC,"$< (emulated)")
 	$(Q)$(CC) $(BASE) $(OPENMP) $(CFLAGS) $(ITS_FLAGS) -fPIC -fvisibility=hidden -I$(EMULATION)/include -MMD -MP -c $< -o $@
 
-# As if it had been built for these; EMULATED_CUDA_CAPABILITY says what the GPU is.
+# The architectures that it seems to be built for; EMULATED_CUDA_CAPABILITY is that of the GPU.
 EMULATED_CODE := -DCUDA_CODE='"sm_80 sm_86 sm_89 sm_90 sm_100 compute_90"'
 $(BUILD)/emulated/kernels/cuda/device.o: ITS_FLAGS = $(EMULATED_CODE)
 
@@ -38,7 +38,7 @@ $(EMULATED_SO): $(EMULATED_OBJ)
 	$(call say,LD,$@)
 	$(Q)$(EMULATED_CXX) -shared $(OPENMP) $(LDFLAGS) -Wl,-z,nodelete -o $@.part $^ -lm && mv $@.part $@
 
-# The plug-in of products, on a cuBLASLt that knows emulated streams: they are those of the one above, which is loaded first.
+# The plug-in of products, with a cuBLASLt that uses the emulated streams of the plug-in above, which is loaded first.
 EMULATED_CUBLAS := $(BUILD)/tests/specscope-cublas-emulated.so
 $(EMULATED_CUBLAS): $(BUILD)/emulated/kernels/cublas/cublas.o $(BUILD)/emulated/$(EMULATION)/cublas/cublaslt.o $(EMULATED_SO)
 	$(call say,LD,$@)
@@ -72,9 +72,9 @@ $(BUILD)/tests/test_cuda_smoke: $(SMOKE_CU:%.cu=$(BUILD)/emulated/%.o) $(SMOKE_C
 	$(Q)$(EMULATED_CXX) $(OPENMP) $(LDFLAGS) -o $@ $^ -lm
 $(BUILD)/emulated/tests/cuda/smoke/facts.o: EMULATED_CXX += $(EMULATED_CODE)
 
-# The same with all accesses of device code looked at, and the host's of memory that copies go to and from: does anything order
-# them (races/order.h, flow.h)? The instrumentation is the thread sanitizer's, what it calls is ours. Everything has the name
-# that it has without, in a folder of its own.
+# The same with all accesses of device code checked, and those of the host to memory that is copied: are they ordered (races/order.h,
+# flow.h)? The compiler inserts ThreadSanitizer's calls, and our own functions are called. Files have the same names, in a folder of their
+# own.
 RACES_SRC := $(sort $(wildcard $(EMULATION)/races/*.cc))
 RACES_RUN := $(RACES_SRC:%.cc=$(BUILD)/emulated/%.o) $(EMULATION_OBJ)
 RACES_OBJ := $(CUDA_CU:%.cu=$(BUILD)/races/%.o) $(CUDA_C:%.c=$(BUILD)/races/%.o) $(RACES_RUN)
@@ -120,7 +120,7 @@ $(BUILD)/tests/races/test_%: $(BUILD)/races/tests/unit/cuda/test_%.o $(RACES_RUN
 	@mkdir -p $(@D)
 	$(call say,LD,$@)
 	$(Q)$(EMULATED_CXX) $(LDFLAGS) -o $@ $^ -lcmocka
-# The floors of `make bench-cuda`, which say nothing here but that the program runs.
+# The floors of `make bench-cuda`; here they only show that the program runs.
 $(BUILD)/emulated/gpu_floors: $(BUILD)/emulated/tests/bench/gpu_floors.o $(EMULATION_OBJ)
 	$(call say,LD,$@)
 	$(Q)$(EMULATED_CXX) $(LDFLAGS) -o $@ $^

@@ -1,5 +1,5 @@
-/* Attention over three splits and more, of the shapes of real models: against its definition in double, and bit for bit
- * however splits are shared out and whatever rows are beside. */
+/* Attention over three splits and more, with the shapes of real models: against its definition in double, and bit for bit for every
+ * distribution of splits and with any other rows. */
 #include "tests/cuda/smoke/run.h"
 
 #include "tests/rigs/cuda_attention.h"
@@ -52,7 +52,7 @@ near_definition(struct smoke *s, const attention_case &c, const std::vector<uint
     return true;
 }
 
-/* A row alone, in a group of its own. */
+/* A single row, in a group of its own. */
 static bool
 same_alone(struct smoke *s, attention_case &c, const std::vector<uint32_t> &together, uint32_t i)
 {

@@ -1,16 +1,16 @@
-/* The grid's barrier (kernels/cuda/device/grid.cuh), many times over: threads read after it what threads of other
- * blocks wrote before it, as in a forward pass. */
+/* The grid's barrier (kernels/cuda/device/grid.cuh), many times: after it threads read what threads of other blocks wrote before it, as in
+ * a forward pass. */
 #include "tests/cuda/smoke/run.h"
 
 #include "kernels/cuda/device/grid.cuh"
 
-#define PATIENCE 5000000000u /* nanoseconds, as forward passes have it */
+#define PATIENCE 5000000000u /* nanoseconds, as in forward passes */
 
 struct barrier_args {
     struct dev_barrier *barrier;
     uint4 *words; /* (2, blocks, BLOCK_THREADS) */
     uint32_t n;
-    uint32_t *wrong; /* how many; of the first: barrier, block, thread, what was read */
+    uint32_t *wrong; /* the number of wrong values; of the first: barrier, block, thread, the value read */
 };
 
 static __global__ void
@@ -43,7 +43,7 @@ smoke_barriers(struct smoke *s)
     void *notes = nullptr;
     SUCCEEDS(cudaHostAlloc(&notes, blocks * sizeof(uint32_t), cudaHostAllocDefault));
     struct dev_barrier rest = {};
-    rest.patience = PATIENCE; /* who stands still ends the kernel, and with it the program: smoke_must() */
+    rest.patience = PATIENCE; /* a block that hangs ends the kernel, and with it the program: smoke_must() */
     rest.notes = (uint32_t *)notes;
     struct dev_barrier *barrier = on_device(std::vector<struct dev_barrier>(1, rest));
     uint4 *words = on_device(std::vector<uint4>((size_t)2 * blocks * BLOCK_THREADS));

@@ -1,4 +1,4 @@
-/* What the machine is: the facts on which the rest depends. */
+/* Facts about the machine that the other checks depend on. */
 #include <cstring>
 
 #include "tests/cuda/smoke/smoke.h"
@@ -8,7 +8,7 @@ extern "C" {
 #include "kernels/cuda/device.h"
 }
 
-#ifndef CUDA_CODE /* the GPUs that the kernels were compiled for: the Makefile says it */
+#ifndef CUDA_CODE /* the GPUs that the kernels were compiled for, defined by the Makefile */
 #error "CUDA_CODE is not defined"
 #endif
 

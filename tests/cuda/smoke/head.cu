@@ -1,5 +1,5 @@
-/* The head with a vocabulary of 152,000: logits, what they say, distributions; against definitions on the host, and bit for
- * bit between calls of different numbers of rows. */
+/* The head with a vocabulary of 152,000: logits, predictions and distributions, against definitions on the host, and bit for bit between
+ * calls of different numbers of rows. */
 #include "tests/cuda/smoke/run.h"
 
 #include "kernels/cuda/device/launch.h"
@@ -23,7 +23,7 @@ shape_of(const struct smoke *s)
                                    : head_shape{152000, 896};
 }
 
-/* A model that is nothing but a head, hidden states at depth 1, and a store to work in. */
+/* A model that is only a head, hidden states at depth 1, and memory. */
 struct head_case {
     const test_matrix head;
     std::vector<float> norm, hidden; /* (width), (MOST_ROWS, 2, width) */
@@ -71,7 +71,7 @@ struct head_case {
         return p;
     }
 
-    /* Logits of these ring entries, and predictions where there is room for them; the last row is the others' final one. */
+    /* Computes logits of these ring entries, and predictions where there is room for them; the last row is the final one of the others. */
     std::vector<float>
     ask(const std::vector<uint32_t> &which, std::vector<struct prediction> *predictions, uint32_t blocks)
     {
@@ -168,7 +168,7 @@ smoke_logits(struct smoke *s)
     return smoke_says(s, true, "vocabulary %u, off by %.1g, the same bits", shape_of(s).vocab, worst);
 }
 
-/* ---- what they say ---- */
+/* ---- predictions ---- */
 
 static bool
 near(float got, float want, double bound)
@@ -230,7 +230,7 @@ smoke_distributions(struct smoke *s)
     for (uint32_t i = 0; i < n; i++) {
         const float *const got = &p[(size_t)(n - 1 - i) * vocab];
         double sum = 0, least = 1,
-               moved = 0; /* moved: probability of tokens that rounding put on the other side of a cut */
+               moved = 0; /* moved: probability of tokens that rounding moved to the other side of a threshold */
         sampling_dist(&z[(size_t)i * vocab], vocab, &ways[i], want.data(), order.data());
         for (uint32_t v = 0; v < vocab; v++)
             least = want[v] > 0 && (double)want[v] < least ? (double)want[v] : least;

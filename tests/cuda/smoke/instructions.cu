@@ -1,4 +1,4 @@
-/* The instructions of kernels/cuda/device/ptx.cuh that one thread executes, against kernels/half.h and plain arithmetic. */
+/* Checks the instructions of kernels/cuda/device/ptx.cuh that one thread executes against kernels/half.h and plain arithmetic. */
 #include "tests/cuda/smoke/run.h"
 
 #include "kernels/cuda/device/ptx.cuh"
@@ -16,7 +16,7 @@ number_here()
     return blockIdx.x * BLOCK_THREADS + thread_here();
 }
 
-/* What `kernel` makes of each word: four words. */
+/* Runs `kernel` on each word; it returns four words. */
 static std::vector<uint32_t>
 map_words(void (*kernel)(struct word_args), const std::vector<uint32_t> &in)
 {
@@ -33,7 +33,7 @@ map_words(void (*kernel)(struct word_args), const std::vector<uint32_t> &in)
 
 /* ---- numbers of 16 bits ---- */
 
-/* Of a float: its half; it and its negative as a pair; the pair's values; the same of bfloat16. */
+/* For a float: its half; it and its negative as a pair; the pair's values; the same in bfloat16. */
 static __global__ void
 __launch_bounds__(BLOCK_THREADS, 1) round_to_halves(struct word_args a)
 {
@@ -103,7 +103,7 @@ smoke_halves(struct smoke *s)
             !same_float(wide[4 * h + 1], f16_to_f32((uint16_t)h)) ||
             !same_float(wide[4 * h + 2], f16_to_f32((uint16_t)(0xffff - h))))
             return smoke_says(s, false, "half %04x becomes %08x", h, wide[4 * h]);
-    for (uint32_t h = 0; h < 0x7c00; h++) { /* all that are halfway between two halves, and what lies beside them */
+    for (uint32_t h = 0; h < 0x7c00; h++) { /* all numbers halfway between two halves, and their neighbours */
         const float middle = (f16_to_f32((uint16_t)h) + f16_to_f32((uint16_t)(h + 1))) / 2;
         for (int by = -1; by <= 1; by++)
             floats.push_back(bits_of_float(h == 0x7bff ? 65520 : middle) + (uint32_t)by);
@@ -167,7 +167,7 @@ struct load_args {
     uint32_t n;
 };
 
-/* In every way; every third is not to be taken. */
+/* In every way; every third copy must not happen. */
 static __global__ void
 __launch_bounds__(BLOCK_THREADS, 1) load_all_ways(struct load_args a)
 {

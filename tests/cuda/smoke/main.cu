@@ -34,7 +34,7 @@ smoke_must(cudaError_t code, const char *call, const char *file, int line)
         printf("not ok %u - %s\n", running, checks[running - 1].sentence);
     printf("# %s:%d: %s: %s\n", file, line, call, cudaGetErrorString(code));
     fflush(stdout);
-    _Exit(1); /* the device is lost: nothing to put in order */
+    _Exit(1); /* the device is lost, so nothing is freed */
 }
 
 bool

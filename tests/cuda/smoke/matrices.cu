@@ -1,5 +1,5 @@
-/* The matrix instructions of kernels/cuda/device/ptx.cuh: where their operands' elements lie (kernels/cuda/device/layout.h), that columns do
- * not mix, what becomes of subnormals; and how they add up. */
+/* The matrix instructions of kernels/cuda/device/ptx.cuh: the places of their operands' elements (kernels/cuda/device/layout.h), that
+ * columns do not mix, the treatment of subnormals, and the way of summing. */
 #include "tests/cuda/smoke/run.h"
 
 #include "kernels/cuda/device/ptx.cuh"
@@ -16,7 +16,7 @@ struct mma_args {
     bool bf16;
 };
 
-/* Elements by their places in the manual's fragments, one after the other; a warp a case. */
+/* Elements in the order of the manual's fragments; a warp a case. */
 static __global__ void
 __launch_bounds__(BLOCK_THREADS, 1) multiply_cases(struct mma_args p)
 {
@@ -64,7 +64,7 @@ widen(uint16_t h, bool bf16)
     return (double)(bf16 ? bf16_to_f32(h) : f16_to_f32(h));
 }
 
-/* Elements by value(), which does not know where they go. */
+/* Elements by value(), independent of their places. */
 template <class Value>
 static struct mma_case
 make_case(bool bf16, Value value)
@@ -88,7 +88,7 @@ defined(const struct mma_case &m, int r, int n, bool bf16)
     return d;
 }
 
-/* Small whole numbers: every order and every rounding of their sums is exact. Then any numbers, nearly. */
+/* Small integers, whose sums are exact in every order and rounding; then arbitrary numbers, nearly. */
 bool
 smoke_matrices(struct smoke *s)
 {
@@ -115,14 +115,14 @@ smoke_matrices(struct smoke *s)
     return smoke_says(s, worst < 0x1p-10, "whole numbers exactly; numbers below 1 to within %.2g", worst);
 }
 
-/* A column's bits are the same whatever stands in the others: what makes a row's bits its own. */
+/* A column's bits do not depend on the other columns, so a row's bits are its own. */
 bool
 smoke_columns(struct smoke *s)
 {
     begin(s);
     for (int bf16 = 0; bf16 < 2; bf16++) {
         std::vector<struct mma_case> cases;
-        for (int i = 0; i < 8; i++) { /* column i of the first is the only one that the others share */
+        for (int i = 0; i < 8; i++) { /* column i of the first, which is the only one that all share */
             struct mma_case m = i == 0 ? make_case(bf16, [] { return 100 * uniform(); }) : cases[0];
             for (int n = 0; n < 8 && i > 0; n++)
                 for (int k = 0; k < 16 && n != i; k++) {
@@ -140,7 +140,7 @@ smoke_columns(struct smoke *s)
     return smoke_says(s, true, "with infinities and NaN beside them");
 }
 
-/* Weights of 4 and 6 bits are subnormal halves: q times 2^-24, which must be no less than that. */
+/* Weights of 4 and 6 bits are subnormal halves, q times 2^-24, and must keep this value. */
 bool
 smoke_subnormals(struct smoke *s)
 {
@@ -148,7 +148,7 @@ smoke_subnormals(struct smoke *s)
     std::vector<struct mma_case> cases;
     for (int i = 0; i < 100; i++) {
         struct mma_case m = {};
-        const uint32_t shift = i % 5; /* the second unit's lie four bits higher: up to 63 * 16 */
+        const uint32_t shift = i % 5; /* the second unit's are four bits higher: up to 63 * 16 */
         for (int r = 0; r < 16; r++)
             for (int k = 0; k < 16; k++) {
                 m.a[r][k] = (uint16_t)(below(64) << shift);
@@ -166,7 +166,7 @@ smoke_subnormals(struct smoke *s)
     return smoke_says(s, true, "values up to 1008 times 2^-24, exactly");
 }
 
-/* ---- how they add up ---- */
+/* ---- ways of summing ---- */
 
 /* 1 + x + y, all of them products. */
 static float

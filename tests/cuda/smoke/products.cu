@@ -4,8 +4,8 @@
 
 #include "tests/rigs/cuda_product.h"
 
-/* What a product may be off by, norms over all of it: F32 sums whose last bit may be cut off; and subnormal halves, whose
- * products may lose up to 10 bits when they are added up (docs/cuda.md). */
+/* Bounds of a product's error, as norms over the whole: F32 sums whose last bit may be truncated; and subnormal halves, whose products may
+ * lose up to 10 bits in the sum (docs/cuda.md). */
 static double
 bound_of(enum weight_type type)
 {

@@ -1,4 +1,4 @@
-/* How the smoke's own kernels are run: blocks that are all resident, then waited for. */
+/* Runs the smoke test's own kernels: blocks that are all resident, and then a wait for them. */
 #ifndef TESTS_CUDA_SMOKE_RUN_H
 #define TESTS_CUDA_SMOKE_RUN_H
 
@@ -8,7 +8,7 @@
 #include "kernels/cuda/device/layout.h"
 #include "tests/rigs/cuda_numbers.h"
 
-static int device_here; /* of the check that runs, and how many blocks at most: begin() says it */
+static int device_here; /* the running check, and its most blocks, set by begin() */
 static uint32_t most_blocks;
 
 static inline void
@@ -19,7 +19,7 @@ begin(const struct smoke *s)
     state_of_random = 1;
 }
 
-/* One a multiprocessor. */
+/* Returns one block a multiprocessor. */
 template <class A>
 static uint32_t
 blocks_of(void (*kernel)(A), size_t shared)

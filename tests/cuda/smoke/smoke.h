@@ -1,8 +1,8 @@
-/* The smoke test: the kernels' risky paths against definitions on the host, with no engine around them. One program, of
- * the same sources, for a GPU (build/gpu_smoke) and for the emulation (build/tests/test_cuda_smoke).
+/* The smoke test compares the kernels' risky paths with definitions on the host, without the engine. One program, of the same sources, is
+ * for a GPU (build/gpu_smoke) and for the emulation (build/tests/test_cuda_smoke).
  *
- * A check is a function that returns true, or false with what is wrong in `what`; what it measured it leaves there too. A
- * call of the runtime that fails ends the program: the device is lost then. */
+ * A check is a function that returns true, or false with the error in `what`; it also stores measurements there. A runtime call that fails
+ * ends the program, because the device is lost. */
 #ifndef TESTS_CUDA_SMOKE_H
 #define TESTS_CUDA_SMOKE_H
 
@@ -32,7 +32,7 @@ struct smoke_check {
     bool (*run)(struct smoke *);
 };
 
-/* Ends the program unless the call went well. */
+/* Ends the program if the call failed. */
 void smoke_must(cudaError_t, const char *call, const char *file, int line);
 
 /* Fills s->what; returns `ok`. */
@@ -62,11 +62,11 @@ bool smoke_logits(struct smoke *);    /* head.cu */
 bool smoke_predictions(struct smoke *);
 bool smoke_distributions(struct smoke *);
 
-/* facts.cu: what the machine is, to stdout. False: the backend can't run on it. */
+/* facts.cu: prints facts about the machine. Returns false if the backend cannot run on it. */
 bool smoke_facts(int device);
-/* matrices.cu: how matrix instructions add up, in words. */
+/* matrices.cu: describes in words how matrix instructions add up. */
 void smoke_matrix_sums(char *text, size_t room);
-/* instructions.cu: nanoseconds between two readings of the global timer that differ, the least seen. */
+/* instructions.cu: the smallest difference in nanoseconds between two different readings of the global timer. */
 unsigned smoke_tick();
 
 #endif

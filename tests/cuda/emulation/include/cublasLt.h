@@ -1,5 +1,5 @@
-/* cuBLASLt as far as kernels/cublas uses it, for the emulation: same names, same values. What it computes and what it
- * objects to: tests/cuda/emulation/cublas/cublaslt.cc. */
+/* The part of cuBLASLt that kernels/cublas uses, for the emulation, with the same names and values. tests/cuda/emulation/cublas/cublaslt.cc
+ * describes what it computes and checks. */
 #ifndef EMULATION_CUBLASLT_H
 #define EMULATION_CUBLASLT_H
 
@@ -23,7 +23,7 @@ typedef enum { CUDA_R_32F = 0, CUDA_R_16F = 2, CUDA_R_16BF = 14 } cudaDataType_t
 typedef cudaDataType_t cudaDataType;
 
 typedef struct emulated_handle *cublasLtHandle_t;
-/* Memory of the caller's, opaque in CUDA; `made`: what an initialisation leaves there. */
+/* Memory of the caller, opaque in CUDA; `made` marks it as initialised. */
 typedef struct {
     uint64_t made;
     int32_t transpose_a, transpose_b;

@@ -19,7 +19,7 @@
 #define __constant__
 #define __launch_bounds__(...)
 #define __align__(n) alignas(n)
-#define __shared__   static thread_local /* shared.h says why; SHARED_MEMORY is for what is dynamic */
+#define __shared__   static thread_local /* shared.h gives the reason; SHARED_MEMORY is the dynamic memory */
 
 #define threadIdx (emulation::here->thread)
 #define blockIdx  (emulation::here->block)
@@ -121,7 +121,7 @@ __fmaf_rn(float a, float b, float c)
 {
     return fmaf(a, b, c);
 }
-#define __expf(x) expf(x) /* glibc has the name for itself */
+#define __expf(x) expf(x) /* glibc has a macro of this name */
 static inline float
 __fdividef(float a, float b)
 {
@@ -156,7 +156,7 @@ max(T a, T b)
     return a < b ? b : a;
 }
 
-/* Bytes of x (0 to 3) and y (4 to 7), chosen by the digits of `which`; bit 3 of a digit: its sign, eight times. */
+/* Selects bytes of x (0 to 3) and y (4 to 7) by the digits of `which`; bit 3 of a digit selects the byte's sign, eight times. */
 static inline unsigned
 __byte_perm(unsigned x, unsigned y, unsigned which)
 {
@@ -203,7 +203,7 @@ __threadfence_system(EMULATED_SITE)
     emulation::fence(EMULATED_HERE);
 }
 
-/* Threads take turns only where they wait, so these are whole. */
+/* Threads switch only where they wait, so these are atomic. */
 #define EMULATED_ATOMIC(name, after)                                                                                   \
     template <class T, class V> EMULATED_UNSEEN static inline T name(T *p, V given, EMULATED_SITE)                     \
     {                                                                                                                  \
@@ -270,7 +270,7 @@ template <class T> struct emulated_shuffled {
     T value, result;
     unsigned source;
 };
-/* What comes from a lane that is not there, or not in the mask, is poison. */
+/* A value from a lane that does not exist, or is not in the mask, is poison. */
 template <class T>
 static inline T
 emulated_shuffle(unsigned mask, T value, unsigned source, emulation::site at)
@@ -301,7 +301,7 @@ template <class T>
 static inline T
 __shfl_xor_sync(unsigned mask, T value, int bits, int width = 32, EMULATED_SITE)
 {
-    /* groups before one's own can be read, those behind it not */
+    /* groups before one's own can be read, later ones cannot */
     const unsigned lane = emulation::here->lane, source = lane ^ (unsigned)bits, w = (unsigned)width;
     return emulated_shuffle(mask, value, source <= (lane | (w - 1)) ? source : lane, EMULATED_HERE);
 }
@@ -323,7 +323,7 @@ __shfl_down_sync(unsigned mask, T value, unsigned by, int width = 32, EMULATED_S
 struct emulated_vote {
     unsigned value, result;
 };
-/* with(all, value, lane) for each lane that is there, from the lowest on; begins with `Op::none`. */
+/* Calls with(all, value, lane) for each existing lane, from the lowest on; begins with `Op::none`. */
 template <class Op>
 static inline unsigned
 emulated_reduce(emulation::collective kind, unsigned mask, unsigned value, emulation::site at)
@@ -384,9 +384,9 @@ __all_sync(unsigned mask, int p, EMULATED_SITE)
 
 /* ---- launches ---- */
 
-/* Of the launch, `op` and `seed` are not read, and the argument of `size` bytes is copied. */
+/* The launch's `op` and `seed` are not read; the argument of `size` bytes is copied. */
 cudaError_t emulated_launch(const emulation::launched &, size_t size, cudaStream_t);
-/* It may have so much dynamic shared memory: more than 48 KiB only who asked (cudaFuncSetAttribute). */
+/* Checks the dynamic shared memory: more than 48 KiB need cudaFuncSetAttribute(). */
 void emulated_allow_shared(const void *kernel, size_t);
 
 #endif

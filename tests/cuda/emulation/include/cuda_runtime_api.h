@@ -1,4 +1,4 @@
-/* The CUDA runtime as far as the backend uses it, for the emulation: same names, same values, C and C++. */
+/* The part of the CUDA runtime that the backend uses, for the emulation, with the same names and values, in C and C++. */
 #ifndef EMULATION_CUDA_RUNTIME_API_H
 #define EMULATION_CUDA_RUNTIME_API_H
 
@@ -112,29 +112,29 @@ cudaError_t cudaEventQuery(cudaEvent_t);
 cudaError_t cudaEventSynchronize(cudaEvent_t);
 cudaError_t cudaEventElapsedTime(float *ms, cudaEvent_t from, cudaEvent_t to);
 
-/* ---- the emulation's own ---- */
+/* ---- of the emulation alone ---- */
 
 /* Environment variables: EMULATED_CUDA_DEVICES (1), EMULATED_CUDA_BLOCKS (3 multiprocessors), EMULATED_CUDA_MEMORY_MIB
  * (4096), EMULATED_CUDA_DRIVER (the driver's version; 0: there is none), EMULATED_CUDA_CAPABILITY (90),
  * EMULATED_CUDA_SEED, EMULATED_CUDA_FAIL=n with EMULATED_CUDA_FAIL_KIND=oom|lost|launch. */
 
 enum emulated_failure {
-    EMULATED_OUT_OF_MEMORY, /* the next allocation gets none */
+    EMULATED_OUT_OF_MEMORY, /* the next allocation fails */
     EMULATED_LOST,          /* the call fails, and all after it */
     EMULATED_LAUNCH         /* the next kernel fails while it runs; the device is lost then */
 };
 
 #pragma GCC visibility push(default)
-/* The nth call from now on fails so, or the first after it that can; 0: none. A lost device is replaced by another: what
- * was on it is gone. */
+/* The nth call from now on fails in this way, or the first later one that can; 0: none. A lost device is replaced by another one, and its
+ * memory is lost. */
 void emulated_cuda_fail(uint64_t nth, enum emulated_failure);
-uint64_t emulated_cuda_calls(void);        /* made so far; asking for an event counts once a record */
+uint64_t emulated_cuda_calls(void);        /* calls so far; queries of an event count once for each record */
 uint64_t emulated_cuda_allocations(void);  /* of device and pinned memory that were not freed */
 const char *emulated_cuda_complaint(void); /* what a kernel did wrong (a barrier that not all reach, ...), or "" */
 void emulated_cuda_seed(uint64_t);         /* of the order in which threads take turns; 0: in order */
 uint64_t emulated_cuda_switches(void);     /* from one thread to another, so far */
-/* For libraries that queue work of their own, and what of the device's memory it reads and writes. It counts as a launch; not
- * from the default stream. */
+/* For libraries that queue their own work: declares the device memory that the work reads and writes. It counts as a launch; not in the
+ * default stream. */
 struct emulated_range {
     const void *p;
     size_t bytes;
@@ -142,7 +142,7 @@ struct emulated_range {
 };
 cudaError_t emulated_cuda_enqueue(cudaStream_t, cudaError_t (*work)(void *), void *what, const struct emulated_range *,
                                   size_t n);
-bool emulated_cuda_on_device(const void *, size_t n); /* all of it, in one allocation */
+bool emulated_cuda_on_device(const void *, size_t n); /* the whole range, in one allocation */
 void emulated_cuda_place(const char *file, int line); /* where the calling thread makes its next call */
 #pragma GCC visibility pop
 
@@ -156,7 +156,7 @@ cudaMalloc(T **out, size_t bytes)
 }
 #endif
 
-/* Calls that queue something or wait for it say where they are made. */
+/* Calls that queue work or wait for it record where they are made. */
 #ifndef EMULATION_WORLD_H
 #define EMULATED_CALL(call)        (emulated_cuda_place(__FILE__, __LINE__), call)
 #define cudaFree(...)              EMULATED_CALL(cudaFree(__VA_ARGS__))

@@ -1,5 +1,5 @@
-/* The barrier of a cooperative grid, of which one can be left out (tests/cuda/emulation/watch.cc): a block does what it does there,
- * but for waiting for others. */
+/* The barrier of a cooperative grid. One barrier can be omitted (tests/cuda/emulation/watch.cc): a block then does everything except wait
+ * for others. */
 #ifndef EMULATION_GRID_CUH
 #define EMULATION_GRID_CUH
 

@@ -1,4 +1,4 @@
-/* Launches, for the emulation: kernels/cuda/device/launch.cuh says what they are. Kernels go by the names they are called by. */
+/* Launches for the emulation, as kernels/cuda/device/launch.cuh declares them. Kernels are identified by the names that they are called by. */
 #ifndef KERNELS_CUDA_DEVICE_LAUNCH_CUH
 #define KERNELS_CUDA_DEVICE_LAUNCH_CUH
 
@@ -24,7 +24,7 @@ emulated_launch_as(bool cooperative, const char *name, void (*kernel)(A), dim3 g
 #define launch(...)             EMULATED_CALL(emulated_launch_as(false, #__VA_ARGS__, __VA_ARGS__))
 #define launch_cooperative(...) EMULATED_CALL(emulated_launch_as(true, #__VA_ARGS__, __VA_ARGS__))
 
-/* One block a multiprocessor, if its shared memory is there; the kernel may have so much then. */
+/* Returns one block a multiprocessor if there is enough shared memory, and allows the kernel to have it. */
 template <class A>
 static inline cudaError_t
 resident_blocks(void (*kernel)(A), int device, unsigned, size_t shared, uint32_t *blocks)

@@ -1,5 +1,5 @@
-/* The instructions of kernels/cuda/device/ptx.cuh by their definitions (PTX ISA): numbers exact where the hardware's are, sums of
- * a matrix instruction as one chooses (fibers.h). */
+/* The instructions of kernels/cuda/device/ptx.cuh by their definitions (PTX ISA). Numbers are exact where the hardware's are; the sum of a
+ * matrix instruction is selectable (fibers.h). */
 #ifndef KERNELS_CUDA_DEVICE_PTX_CUH
 #define KERNELS_CUDA_DEVICE_PTX_CUH
 
@@ -14,7 +14,7 @@ static inline float
 half_value(uint16_t h)
 {
     const uint32_t magnitude = h & 0x7fff, sign = (uint32_t)(h & 0x8000) << 16;
-    if (magnitude < 0x400) /* a subnormal, by way of an integer: a processor is slow with subnormal floats */
+    if (magnitude < 0x400) /* a subnormal, by way of an integer, because processors are slow with subnormal floats */
         return __uint_as_float(sign | __float_as_uint((float)magnitude * 0x1p-24f));
     return __uint_as_float(sign | (magnitude < 0x7c00 ? (magnitude << 13) + 0x38000000 : magnitude << 13 | 0x7f800000));
 }
@@ -76,7 +76,7 @@ dequant_bytes(uint32_t bytes, uint32_t *low, uint32_t *high)
 
 /* ---- matrices ---- */
 
-/* Of m16n8k16: registers hold two values each, the lower bits the one with the lower column (of B: row). */
+/* For m16n8k16: registers contain two values each; the lower bits have the one with the lower column (of B: row). */
 struct emulated_mma {
     float *d;
     uint32_t a[4], b[2];
@@ -211,7 +211,7 @@ prefetch_l2(const void *p, uint32_t bytes, uint32_t, uint32_t, EMULATED_SITE)
         emulation::misuse(EMULATED_HERE, "fetches ahead what is no memory of the device");
 }
 
-/* Whoever loads in this way waits for what others store. */
+/* A thread that loads in this way waits for another one's store. */
 EMULATED_UNSEEN static inline uint32_t
 load_acquire(const uint32_t *p, EMULATED_SITE)
 {
