@@ -62,6 +62,18 @@ info_print_form(const struct model_desc *d)
         printf(", logits capped at %g", (double)f->logit_cap);
 }
 
+/* Prints the rotation of layers that have their own, if there are any. */
+static void
+info_print_local_rope(const struct model_desc *d)
+{
+    uint32_t local = 0;
+    for (uint32_t l = 0; l < d->n_layers; l++)
+        local += d->layers[l].form.rope == LAYER_ROPE_LOCAL;
+    if (local > 0)
+        printf("              in %" PRIu32 " layer%s %" PRIu32 " dimensions, base %g, positions x 1\n", local,
+               plural(local), d->form.local_dims > 0 ? d->form.local_dims : d->rope_dims, (double)d->form.local_base);
+}
+
 /* Prints lines about the experts, if there are any. */
 static void
 info_print_experts(const struct model *m)
@@ -378,10 +390,12 @@ print_weights(const struct facts *f)
         printf("mtp           not used: %s\n", m->ahead_refused);
     if (m->merged[0] != '\0')
         printf("adapters      %s\n", m->merged);
-    if (!tensor_present(&d->positions) && !(d->form.alibi.most > 0))
+    if (!tensor_present(&d->positions) && !(d->form.alibi.most > 0)) {
         printf("RoPE          %s pairs, %" PRIu32 " of %" PRIu32 " dimensions, base %g, positions x %g%s\n",
                d->rope == ROPE_ADJACENT ? "adjacent" : "half-split", d->rope_dims, d->head_dim, (double)d->rope_base,
                (double)d->rope_scale, d->rope_factors != NULL ? ", a factor for each frequency" : "");
+        info_print_local_rope(d);
+    }
     printf("%s     epsilon %g\n", d->form.centred ? "LayerNorm" : "RMS norm ", (double)d->rms_eps);
     printf("memory        weights %s (with --exact %s)\n", memory_text(size, model_weight_bytes(m, false, false)),
            memory_text(exact, model_weight_bytes(m, true, false)));
@@ -463,6 +477,18 @@ add_lists(cJSON *o, const struct facts *f)
     return ok;
 }
 
+/* Adds whether the chat template runs, or why it does not. */
+static bool
+add_chat(cJSON *o, const struct model *m)
+{
+    const struct slice template = tokenizer_chat_template(m->tokenizer, "default");
+    struct chat *chat = NULL;
+    struct err why = {0};
+    const bool runs = template.len > 0 && chat_open(&chat, template, &why);
+    chat_close(chat);
+    return cJSON_AddStringToObject(o, "chat", runs ? "runs" : template.len > 0 ? why.text : "none") != NULL;
+}
+
 static bool
 add_facts(cJSON *o, const struct facts *f)
 {
@@ -496,20 +522,13 @@ add_facts(cJSON *o, const struct facts *f)
         {"rope_dims", d->rope_dims},
         {"rope_base", (double)d->rope_base},
         {"rope_scale", (double)d->rope_scale},
+        {"rope_local_base", (double)d->form.local_base},
         {"rms_eps", (double)d->rms_eps},
         {"bos", tokenizer_bos(m->tokenizer)},
         {"eos", tokenizer_eos(m->tokenizer)},
     };
-    const struct slice template = tokenizer_chat_template(m->tokenizer, "default");
-    struct chat *chat = NULL;
-    struct err why = {0};
-    const bool runs = template.len > 0 && chat_open(&chat, template, &why);
-    chat_close(chat);
-    bool ok = cJSON_AddStringToObject(o, "chat",
-                                      runs               ? "runs"
-                                      : template.len > 0 ? why.text
-                                                         : "none") != NULL &&
-              cJSON_AddStringToObject(o, "name", m->name) != NULL && cJSON_AddStringToObject(o, "path", path) != NULL &&
+    bool ok = add_chat(o, m) && cJSON_AddStringToObject(o, "name", m->name) != NULL &&
+              cJSON_AddStringToObject(o, "path", path) != NULL &&
               cJSON_AddStringToObject(o, "architecture", m->arch) != NULL &&
               cJSON_AddStringToObject(o, "hash", hash) != NULL &&
               cJSON_AddStringToObject(o, "rope", d->rope == ROPE_ADJACENT ? "adjacent" : "halves") != NULL &&

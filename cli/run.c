@@ -137,6 +137,9 @@ summary(const struct outcome *out, const struct session_options *o, const char *
     char ranks[160];
     if (positions_ranked(&out->positions) > 0)
         report(", rank at rejections %s", positions_ranks_text(&out->positions, ranks, sizeof ranks));
+    char prompt[64];
+    if (out->metrics.prefilled > 0) /* not if it was cancelled before */
+        report("; %s", metrics_prefill_text(&out->metrics, prompt, sizeof prompt));
     report("; end: %s\n", why);
 }
 

@@ -172,6 +172,8 @@ outcome_json(const struct outcome *out, const struct engine *engine, const struc
     json_number(j, "modelled_speedup", m.modelled);
     if (t->experts_rounds > 0)
         json_number(j, "verify_experts", t->experts / (double)t->experts_rounds);
+    json_number(j, "prompt_tokens", (double)out->metrics.prefilled);
+    json_number(j, "prefill_s", out->metrics.prefill_us * 1e-6);
     json_number(j, "decode_s", (t->draft_us + t->verify_us) * 1e-6);
     json_number(j, "aside_s", t->learning_us * 1e-6);
     json_number(j, "tok_per_s", m.tokens_per_s);

@@ -2,8 +2,11 @@
 #include "engine/events/metrics.h"
 
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+
+#include "kernels/base/plural.h"
 
 void
 metrics_begin(struct metrics *m, uint32_t layers, double rho)
@@ -158,10 +161,24 @@ take_control(struct metrics *m, const struct event *e)
     }
 }
 
+/* A sequence emits its prompt, reads it, and emits the first generated token. */
+static void
+take_token(struct metrics *m, const struct event *e)
+{
+    if (e->token.source == SOURCE_PROMPT)
+        m->prompt_t_us = e->t_us;
+    if (e->token.source != SOURCE_PREFILL || e->t_us < m->prompt_t_us)
+        return;
+    m->prefilled += e->token.pos;
+    m->prefill_us += (double)(e->t_us - m->prompt_t_us);
+}
+
 void
 metrics_event(struct metrics *m, const struct event *e)
 {
-    if (e->type == EVENT_ROUND)
+    if (e->type == EVENT_TOKEN)
+        take_token(m, e);
+    else if (e->type == EVENT_ROUND)
         take_round(m, e);
     else if (e->type == EVENT_CONTROL)
         take_control(m, e);
@@ -194,6 +211,16 @@ uint64_t
 metrics_generated(const struct metrics *m)
 {
     return m->total.emitted + m->sequences; /* the prefill generated the first token of each sequence */
+}
+
+const char *
+metrics_prefill_text(const struct metrics *m, char *out, size_t n)
+{
+    const double seconds = m->prefill_us * 1e-6;
+    const int used = snprintf(out, n, "prompt %llu token%s in %.*f s, ", (unsigned long long)m->prefilled,
+                              plural(m->prefilled), seconds < 10 ? 2 : 0, seconds);
+    snprintf(out + used, n - (size_t)used, seconds > 0 ? "%.0f/s" : "–/s", (double)m->prefilled / seconds);
+    return out;
 }
 
 void

@@ -54,7 +54,10 @@ struct metrics {
     /* The number of generated tokens of the run that `lossless` is about; the first came with the prefill. 0: in older
      * traces of several sequences, the tokens of the sequences that were present at the time. */
     uint64_t compared;
-    float d_max; /* last value seen, -1: none */
+    float d_max;          /* last value seen, -1: none */
+    uint64_t prompt_t_us; /* time of the last token of a prompt: its prefill begins */
+    uint64_t prefilled;   /* tokens of prompts that were read, */
+    double prefill_us;    /* and the time until their first generated tokens */
 };
 
 struct measures {                                  /* NAN where not defined */
@@ -89,6 +92,8 @@ struct estimate metrics_baseline(const struct metrics *);
 /* Returns the average number of experts of a layer that a verification read; NAN: unknown. */
 double metrics_verify_experts(const struct metrics *);
 uint64_t metrics_generated(const struct metrics *); /* tokens of the run so far, including that of the prefill */
+/* Writes "prompt 6215 tokens in 207.3 s, 30/s". Returns out. */
+const char *metrics_prefill_text(const struct metrics *, char *out, size_t n);
 void round_sums_add(struct round_sums *, const struct tally *round, double rho);
 struct estimates round_sums_estimates(const struct round_sums *, uint32_t layers, double rho);
 struct estimates metrics_estimates(const struct metrics *);     /* of the window */

@@ -12,6 +12,9 @@ check "nor where positions were learned" sh -c "! grep -q RoPE '$TMP/out'"
 says olmo-clip 'LayerNorm, queries, keys and values clipped at 0.8'
 says gemma2 'norms after sublayers'
 check "caps of logits are printed" grep -q 'logits capped at ' "$TMP/out"
+says gemma3 'in 5 layers 8 dimensions, base 5000, positions x 1'
+check "the base of layers with local rotation is in the JSON" \
+    sh -c "'$PROGRAM' info --json tests/golden/families/gemma3 | grep -q '\"rope_local_base\":[[:space:]]*5000'"
 says smollm3 'no RoPE in '
 says phimoe 'by SparseMixer'
 says lfm2 'short convolutions in 3 layers'

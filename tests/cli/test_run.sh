@@ -40,7 +40,7 @@ for policy in $(policies_of_tiny); do
 done
 
 for name in model backend isa policy params token_ids end rounds drafted verified accepted emitted acceptance_rate \
-    per_token_acceptance tokens_per_round etpl layers_loaded heads_loaded modelled_speedup decode_s tok_per_s; do
+    per_token_acceptance tokens_per_round etpl layers_loaded heads_loaded modelled_speedup prompt_tokens prefill_s decode_s tok_per_s; do
     check "the JSON result has $name" grep -q "\"$name\":" "$TMP/ar.json"
 done
 works "--json - writes to stdout" run -n 30 --ignore-eos --set tau=0.3 --temp 0.7 --top-k 5 --top-p 0.9 \
@@ -62,7 +62,7 @@ if [ -n "$HAVE_PYTHON" ]; then
 fi
 sampled() { # seed; leaves the result without its clocks in $TMP/sampled.SEED
     specscope run -n 30 --ignore-eos --temp 1 --seed "$1" --json - "$TINY"
-    grep -v -e decode_s -e tok_per_s -e _share "$TMP/out" >"$TMP/sampled"
+    grep -v -e decode_s -e prefill_s -e tok_per_s -e _share "$TMP/out" >"$TMP/sampled"
 }
 sampled 7 && cp "$TMP/sampled" "$TMP/seven" && sampled 7
 check "the same seed draws the same tokens" cmp -s "$TMP/seven" "$TMP/sampled"

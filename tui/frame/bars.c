@@ -291,6 +291,8 @@ add_forecast(struct bar *bar, const struct scope *s, const struct landscape *l, 
     }
 }
 
+#define LONG_PREFILL 1e6 /* microseconds that a user notices */
+
 void
 measures_draw(const struct scope *s, const struct landscape *l, const struct canvas *c)
 {
@@ -311,6 +313,10 @@ measures_draw(const struct scope *s, const struct landscape *l, const struct can
     number(&bar, 6, "discard", now.discard_rate, 2, "");
     number(&bar, 7, "eq. 5", now.predicted, 2, "×");
     add_forecast(&bar, s, l, &window);
+    if (m->prefill_us >= LONG_PREFILL) {
+        char prompt[64];
+        bar_add(&bar, ROLE_TEXT, 5, false, "%s", metrics_prefill_text(m, prompt, sizeof prompt));
+    }
     if (!isnan(now.draft_share)) {
         char shares[96];
         where_the_time_goes(shares, sizeof shares, &now);

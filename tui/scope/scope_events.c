@@ -166,7 +166,8 @@ scope_event(struct scope *s, const struct event *e)
         break;
     case EVENT_TYPES: break;
     }
-    if (e->type == EVENT_ROUND || (e->type == EVENT_CONTROL && e->control.new_text != NULL))
+    if (e->type == EVENT_ROUND || (e->type == EVENT_TOKEN && !s->is_versus) ||
+        (e->type == EVENT_CONTROL && e->control.new_text != NULL))
         update_measures(s, e);
 }
 

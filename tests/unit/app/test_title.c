@@ -1,7 +1,8 @@
-/* The title of a live run on a machine that other processes keep busy. */
+/* The title of a live run on a machine that other processes keep busy; the measures of a run. */
 #include "tests/rigs/session_fixture.h"
 #include "tests/rigs/test.h"
 #include "tui/frame/bars.h"
+#include "tui/panels/landscape.h"
 
 static uint32_t threads_at_work;
 
@@ -52,6 +53,40 @@ TEST(fewer_threads_than_there_are_is_shown)
     session_close(session);
     engine->threads = all;
     engine->ops = usual;
+}
+
+/* Returns whether the measures of the run contain the text after one more token. */
+static bool
+measures_contain(struct scope *scope, uint32_t pos, enum token_source source, uint64_t t_us, const char *text)
+{
+    enum { COLS = 160 };
+    const struct event e = {.type = EVENT_TOKEN, .t_us = t_us, .token = {.pos = pos, .source = source}};
+    const struct landscape none = {0};
+    struct grid grid = {0};
+    char line[4 * COLS + 1];
+    scope_event(scope, &e);
+    assert_true(grid_open(&grid, 1, COLS));
+    measures_draw(scope, &none, &(struct canvas){.rows = 1, .cols = COLS, .grid = &grid});
+    grid_row(&grid, 0, line, sizeof line);
+    grid_close(&grid);
+    return strstr(line, text) != NULL;
+}
+
+TEST(a_prompt_that_took_long_is_among_the_measures)
+{
+    struct fixture *fixture = *state;
+    const struct session_options options = session_usual();
+    struct session *session;
+    struct followed f = {0};
+    struct err err;
+    assert_true(session_open(&session, fixture->engine, &options, &err));
+    assert_true(follow_open(&f, &(struct source){.session = session}, &err));
+    assert_false(measures_contain(f.scope, 0, SOURCE_PROMPT, 1000, "prompt"));
+    assert_false(measures_contain(f.scope, 1, SOURCE_PREFILL, 900000, "prompt"));
+    assert_false(measures_contain(f.scope, 99, SOURCE_PROMPT, 1000000, "prompt"));
+    assert_true(measures_contain(f.scope, 100, SOURCE_PREFILL, 20101000, "prompt 101 tokens in 20 s, 5/s"));
+    follow_close(&f);
+    session_close(session);
 }
 
 FIXTURE(session_fixture_open, session_fixture_close);

@@ -66,6 +66,33 @@ TEST(measures_follow_their_definitions)
     assert_near(0.1, s.probe_share);
 }
 
+static void
+token(struct metrics *m, uint32_t seq, uint32_t pos, enum token_source source, uint64_t t_us)
+{
+    const struct event e = {.type = EVENT_TOKEN, .seq = seq, .t_us = t_us, .token = {.pos = pos, .source = source}};
+    metrics_event(m, &e);
+}
+
+TEST(the_time_of_a_prefill_ends_with_the_first_generated_token)
+{
+    struct metrics m;
+    char text[64];
+    metrics_begin(&m, 32, 0.65);
+    for (uint32_t pos = 0; pos < 100; pos++)
+        token(&m, 0, pos, SOURCE_PROMPT, 1000 + pos);
+    token(&m, 0, 100, SOURCE_PREFILL, 1099 + 400000);
+    token(&m, 0, 101, SOURCE_DRAFT, 900000);
+    assert_string_equal("prompt 100 tokens in 0.40 s, 250/s", metrics_prefill_text(&m, text, sizeof text));
+    token(&m, 1, 0, SOURCE_PROMPT, 1000000); /* the next sequence of a batch */
+    token(&m, 1, 1, SOURCE_PREFILL, 31000000);
+    assert_string_equal("prompt 101 tokens in 30 s, 3/s", metrics_prefill_text(&m, text, sizeof text));
+    control(&m, "run", "restart", 31000000, 1);
+    assert_int_equal(0, m.prefilled);
+    token(&m, 0, 0, SOURCE_PROMPT, 32000000);
+    token(&m, 0, 1, SOURCE_PREFILL, 32000000);
+    assert_string_equal("prompt 1 token in 0.00 s, –/s", metrics_prefill_text(&m, text, sizeof text));
+}
+
 TEST(measures_that_are_not_defined_are_nan)
 {
     struct metrics m;
