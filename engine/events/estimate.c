@@ -66,18 +66,77 @@ estimate_reach(double degrees)
     return fmax(t, 2);
 }
 
+/* Hill 1970, Algorithm 396, Communications of the ACM 13. */
+double
+estimate_quantile(double level, double degrees)
+{
+    const double n = degrees, half_pi = 1.5707963267948966;
+    if (n < 2)
+        return 1 / tan(level * half_pi);
+    if (n < 3)
+        return sqrt(2 / (level * (2 - level)) - 2);
+    const double a = 1 / (n - 0.5), b = 48 / (a * a);
+    double c = ((20700 * a / b - 98) * a - 16) * a + 96.36;
+    const double d = ((94.5 / (b + c) - 3) / b + 1) * sqrt(a * half_pi) * n;
+    double y = pow(d * level, 2 / n);
+    if (y > 0.05 + a) {
+        /* The normal quantile of level / 2: Abramowitz and Stegun 26.2.23. */
+        const double r = sqrt(-2 * log(level / 2));
+        const double x =
+            -(r - (2.515517 + r * (0.802853 + r * 0.010328)) / (1 + r * (1.432788 + r * (0.189269 + r * 0.001308))));
+        y = x * x;
+        if (n < 5)
+            c += 0.3 * (n - 4.5) * (x + 0.6);
+        c = (((0.05 * d * x - 5) * x - 7) * x - 2) * x + b + c;
+        y = (((((0.4 * y + 6.3) * y + 36) * y + 94.5) / c - y - 3) / b + 1) * x;
+        y = expm1(a * y * y);
+    } else {
+        y = ((1 / (((n + 6) / (n * y) - 0.089 * d - 0.822) * (n + 2) * 3) + 0.5 / (n + 4)) * y - 1) * (n + 1) /
+                (n + 2) +
+            1 / y;
+    }
+    return sqrt(n * y);
+}
+
 struct comparison
 estimate_compare(struct estimate ratio)
+{
+    return estimate_compare_of(ratio, 1);
+}
+
+struct comparison
+estimate_compare_of(struct estimate ratio, uint32_t all)
 {
     struct comparison c = {.value = ratio.value, .low = NAN, .high = NAN, .n = ratio.n, .verdict = DIFFERENCE_UNKNOWN};
     if (!(ratio.value > 0) || ratio.n < 2 || isnan(ratio.se))
         return c;
     const double rounding = 1e-9; /* differences within rounding errors of the sums count as 0 */
-    const double reach = exp(estimate_reach((double)ratio.n - 1) * ratio.se / ratio.value + rounding);
+    const double degrees = (double)ratio.n - 1,
+                 t = all > 1 ? estimate_quantile(0.05 / all, degrees) : estimate_reach(degrees);
+    const double reach = exp(t * ratio.se / ratio.value + rounding);
     c.low = ratio.value / reach;
     c.high = ratio.value * reach;
     c.verdict = c.low > 1 ? DIFFERENCE_MORE : c.high < 1 ? DIFFERENCE_LESS : DIFFERENCE_NOISE;
     return c;
+}
+
+struct estimate
+passes_ratio(const struct pass *x, const struct pass *other, uint32_t n)
+{
+    struct ratio_sums sums = {0};
+    for (uint32_t p = 0; p < n; p++)
+        if (x[p].tokens > 0 && other[p].tokens > 0)
+            ratio_add(&sums, other[p].s * x[p].tokens / other[p].tokens, x[p].s);
+    return ratio_estimate(&sums);
+}
+
+struct estimate
+passes_speed(const struct pass *x, uint32_t n)
+{
+    struct ratio_sums sums = {0};
+    for (uint32_t p = 0; p < n; p++)
+        ratio_add(&sums, x[p].tokens, x[p].s);
+    return ratio_estimate(&sums);
 }
 
 const char *
@@ -88,7 +147,7 @@ comparison_text(struct comparison c, char *out, size_t n)
                  high = more ? c.high : 1 / c.low;
     out[0] = '\0';
     if (c.verdict == DIFFERENCE_NOISE)
-        snprintf(out, n, "no clear difference");
+        snprintf(out, n, "no clear difference: %+.0f to %+.0f%%", (c.low - 1) * 100, (c.high - 1) * 100);
     else if (c.verdict != DIFFERENCE_UNKNOWN && value >= 10)
         snprintf(out, n, "×%.0f as fast (×%.0f to ×%.0f)", value, low, high);
     else if (c.verdict != DIFFERENCE_UNKNOWN)
@@ -167,4 +226,25 @@ struct comparison
 paired_comparison(const struct paired *p)
 {
     return estimate_compare(ratio_estimate(&p->seconds));
+}
+
+void
+sliced_round(struct sliced *s, double tokens, double seconds)
+{
+    s->tokens += tokens;
+    s->seconds += seconds;
+}
+
+void
+sliced_slice(struct sliced *s, double tokens_per_s)
+{
+    if (tokens_per_s > 0 && s->seconds > 0)
+        ratio_add(&s->speedup, s->tokens / tokens_per_s, s->seconds);
+    s->tokens = s->seconds = 0;
+}
+
+struct estimate
+sliced_speedup(const struct sliced *s)
+{
+    return s->speedup.n >= SLICES_LEAST ? ratio_estimate(&s->speedup) : (struct estimate){.value = NAN, .se = NAN};
 }

@@ -41,6 +41,8 @@ struct difference estimate_difference(struct estimate a, struct estimate b);
 /* Returns the half width of a two-sided 95% interval, in standard errors: 12.7 with 1 degree of freedom, 2 with 60 and
  * more. */
 double estimate_reach(double degrees);
+/* Returns the quantile of Student's t for a two-sided level. */
+double estimate_quantile(double level, double degrees);
 
 /* A ratio of two quantities measured side by side, compared with 1: each sample (a pass of a benchmark, a segment of a
  * text) contains both. The 95% interval is that of the logarithm, estimate_reach(n - 1) standard errors to both sides,
@@ -52,8 +54,20 @@ struct comparison {
     enum difference_verdict verdict;
 };
 struct comparison estimate_compare(struct estimate ratio);
-/* Writes "20% faster (12 to 29%)", "no clear difference", or "" if the verdict is unknown. Returns out. */
+/* The same as one of `all` comparisons, whose intervals hold together at 95% (Bonferroni). */
+struct comparison estimate_compare_of(struct estimate ratio, uint32_t all);
+/* Writes "20% faster (12 to 29%)", "no clear difference: -1 to +13%", or "" if the verdict is unknown. Returns out. */
 const char *comparison_text(struct comparison, char *out, size_t n);
+
+/* Settings that run one after the other in several passes, as in a benchmark or a sweep. They are compared pass by pass, so that a machine
+ * that becomes slower or faster from pass to pass changes all alike: R = Σ (time of the other, per token) / Σ (time, per token), by the
+ * ratio estimator. */
+struct pass {         /* of a setting */
+    double tokens, s; /* emitted; drafting and verifying */
+};
+/* Returns the speed of a setting over that of another, from the passes that both ran. */
+struct estimate passes_ratio(const struct pass *, const struct pass *other, uint32_t n);
+struct estimate passes_speed(const struct pass *, uint32_t n); /* tokens/s */
 
 /* Two settings that generate the same text in turns, compared segment by segment. Both sequences have the same tokens
  * (greedy decoding is lossless) and run side by side, so the difficulty of the text and the load of the machine are
@@ -84,5 +98,21 @@ bool paired_add(struct paired *, uint32_t side, const struct round_event *);
 void paired_restart(struct paired *);
 /* Returns the second setting's speed over the first one's. */
 struct comparison paired_comparison(const struct paired *);
+
+/* Rounds compared with slices of autoregressive decoding that run between them. A sample is a slice and the rounds
+ * since the one before: the time that autoregressive decoding, as fast as in the slice, takes for the rounds' tokens,
+ * over the rounds' own time. So a machine that becomes slower or faster changes both alike. */
+
+#define SLICES_LEAST 3 /* minimum of samples */
+
+struct sliced {                /* zeroed: no slices */
+    struct ratio_sums speedup; /* autoregressive seconds over the rounds' seconds */
+    double tokens, seconds;    /* of the rounds since the last slice */
+};
+
+void sliced_round(struct sliced *, double tokens, double seconds);
+void sliced_slice(struct sliced *, double tokens_per_s);
+/* Returns the rounds' speed over autoregressive decoding's; NAN: fewer than SLICES_LEAST samples. */
+struct estimate sliced_speedup(const struct sliced *);
 
 #endif

@@ -32,6 +32,7 @@ const char *const recorded_names[RECORDED_KINDS] = {
     [RECORDED_PACE] = "pace",
     [RECORDED_BASELINE_SE] = "baseline_se",
     [RECORDED_BASELINE] = "baseline",
+    [RECORDED_BASELINE_SLICE] = "baseline_slice",
     [RECORDED_LOSSLESS] = "lossless",
     [RECORDED_NOTE] = "note",
     [RECORDED_DEVICE] = "device",

@@ -109,8 +109,9 @@ enum recorded {
     RECORDED_BACK,   /* sequence `seq` resumes to generate more tokens */
     RECORDED_END,    /* the run is over (new: eos, tokens, context, batch, or "error: …") */
     RECORDED_PACE,   /* a speed limit (new: tokens/s; 0: none); absent if a run begins without one */
-    RECORDED_BASELINE_SE, /* standard error of the baseline that follows (new: the number) */
-    RECORDED_BASELINE,    /* measured autoregressive tokens/s of the same prompt (new: the number) */
+    RECORDED_BASELINE_SE,    /* standard error of the baseline that follows (new: the number) */
+    RECORDED_BASELINE,       /* measured autoregressive tokens/s of the same prompt (new: the number) */
+    RECORDED_BASELINE_SLICE, /* tokens/s of a few autoregressive steps since the last round (new: the number) */
     RECORDED_LOSSLESS, /* the comparison with autoregressive tokens (new: "yes", "yes: 7 sequences" if not all were compared,
                            * "no: token 17", "sampled") */
     RECORDED_NOTE,   /* a bookmark (new: the position, then the text; no text removes it) */

@@ -81,6 +81,7 @@ take_round(struct metrics *m, const struct event *e)
 {
     const struct tally t = tally_of(&e->round_end);
     tally_add(&m->total, &t);
+    sliced_round(&m->sliced, (double)t.emitted, (t.draft_us + t.verify_us) * 1e-6);
     m->d_max = (float)e->round_end.d_max;
     if (e->seq >= m->sequences)
         m->sequences = e->seq + 1;
@@ -156,6 +157,7 @@ take_control(struct metrics *m, const struct event *e)
     case RECORDED_PACE: m->pace = positive(text); break;
     case RECORDED_BASELINE_SE: m->next_se = positive(text); break;
     case RECORDED_BASELINE: take_baseline(m, e); break;
+    case RECORDED_BASELINE_SLICE: sliced_slice(&m->sliced, (double)positive(text)); break;
     case RECORDED_LOSSLESS: take_lossless(m, text); break;
     default: break;
     }

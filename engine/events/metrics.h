@@ -48,6 +48,7 @@ struct metrics {
     float baseline_se;                   /* its standard error; NAN: unknown */
     float next_se;                       /* standard error of the next baseline event */
     bool baseline_paced;    /* it was measured in a run with a speed limit, in which each round begins cold */
+    struct sliced sliced;   /* slices of it between the run's rounds */
     uint64_t baseline_t_us; /* time of the baseline's measurement */
     uint32_t baseline_round;
     enum lossless { LOSSLESS_UNKNOWN, LOSSLESS_YES, LOSSLESS_NO, LOSSLESS_SAMPLED } lossless;

@@ -39,38 +39,6 @@ struct race {
 
 /* ---- statistics ---- */
 
-/* Returns the quantile of Student's t for a two-sided level (Hill 1970, Algorithm 396, Communications of the ACM 13). */
-static double
-t_quantile(double level, double degrees)
-{
-    const double n = degrees, half_pi = 1.5707963267948966;
-    if (n < 2)
-        return 1 / tan(level * half_pi);
-    if (n < 3)
-        return sqrt(2 / (level * (2 - level)) - 2);
-    const double a = 1 / (n - 0.5), b = 48 / (a * a);
-    double c = ((20700 * a / b - 98) * a - 16) * a + 96.36;
-    const double d = ((94.5 / (b + c) - 3) / b + 1) * sqrt(a * half_pi) * n;
-    double y = pow(d * level, 2 / n);
-    if (y > 0.05 + a) {
-        /* The normal quantile of level / 2: Abramowitz and Stegun 26.2.23. */
-        const double r = sqrt(-2 * log(level / 2));
-        const double x =
-            -(r - (2.515517 + r * (0.802853 + r * 0.010328)) / (1 + r * (1.432788 + r * (0.189269 + r * 0.001308))));
-        y = x * x;
-        if (n < 5)
-            c += 0.3 * (n - 4.5) * (x + 0.6);
-        c = (((0.05 * d * x - 5) * x - 7) * x - 2) * x + b + c;
-        y = (((((0.4 * y + 6.3) * y + 36) * y + 94.5) / c - y - 3) / b + 1) * x;
-        y = expm1(a * y * y);
-    } else {
-        y = ((1 / (((n + 6) / (n * y) - 0.089 * d - 0.822) * (n + 2) * 3) + 0.5 / (n + 4)) * y - 1) * (n + 1) /
-                (n + 2) +
-            1 / y;
-    }
-    return sqrt(n * y);
-}
-
 struct mean {
     double value, se; /* se: NAN for fewer than two samples */
     uint32_t n;
@@ -109,7 +77,7 @@ compare(struct mean log_ratio)
     if (log_ratio.n < 2)
         return c;
     /* differences within rounding count as 0 */
-    const double reach = t_quantile(RACE_LEVEL, log_ratio.n - 1) * log_ratio.se + 1e-9;
+    const double reach = estimate_quantile(RACE_LEVEL, log_ratio.n - 1) * log_ratio.se + 1e-9;
     c.low = exp(log_ratio.value - reach);
     c.high = exp(log_ratio.value + reach);
     c.verdict = c.low > 1 ? DIFFERENCE_MORE : c.high < 1 ? DIFFERENCE_LESS : DIFFERENCE_NOISE;
@@ -258,11 +226,11 @@ judge(struct race *r)
         if (!is_left(r, i) || i == first)
             continue;
         const struct mean lead = advantage(r, &r->of[first], &r->of[i]);
-        const double reach = t_quantile(RACE_LEVEL / r->n, lead.n - 1) * lead.se;
+        const double reach = estimate_quantile(RACE_LEVEL / r->n, lead.n - 1) * lead.se;
         if (lead.value > reach)
             r->of[i].dropped = r->heat;
         else
-            open = open || lead.value + t_quantile(RACE_LEVEL, lead.n - 1) * lead.se > log1p(RACE_CLOSE);
+            open = open || lead.value + estimate_quantile(RACE_LEVEL, lead.n - 1) * lead.se > log1p(RACE_CLOSE);
     }
     return open;
 }

@@ -31,6 +31,7 @@ run_info_common(const struct control_event *c)
     case RECORDED_PROBE:
     case RECORDED_BASELINE:
     case RECORDED_BASELINE_SE:
+    case RECORDED_BASELINE_SLICE:
     case RECORDED_LOSSLESS: return true;
     case RECORDED_KNOB: return sampling_knob_index(c->knob) >= 0;
     default: return false;

@@ -53,7 +53,9 @@ segment_estimates(const struct segment *s, const struct run_info *info)
 struct estimate
 segment_speedup(const struct segment *s, const struct run_info *info)
 {
-    return estimate_quotient(segment_estimates(s, info).tokens_per_s, s->baseline);
+    const struct estimate within = sliced_speedup(&s->sliced);
+    const double apart = estimate_quotient(segment_estimates(s, info).tokens_per_s, s->baseline).value;
+    return isnan(within.value) ? (struct estimate){.value = apart, .se = NAN} : within;
 }
 
 void
@@ -97,7 +99,7 @@ segment_text(const struct segment *s, const struct run_info *info, bool arrows, 
     size_t used = 0;
     out[0] = '\0';
     if (s->versus)
-        used += (size_t)snprintf(out, n, "%u: ", (unsigned)s->seq);
+        used += (size_t)snprintf(out, n, "%u: ", (unsigned)s->seq + 1);
     const size_t begin = used;
     for (size_t i = 0; i < sizeof causes / sizeof causes[0]; i++)
         if (strcmp(s->cause, causes[i].cause) == 0 && (s->n_changes == 0 || i == 2))
@@ -368,6 +370,7 @@ take_control(struct segments *s, const struct event *e)
     case RECORDED_PACE: take_pace(s, c->new_text); break;
     case RECORDED_BASELINE_SE: s->at->next_se = strtod(c->new_text, NULL); break;
     case RECORDED_BASELINE: segments_take_baseline(s, c->new_text); break;
+    case RECORDED_BASELINE_SLICE: sliced_slice(&newest(s)->sliced, strtod(c->new_text, NULL)); break;
     case RECORDED_LOSSLESS: segments_take_lossless(s, c->new_text); break;
     case RECORDED_KNOB:
         if (!is_of_policy(s, c->knob))
@@ -409,6 +412,7 @@ take_round(struct segments *s, const struct event *e)
         at->joint = (struct tally){0};
     }
     tally_add(&at->total, &t);
+    sliced_round(&at->sliced, (double)t.emitted, (t.draft_us + t.verify_us) * 1e-6);
     at->total.shared += tally_join(&at->joint, &t);
     at->joint_round = e->round;
     s->at->generated += t.emitted;

@@ -35,6 +35,7 @@ struct segment {
     uint64_t before;          /* tokens of the run generated before it */
     struct tally total;       /* of all lines */
     struct estimate baseline; /* autoregressive tokens/s of the prompt; NAN: not measured */
+    struct sliced sliced;     /* slices of it between the segment's rounds */
     enum lossless lossless;
     uint64_t compared; /* number of its tokens that were compared */
 
@@ -71,7 +72,9 @@ double segments_value(const struct segments *, uint32_t policy, uint32_t knob); 
 const char *segments_prompt(const struct segments *, const struct segment *);
 
 struct estimates segment_estimates(const struct segment *, const struct run_info *);
-/* Returns tokens/s over the baseline's of the same prompt; NAN if there is no baseline. */
+/* Returns the speed over autoregressive decoding's, by slices between the segment's rounds. With too few of them it is
+ * tokens/s over a baseline of the prompt that was measured at another time, so its standard error is unknown. NAN if
+ * there is no baseline. */
 struct estimate segment_speedup(const struct segment *, const struct run_info *);
 /* Writes "A" to "Z", "AA", … */
 void segment_letter(uint32_t number, char out[8]);

@@ -12,7 +12,8 @@
  * wait before they begin, too, and only they are timed. */
 #define COLD_STEPS 24
 #define COLD_NS    40000000L
-#define SLICE      8 /* steps between two rounds */
+#define SLICE      4 /* steps between two rounds */
+#define SLICE_REST 8 /* time until the next slice, in times of a slice */
 
 /* a place in the batch where tokens are generated again: those of replaced sequences, then those of its own sequence */
 struct again {
@@ -61,22 +62,13 @@ static bool
 timed_step(struct session *s, struct again *const *again, uint32_t n)
 {
     const struct timespec rest = {.tv_nsec = COLD_NS};
-    if (s->measured.paced)
+    if (s->timing.pace > 0)
         nanosleep(&rest, NULL);
     const uint64_t start = clock_us();
     const bool ok = step(s, again, n);
     if (ok)
         ratio_add(&s->measured.steps, n, (double)(clock_us() - start) * 1e-6);
     return ok;
-}
-
-/* Drops steps that were measured with another limit of the speed. */
-static void
-measure_as_it_is(struct session *s)
-{
-    const bool paced = s->timing.pace > 0;
-    if (s->measured.paced != paced)
-        s->measured = (struct measured){.paced = paced};
 }
 
 /* ---- which texts are generated again ---- */
@@ -152,13 +144,12 @@ regenerate(struct session *s, struct again *sequences, uint32_t n, uint64_t all)
     struct again *some[ROUNDS_MOST];
     uint32_t next = 0, count;
     uint64_t done = 0;
-    measure_as_it_is(s);
     for (uint32_t i = 1;; i++) {
         if (!unfinished(s, sequences, n, &next, some, &count))
             return false;
         if (count == 0)
             return true;
-        const bool timed = !s->measured.paced || i <= COLD_STEPS;
+        const bool timed = !(s->timing.pace > 0) || i <= COLD_STEPS;
         if (!(timed ? timed_step : step)(s, some, count))
             return false;
         for (uint32_t k = 0; k < count; k++)
@@ -217,6 +208,14 @@ emit_speed(struct session *s)
     session_emit_control(s, 0, RECORDED_BASELINE, text);
 }
 
+static void
+emit_slice(struct session *s)
+{
+    char text[48];
+    snprintf(text, sizeof text, "%.9g", (double)(float)ratio_estimate(&s->measured.steps).value);
+    session_emit_control(s, 0, RECORDED_BASELINE_SLICE, text);
+}
+
 /* Returns the number of tokens to generate, and the length of the longest text. */
 static uint64_t
 work(const struct session *s, uint32_t *longest)
@@ -245,6 +244,7 @@ session_baseline(struct session *s)
         return true;
     }
     session_emit_progress(s, "baseline", 0);
+    s->measured = (struct measured){.slices = true};
     for (uint32_t i = 0; i < n; i++)
         sequences[i] = (struct again){.sequence = &s->sequences[i], .differs_at = UINT32_MAX};
     for (uint32_t i = 0; i < n && ok; i += together)
@@ -264,10 +264,11 @@ bool
 session_baseline_slice(struct session *s)
 {
     struct again all[ROUNDS_MOST], *some[ROUNDS_MOST];
+    const uint64_t start = clock_us();
     uint32_t n = 0;
     bool ok = true;
-    if (--s->asked.slices == 0)
-        s->asked.baseline = true;
+    if (!s->measured.slices || start < s->measured.next_us)
+        return true;
     for (uint32_t i = 0; i < s->n_sequences; i++) {
         struct sequence *q = &s->sequences[i];
         if (q->over || q->n_tokens + SLICE > s->info.ctx || (session_alternates(s) && n > 0))
@@ -277,10 +278,14 @@ session_baseline_slice(struct session *s)
         some[n] = &all[n];
         n++;
     }
-    measure_as_it_is(s);
+    s->measured.steps = (struct ratio_sums){0};
     for (int i = 0; i < SLICE && n > 0 && ok; i++)
         ok = timed_step(s, some, n);
     for (uint32_t i = 0; i < n; i++)
         context_truncate(s->ctx, all[i].sequence->seq, all[i].sequence->n_tokens - 1);
+    if (ok && n > 0)
+        emit_slice(s);
+    const uint64_t end = clock_us();
+    s->measured.next_us = end + SLICE_REST * (end - start);
     return ok;
 }

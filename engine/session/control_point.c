@@ -14,8 +14,6 @@ set_paused(struct session *s, bool paused)
         return;
     s->timing.paused = paused;
     mailbox_paused(&s->mailbox, paused);
-    if (paused && s->asked.slices > 0) /* while paused, there are no rounds for slices to run between */
-        s->asked.slices = 0, s->asked.baseline = true;
     session_emit_state(s, RECORDED_STATE, name[!paused], name[paused]);
 }
 
@@ -100,7 +98,7 @@ ask_new_run(struct session *s, struct mail *m)
     if (m->kind == CONTROL_PROMPT) { /* all sequences begin with this prompt */
         s->run.cause = "prompt";
         run_take_prompt(&s->run, &m->prompt);
-        s->measured = (struct measured){.paced = false};
+        s->measured = (struct measured){.slices = false};
         s->run.total = s->n_sequences;
     }
     session_share_settings(s);
@@ -165,12 +163,7 @@ receive(struct session *s, struct mail *m, enum control_point at)
     case CONTROL_VERSUS:
     case CONTROL_PROMPT:
     case CONTROL_RESTART: ask_new_run(s, m); return;
-    case CONTROL_BASELINE:
-        if (at != POINT_END && !s->timing.paused && session_baseline_refines(s))
-            s->asked.slices = BASELINE_SLICES;
-        else
-            s->asked.baseline = true;
-        break;
+    case CONTROL_BASELINE: s->asked.baseline = true; break;
     case CONTROL_COSTS: s->asked.costs = !cost_known(&s->info.costs) && !s->costs_emitted; break;
     case CONTROL_EXTEND: extend(s, m->n); break;
     case CONTROL_NOTE: session_emit_control(s, m->seq, RECORDED_NOTE, m->note); break;
@@ -197,10 +190,6 @@ session_control_point(struct session *s, enum control_point at)
     for (;;) {
         for (struct mail *m; (m = mailbox_take(&s->mailbox, until_us)) != NULL; until_us = 0)
             receive(s, m, at);
-        if (at == POINT_END && s->asked.slices > 0) {
-            s->asked.slices = 0;
-            s->asked.baseline = true;
-        }
         if (at == POINT_TOKEN && s->asked.baseline && s->timing.paused)
             resume(s, false, 1);                  /* a baseline is measured between rounds */
         const bool able = !session_has_failed(s); /* a run that has failed only accepts a new run */

@@ -205,7 +205,7 @@ go_on(struct session *s)
         return false;
     }
     engine_repack(s->engine, &s->mailbox.cancel); /* rounds are timed; the first token has been emitted */
-    if (s->asked.slices > 0 && !session_baseline_slice(s))
+    if (!session_baseline_slice(s))
         return session_stop(s, "baseline");
     if (!session_round(s, &emitted) || !probe_layers(s))
         return false;

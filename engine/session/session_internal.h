@@ -93,12 +93,12 @@ struct watch {
 
 struct asked { /* requests that the engine's thread carries out as soon as it can */
     bool quit, new_run, baseline, extension, costs;
-    uint32_t slices; /* of a baseline, one before each round */
 };
 
-struct measured { /* autoregressive steps of this prompt, either all with a limit of the speed or all without */
-    struct ratio_sums steps; /* tokens / s */
-    bool paced;
+struct measured {            /* autoregressive steps */
+    struct ratio_sums steps; /* tokens / s, of the newest measurement */
+    bool slices;             /* a baseline of this prompt was requested: slices of it follow between rounds */
+    uint64_t next_us;        /* when the next slice may begin */
 };
 
 struct probing {                    /* buffers for probes */
@@ -302,14 +302,8 @@ bool session_round(struct session *, uint32_t *emitted);
 
 /* ---- baseline.c: between rounds ---- */
 bool session_baseline(struct session *); /* false: stopped */
-/* A baseline that was measured before is measured again in short slices between rounds, which end with session_baseline(). */
-#define BASELINE_SLICES 12
-static inline bool
-session_baseline_refines(const struct session *s)
-{
-    return s->measured.steps.n > 0 && s->measured.paced == (s->timing.pace > 0);
-}
-bool session_baseline_slice(struct session *); /* one of asked.slices */
+/* After a baseline, measures a few steps of it anew before a round, if that takes only a small part of the run's time. */
+bool session_baseline_slice(struct session *);
 
 /* ---- costs.c: between rounds ---- */
 /* Measures the costs of steps and emits them; postpones that if it takes too much of the run's time. */

@@ -277,11 +277,11 @@ scope_round_position(const struct scope *s, uint32_t round)
     return low;
 }
 
-double
-scope_round_tokens_per_s(const struct scope *s, uint32_t round)
+const struct scope_pace *
+scope_round_pace(const struct scope *s, uint32_t round)
 {
     const struct scope_pace *pace = &s->pace[round % SCOPE_ROUNDS];
-    return pace->round == round && pace->us > 0 ? pace->emitted * 1e6 / pace->us : (double)NAN;
+    return pace->round == round && pace->us > 0 ? pace : NULL;
 }
 
 uint32_t
@@ -488,7 +488,7 @@ scope_window_measures(const struct scope *s)
 {
     const struct metrics *m = &s->now.metrics;
     const struct segment *segment = scope_segment(s), empty = {0};
-    struct window_measures w;
+    struct window_measures w = {.speedup = {.value = NAN, .se = NAN}};
     struct tally t;
     switch (s->window) {
     case WINDOW_LATEST:
@@ -498,14 +498,20 @@ scope_window_measures(const struct scope *s)
     case WINDOW_RUN:
         t = m->total;
         w.with = metrics_run_estimates(m);
+        w.speedup = sliced_speedup(&m->sliced);
         break;
     default:
         segment = segment != NULL ? segment : &empty;
         t = segment->total;
         w.with = segment_estimates(segment, s->info);
+        w.speedup = sliced_speedup(&segment->sliced);
         break;
     }
     w.of = metrics_measures(m, &t);
-    w.speedup = estimate_quotient(w.with.tokens_per_s, metrics_baseline(m));
+    if (isnan(w.speedup.value))
+        w.speedup.value = w.of.speedup;
+    w.of.overhead *= w.speedup.value / w.of.speedup;
+    w.of.speedup_all_in *= w.speedup.value / w.of.speedup;
+    w.of.speedup = w.speedup.value;
     return w;
 }

@@ -163,3 +163,45 @@ TEST(a_restart_discards_the_lead_of_one_side)
     assert_true(add(&p, 1, 8, 100)); /* both stood together when it changed */
     assert_int_equal(paired_comparison(&p).n, 1);
 }
+
+/* A run that drafts, with slices of four autoregressive steps in between; `factor`: the steps' time, of that which makes
+ * both as fast. */
+static struct estimate
+run_with_slices(uint64_t *random, const struct machine *of, double factor)
+{
+    const uint64_t text = splitmix64(random);
+    struct machine m = *of;
+    struct sliced s = {0};
+    const double even = 2250.0 / 2.61; /* microseconds of a round, by its tokens */
+    for (uint32_t at = 0, rounds = 1; at < 2 * TOKENS; rounds++) {
+        const uint32_t tokens = round_length(text, at, 5);
+        sliced_round(&s, tokens, time_of(&m, random, 5, 1) * 1e-6);
+        at += tokens;
+        double us = 0;
+        for (int i = 0; i < 4 && rounds % 8 == 0; i++)
+            us += time_of(&m, random, 0, even * factor / 1000);
+        if (rounds % 8 == 0)
+            sliced_slice(&s, 4e6 / us);
+    }
+    return sliced_speedup(&s);
+}
+
+TEST(rounds_as_fast_as_slices_between_them_are_not_called_different)
+{
+    for (size_t i = 0; i < sizeof machines / sizeof machines[0]; i++) {
+        uint64_t random = 60 + i;
+        double mean = 0;
+        int different = 0, found = 0;
+        for (int k = 0; k < RUNS; k++)
+            mean += log(run_with_slices(&random, &machines[i], 1).value) / RUNS;
+        for (int k = 0; k < RUNS; k++) {
+            const struct comparison same = estimate_compare(run_with_slices(&random, &machines[i], exp(-mean))),
+                                    more = estimate_compare(run_with_slices(&random, &machines[i], 1.5 * exp(-mean)));
+            different += same.verdict != DIFFERENCE_NOISE;
+            found += more.verdict == DIFFERENCE_MORE;
+        }
+        if (!(different < RUNS * 8 / 100 && found > RUNS * 80 / 100))
+            fail_msg("machine %zu: %d of %d called different; half as fast again was found in %d", i, different, RUNS,
+                     found);
+    }
+}

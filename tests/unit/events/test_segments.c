@@ -258,6 +258,38 @@ SEGMENTS_TEST(a_verdict_belongs_to_the_segments_it_compared)
     assert_close(250, c->baseline.value);
 }
 
+/* The machine becomes slower by the round: a baseline from the beginning promises what the later settings do not do. */
+SEGMENTS_TEST(a_speedup_is_of_slices_in_the_segment)
+{
+    struct fixture *f = *state;
+    char speed[32];
+    made_begin(f, "start");
+    made_play(f, 4);
+    made_control(f, "baseline_se", "", "5");
+    made_control(f, "baseline", "", "1000");
+    struct estimate e = segment_speedup(segments_at(f->segments, 0), &f->info);
+    assert_true(e.value > 0 && isnan(e.se)); /* measured at another time */
+    for (int segment = 0; segment < 3; segment++) {
+        made_control(f, "tau", segment % 2 ? "0.7" : "0.55", segment % 2 ? "0.55" : "0.7");
+        for (int slice = 0; slice < 2 * SLICES_LEAST; slice++) {
+            const struct segment *at = segments_at(f->segments, 0);
+            const double us = at->total.draft_us + at->total.verify_us, emitted = (double)at->total.emitted;
+            made_play(f, 3);
+            at = segments_at(f->segments, 0);
+            const bool first = slice == 0;
+            const double spent = at->total.draft_us + at->total.verify_us - (first ? 0 : us),
+                         tokens = (double)at->total.emitted - (first ? 0 : emitted);
+            snprintf(speed, sizeof speed, "%.17g", tokens / spent * 1e6 / 2); /* half as fast as the rounds */
+            e = segment_speedup(at, &f->info);
+            assert_true(isnan(e.se) == (slice < SLICES_LEAST));
+            made_control(f, "baseline_slice", "", speed);
+        }
+        e = segment_speedup(segments_at(f->segments, 0), &f->info);
+        assert_close(2, e.value);
+        assert_true(e.se < 1e-6);
+    }
+}
+
 /* ---- two settings ---- */
 
 static void
@@ -307,7 +339,7 @@ SEGMENTS_TEST(two_settings_have_segments_of_their_own)
     assert_true(segment_estimates(a, &f->info).tokens_per_s.value == 2000);
     assert_true(segment_estimates(b, &f->info).tokens_per_s.value == 3000);
     segment_text(b, &f->info, false, text, sizeof text);
-    assert_memory_equal(text, "1: ", 3);
+    assert_memory_equal(text, "2: ", 3);
     assert_non_null(strstr(text, second->name));
     /* A knob change of the second setting begins a segment of the second setting only. */
     tell_of(f, 1, knob->name, most, least);

@@ -260,74 +260,55 @@ TEST(costs_are_measured_once_for_an_engine_and_change_nothing)
     }
 }
 
-struct refined {
-    uint32_t asked, baselines, comparisons, round[2];
-    double se[2];
+struct sliced_run {
+    uint32_t asked, baselines, comparisons, slices, rounds,
+        together; /* together: slices without a round between them */
+    bool wrong;
+    double se;
 };
 
 static void
-ask_again(void *user, struct session *s, const struct event *e)
+ask_and_count(void *user, struct session *s, const struct event *e)
 {
-    struct refined *w = user;
-    if (e->type == EVENT_ROUND && e->round == 4 && w->asked == 0) {
-        w->asked++;
-        session_control(s, CONTROL_BASELINE, NULL, NULL, 0);
-    }
-    if (event_is_control(e, "lossless", NULL)) {
-        assert_string_equal(e->control.new_text, "yes");
-        w->round[w->comparisons++ % 2] = e->round;
-        if (w->asked++ == 1)
+    struct sliced_run *w = user;
+    if (e->type == EVENT_ROUND) {
+        w->rounds++;
+        if (e->round == 4 && w->asked++ == 0)
             session_control(s, CONTROL_BASELINE, NULL, NULL, 0);
     }
+    w->baselines += event_is_control(e, "baseline", NULL);
+    w->comparisons += event_is_control(e, "lossless", "yes");
     if (event_is_control(e, "baseline_se", NULL))
-        w->se[w->baselines++ % 2] = strtod(e->control.new_text, NULL);
+        w->se = strtod(e->control.new_text, NULL);
+    if (event_is_control(e, "baseline_slice", NULL)) {
+        w->slices++;
+        w->together += w->rounds == 0;
+        w->wrong = w->wrong || w->baselines == 0 || !(strtod(e->control.new_text, NULL) > 0);
+        w->rounds = 0;
+    }
 }
 
-TEST(a_baseline_is_refined_between_rounds_and_changes_nothing)
+TEST(slices_of_a_baseline_follow_between_rounds_and_change_nothing)
 {
     struct fixture *f = *state;
     struct session_options o = session_usual();
-    o.tokens = 100;
-    o.pace = 150; /* so that there are rounds left when it is asked for */
-    struct session_rig_result plain, r;
-    struct refined w = {0};
-    session_run(f->engine, &o, NULL, NULL, &plain);
-    session_run(f->engine, &o, ask_again, &w, &r);
-    assert_int_equal(w.baselines, 2);
-    assert_int_equal(w.comparisons, 2);
-    assert_true(w.round[1] > w.round[0]); /* rounds ran between the two */
-    assert_true(w.se[0] > 0 && w.se[1] > 0);
-    assert_int_equal(r.n, plain.n);
-    assert_memory_equal(r.tokens, plain.tokens, r.n * sizeof *r.tokens);
-    session_rig_free(&plain);
-    session_rig_free(&r);
-}
-
-static void
-pause_meanwhile(void *user, struct session *s, const struct event *e)
-{
-    struct refined *w = user;
-    const uint32_t before = w->comparisons;
-    ask_again(user, s, e);
-    if (w->comparisons == 1 && before == 0)
-        session_control(s, CONTROL_PAUSE, NULL, NULL, 0);
-    if (w->comparisons == 2 && before == 1)
-        session_control(s, CONTROL_RESUME, NULL, NULL, 0);
-}
-
-TEST(a_pause_does_not_hold_a_baseline_up)
-{
-    struct fixture *f = *state;
-    struct session_options o = session_usual();
-    o.tokens = 100;
-    o.pace = 150;
-    struct session_rig_result r;
-    struct refined w = {0};
-    session_run(f->engine, &o, pause_meanwhile, &w, &r);
-    assert_int_equal(w.comparisons, 2);
-    assert_int_equal(w.baselines, 2);
-    assert_int_equal(r.n, 100);
-    session_rig_free(&r);
+    for (int paced = 0; paced < 2; paced++) {
+        o.tokens = 100;
+        struct session_rig_result plain, r;
+        struct sliced_run none = {.asked = 1}, w = {0};
+        o.pace = 0;
+        session_run(f->engine, &o, ask_and_count, &none, &plain);
+        o.pace = paced ? 150 : 0;
+        session_run(f->engine, &o, ask_and_count, &w, &r);
+        assert_int_equal(none.slices, 0); /* they are not requested */
+        assert_int_equal(w.baselines, 1);
+        assert_int_equal(w.comparisons, 1);
+        assert_true(w.se > 0 && w.slices > 0 && w.together == 0 && !w.wrong);
+        assert_int_equal(r.n, plain.n);
+        assert_memory_equal(r.tokens, plain.tokens, r.n * sizeof *r.tokens);
+        session_rig_free(&plain);
+        session_rig_free(&r);
+    }
 }
 
 static void
