@@ -8,10 +8,6 @@
 #include "cli/options/options.h"
 #include "engine/session/engine.h"
 
-struct pass {         /* over the prompts */
-    double tokens, s; /* emitted; drafting and verifying */
-};
-
 struct paired_run { /* of a candidate on a prompt */
     struct tally tally;
     double plain_us; /* time per token of autoregressive decoding, just before and just after it; 0: no such run */
@@ -29,7 +25,7 @@ struct candidate { /* one policy at one point of the grid */
     struct policy_memory memory;
     struct tally total;
     struct acceptance acceptance; /* by position, of the first pass; a sample is a prompt */
-    struct pass *pass;            /* (repeat) owned */
+    struct pass *pass;            /* (repeat) over the prompts; owned */
     struct paired_run *run;       /* (repeat x prompts) owned; NULL: runs are not paired */
     uint64_t compared, differing; /* runs against ar's */
     struct outcome_text *first;   /* (n_texts) of the first pass, for the JSON; owned */
@@ -66,8 +62,7 @@ bool bench_table(const struct bench *, struct err *);                 /* to stdo
 bool bench_csv(const struct bench *, const char *path, struct err *); /* RFC 4180, one line a candidate */
 cJSON *bench_json(const struct bench *);
 
-/* Confidence intervals of speeds; passes are the samples. Drift affects all candidates alike, so candidates are compared pass by pass:
- * R = Σ (time of the other, per token) / Σ (time, per token), by the ratio estimator. */
+/* Confidence intervals of speeds; passes are the samples (engine/events/estimate.h). */
 
 struct estimate bench_tokens_per_s(const struct bench *, const struct candidate *);
 /* Returns the speed of a candidate over that of another, from the passes that both ran. */

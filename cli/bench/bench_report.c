@@ -14,22 +14,13 @@
 struct estimate
 bench_tokens_per_s(const struct bench *b, const struct candidate *candidate)
 {
-    struct ratio_sums sums = {0};
-    for (uint32_t p = 0; p < b->passes; p++)
-        ratio_add(&sums, candidate->pass[p].tokens, candidate->pass[p].s);
-    return ratio_estimate(&sums);
+    return passes_speed(candidate->pass, b->passes);
 }
 
 struct estimate
 bench_ratio(const struct bench *b, const struct candidate *candidate, const struct candidate *other)
 {
-    struct ratio_sums sums = {0};
-    for (uint32_t p = 0; p < b->passes; p++) {
-        const struct pass *x = &candidate->pass[p], *y = &other->pass[p];
-        if (x->tokens > 0 && y->tokens > 0)
-            ratio_add(&sums, y->s * x->tokens / y->tokens, x->s);
-    }
-    return ratio_estimate(&sums);
+    return passes_ratio(candidate->pass, other->pass, b->passes);
 }
 
 bool

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "engine/events/results.h"
+#include "kernels/base/plural.h"
 
 struct knob_sweep {
     const struct run_info *info;
@@ -243,6 +244,13 @@ sweep_estimates(const struct knob_sweep *s, uint32_t point)
     return round_sums_estimates(p != NULL ? &p->sums : &none, s->info->layers, s->info->rho);
 }
 
+/* Returns the number of stored passes. */
+static uint32_t
+passes_of(const struct sweep_point *p)
+{
+    return p->passes < SWEEP_PASSES ? p->passes : SWEEP_PASSES;
+}
+
 struct estimate
 sweep_baseline(const struct knob_sweep *s)
 {
@@ -254,35 +262,65 @@ struct estimate
 sweep_estimate(const struct knob_sweep *s, uint32_t point, enum sweep_measure measure)
 {
     const struct estimates e = sweep_estimates(s, point);
+    const struct sweep_point *p = &s->point[point];
     switch (measure) {
-    case SWEEP_TIMES: return estimate_quotient(e.tokens_per_s, sweep_baseline(s));
+    case SWEEP_TIMES: return passes_ratio(p->pass, s->ar.pass, passes_of(p));
     case SWEEP_LENGTH: return e.tokens_per_round;
     case SWEEP_ACCEPTANCE: return e.acceptance_rate;
     case SWEEP_MODELLED: return e.modelled;
-    default: return e.tokens_per_s;
+    default: return passes_of(p) > 1 ? passes_speed(p->pass, passes_of(p)) : e.tokens_per_s;
     }
+}
+
+static bool
+is_of_time(enum sweep_measure measure)
+{
+    return measure == SWEEP_SPEED || measure == SWEEP_TIMES;
+}
+
+/* Is point `a` clearly better than point `b`? */
+static bool
+is_ahead(const struct knob_sweep *s, enum sweep_measure measure, uint32_t a, uint32_t b)
+{
+    const struct sweep_point *x = &s->point[a], *y = &s->point[b];
+    const uint32_t n = passes_of(x) < passes_of(y) ? passes_of(x) : passes_of(y);
+    const enum difference_verdict verdict =
+        is_of_time(measure) ? estimate_compare(passes_ratio(x->pass, y->pass, n)).verdict
+                            : estimate_difference(sweep_estimate(s, a, measure), sweep_estimate(s, b, measure)).verdict;
+    return verdict == DIFFERENCE_MORE;
 }
 
 bool
 sweep_best(const struct knob_sweep *s, enum sweep_measure measure, uint32_t *point, uint32_t *near)
 {
-    struct estimate best = {.value = -INFINITY, .se = NAN};
+    double best = -INFINITY;
     uint32_t measured = 0;
     for (uint32_t i = 0; i < s->n_points; i++) {
-        const struct estimate e = sweep_estimate(s, i, measure);
-        measured += isnan(e.value) ? 0 : 1;
-        if (e.value > best.value) {
-            best = e;
+        const double value = sweep_estimate(s, i, measure).value;
+        measured += isnan(value) ? 0 : 1;
+        if (value > best) {
+            best = value;
             *point = i;
         }
     }
     *near = 0;
-    for (uint32_t i = 0; i < s->n_points && measured > 0; i++) {
-        const struct estimate e = sweep_estimate(s, i, measure);
-        if (i != *point && !isnan(e.value))
-            *near += estimate_difference(best, e).verdict != DIFFERENCE_MORE ? 1 : 0;
-    }
+    for (uint32_t i = 0; i < s->n_points && measured > 0; i++)
+        if (i != *point && !isnan(sweep_estimate(s, i, measure).value))
+            *near += !is_ahead(s, measure, *point, i);
     return measured > 1;
+}
+
+const char *
+sweep_standing(const struct knob_sweep *s, enum sweep_measure measure, uint32_t point, uint32_t near, char *out,
+               size_t n)
+{
+    if (near == 0)
+        snprintf(out, n, "clearly");
+    else if (is_of_time(measure) && s->point[point].passes < 2)
+        snprintf(out, n, "no verdict after one pass");
+    else
+        snprintf(out, n, "no clear difference from %u other%s", (unsigned)near, plural(near));
+    return out;
 }
 
 static void
@@ -291,14 +329,14 @@ csv_line(const struct knob_sweep *s, const struct sweep_point *p, const char *po
 {
     struct metrics metrics;
     metrics_begin(&metrics, s->info->layers, s->info->rho);
-    const struct estimate speed = round_sums_estimates(&p->sums, s->info->layers, s->info->rho).tokens_per_s;
+    const struct estimate speed = passes_speed(p->pass, passes_of(p));
     struct result r = {.policy = policy,
                        .params = params,
                        .total = &p->total,
                        .m = metrics_measures(&metrics, &p->total),
                        .speedup = times.value,
                        .speedup_se = times.se,
-                       .samples = times.n,
+                       .samples = p->passes,
                        .interval = estimate_compare(times),
                        .speed_se = speed.se,
                        .lossless = s->setting.sampling.temperature > 0 ? "sampled" : "-",
@@ -449,13 +487,26 @@ same_sweep(const struct knob_sweep *a, const struct knob_sweep *b)
     return true;
 }
 
-/* Returns the next point that is not complete in this pass; n_points: none. */
+/* Returns the next point that is not complete in this pass; n_points: none. Every other pass begins with the last point,
+ * so that a machine that becomes steadily slower does not favour the first ones. */
 static uint32_t
-missing(const struct knob_sweep *s, uint32_t from)
+missing(const struct knob_sweep *s)
 {
-    while (from < s->n_points && s->point[from].passes >= s->pass)
-        from++;
-    return from;
+    for (uint32_t i = 0; i < s->n_points; i++) {
+        const uint32_t point = s->pass % 2 == 1 ? i : s->n_points - 1 - i;
+        if (s->point[point].passes < s->pass)
+            return point;
+    }
+    return s->n_points;
+}
+
+/* Adds the difference between two tallies of a point to the current pass. */
+static void
+add_pass(struct sweep_point *p, const struct tally *before, uint32_t pass)
+{
+    struct pass *to = &p->pass[(pass - 1) % SWEEP_PASSES];
+    to->tokens += (double)(p->total.emitted - before->emitted);
+    to->s += (p->total.draft_us + p->total.verify_us - before->draft_us - before->verify_us) * 1e-6;
 }
 
 static void
@@ -514,7 +565,7 @@ sweep_begin(struct knob_sweep *s, const char *grid, char *const *prompts, size_t
         s->point = NULL;
         new.pass = s->pass;
         new.ar = s->ar;
-        if (missing(&new, 0) == new.n_points)
+        if (missing(&new) == new.n_points)
             new.pass++;
     } else if (ok) {
         new.point = calloc(new.n_points, sizeof *new.point);
@@ -527,7 +578,7 @@ sweep_begin(struct knob_sweep *s, const char *grid, char *const *prompts, size_t
     forget(s);
     *s = new;
     s->state = SWEEP_DUE;
-    begin_point(s, missing(s, 0));
+    begin_point(s, missing(s));
     return true;
 }
 
@@ -564,14 +615,16 @@ end_run(struct knob_sweep *s)
         return;
     if (s->at_ar) {
         s->now.passes++;
+        add_pass(&s->now, &s->ar.total, s->pass);
         s->ar = s->now;
         s->at_ar = false;
         begin_point(s, s->at);
         return;
     }
     s->now.passes = s->pass;
+    add_pass(&s->now, &s->point[s->at].total, s->pass);
     s->point[s->at] = s->now;
-    begin_point(s, missing(s, s->at + 1));
+    begin_point(s, missing(s));
 }
 
 static void

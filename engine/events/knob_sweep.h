@@ -35,18 +35,20 @@ void knob_grid_at(const struct knob_axis *const *, size_t n, uint32_t point, uin
 
 /* A sweep runs the same prompt, or a list of prompts, at every point of a grid of knobs, and stores the measures of
  * each point. It is built from events alone: sweep_event() only receives events; sweep_next() requests knobs and the
- * next run when the sweep is due. A run that was cut off is discarded and repeated. A point's samples are rounds
- * (engine/events/estimate.h) of complete runs. A repeated sweep makes another pass over its points and adds to their
- * sums. Autoregressive decoding of the same prompts runs between the points, once before the first of a pass and again
+ * next run when the sweep is due. A run that was cut off is discarded and repeated. A repeated sweep makes
+ * another pass over its points, in the opposite order. Speeds are compared pass by pass, as in a benchmark
+ * (engine/events/estimate.h), so one pass gives no verdict. The samples of the other measures are rounds of complete runs. Autoregressive decoding of the same prompts runs between the points, once before the first of a pass and again
  * after every SWEEP_BASELINE of them, so that both run under the same conditions. */
 
 #define SWEEP_AXES     6
 #define SWEEP_BASELINE 8
+#define SWEEP_PASSES   8 /* stored; later passes are added to these, one after the other */
 
 struct sweep_point {
     struct tally total;
     struct round_sums sums;
     uint32_t passes; /* complete passes over all prompts */
+    struct pass pass[SWEEP_PASSES];
 };
 
 enum sweep_state {
@@ -105,9 +107,12 @@ struct estimate sweep_baseline(const struct knob_sweep *);
 enum sweep_measure { SWEEP_SPEED, SWEEP_TIMES, SWEEP_LENGTH, SWEEP_ACCEPTANCE, SWEEP_MODELLED, SWEEP_MEASURES };
 extern const char *const sweep_measure_names[SWEEP_MEASURES]; /* "tokens/s", "× ar", … */
 struct estimate sweep_estimate(const struct knob_sweep *, uint32_t point, enum sweep_measure);
-/* Finds the best point by a measure, and the number of points within noise of it. Returns false if there are fewer
- * than two points to compare. */
+/* Finds the best point by a measure, and the number of points from which it has no clear difference; of a speed in one
+ * pass, these are all others. Returns false if there are fewer than two points to compare. */
 bool sweep_best(const struct knob_sweep *, enum sweep_measure, uint32_t *point, uint32_t *near);
+/* Writes how sure the best point is: "clearly", "no clear difference from 2 others", "no verdict after one pass". */
+const char *sweep_standing(const struct knob_sweep *, enum sweep_measure, uint32_t point, uint32_t near, char *out,
+                           size_t n);
 
 /* Writes CSV as `bench --grid --csv` does, with the baseline's line first. */
 void sweep_csv(const struct knob_sweep *, FILE *);

@@ -79,8 +79,8 @@ void
 made_emit_round(struct made *m, uint32_t sequences)
 {
     const bool ar = strcmp(m->policy, "ar") == 0;
-    const uint32_t round = ++m->f->round, deep = ar ? 0 : (uint32_t)m->d_max,
-                   wide = ar ? 0 : (uint32_t)(m->tau * 20 + 0.5);
+    const uint32_t round = ++m->f->round, deep = ar || m->alike ? 0 : (uint32_t)m->d_max,
+                   wide = ar || m->alike ? 0 : (uint32_t)(m->tau * 20 + 0.5);
     for (uint32_t seq = 0; seq < sequences; seq++) {
         const uint32_t accepted = ar ? 0 : (round * 7 + deep * wide + seq + (uint32_t)strlen(m->prompt)) % 5;
         const struct event e = {.type = EVENT_ROUND,
@@ -88,8 +88,8 @@ made_emit_round(struct made *m, uint32_t sequences)
                                 .seq = seq,
                                 .round = round,
                                 .t_us = 2000 * (uint64_t)round,
-                                .round_end = {.draft_us = 500 + 10 * (round % 3) + 20 * deep,
-                                              .verify_us = 900 + 5 * wide,
+                                .round_end = {.draft_us = (uint32_t)(m->slow * (500 + 10 * (round % 3) + 20 * deep)),
+                                              .verify_us = (uint32_t)(m->slow * (900 + 5 * wide)),
                                               .drafted = ar ? 0 : 5,
                                               .verified = ar ? 0 : 5,
                                               .accepted = accepted,
@@ -168,7 +168,7 @@ void
 made_session(struct made *m, struct fixture *f)
 {
     struct err err = {0};
-    *m = (struct made){.f = f, .tau = 0.55, .d_max = 5, .rounds = 6, .end = "tokens"};
+    *m = (struct made){.f = f, .tau = 0.55, .d_max = 5, .rounds = 6, .slow = 1, .end = "tokens"};
     assert_true(sweep_open(&m->sweep, &f->info, &err));
     made_baseline(m, false);
     made_emit_control(m, "run", "", "start");

@@ -15,6 +15,8 @@ struct made {
     char run[16], prompt[64]; /* asked for; "": nothing */
     uint32_t asked, rounds;   /* runs and how many rounds each has */
     const char *refuse;       /* a knob that can't be turned */
+    bool alike;               /* knobs change nothing */
+    double slow;              /* factor of all times */
     bool silent;              /* changes are not recorded yet */
     char end[16];
 };

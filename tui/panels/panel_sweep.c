@@ -5,7 +5,6 @@
 #include <string.h>
 
 #include "engine/events/knob_sweep.h"
-#include "kernels/base/plural.h"
 #include "tui/panels/landscape.h"
 #include "tui/panels/panel.h"
 #include "tui/terminal/canvas.h"
@@ -100,9 +99,12 @@ sweep_draw_details(const struct sweep_look *l, const struct canvas *c, int y)
     snprintf(text, sizeof text, "forecast %.2f×", (double)l->forecast);
     if (!isnan(l->forecast))
         put_after(c, &y, &x, ROLE_TEXT, text);
-    snprintf(text, sizeof text, "the best; no clear difference from %u other%s", (unsigned)l->near, plural(l->near));
-    if (l->has_best && l->point == l->best)
-        put_after(c, &y, &x, l->near == 0 ? ROLE_OK : ROLE_DIM, l->near == 0 ? "clearly the best" : text);
+    if (!l->has_best || l->point != l->best)
+        return;
+    char standing[64];
+    sweep_standing(l->sweep, l->measure, l->best, l->near, standing, sizeof standing);
+    snprintf(text, sizeof text, "%s%s", l->near == 0 ? "clearly the best" : "the best; ", l->near == 0 ? "" : standing);
+    put_after(c, &y, &x, l->near == 0 ? ROLE_OK : ROLE_DIM, text);
 }
 
 static void
@@ -137,8 +139,13 @@ draw_cell(const struct sweep_look *l, const struct canvas *c, int y, int x, uint
                       runs ? "◌" : "·");
         return;
     }
-    const double span = l->high - l->low;
-    const float heat = (float)(span > 0 ? 0.05 + 0.95 * (e.value - l->low) / span : 0.5);
+    const double span = l->high - l->low, ar = sweep_baseline(l->sweep).value;
+    const double one = l->measure == SWEEP_TIMES || l->measure == SWEEP_MODELLED ? 1
+                       : l->measure == SWEEP_SPEED                               ? ar
+                                                                                 : NAN;
+    const float heat = !isnan(one) ? landscape_heat(e.value / one, l->low / one, l->high / one)
+                       : span > 0  ? (float)(0.05 + 0.95 * (e.value - l->low) / span)
+                                   : 0.5F;
     sweep_number(e.value, l->measure, number, sizeof number);
     const bool fits = text_width(number) + 1 <= l->cell;
     snprintf(text, sizeof text, "%s%s", fits ? number : "", sweep_star(l, point));
@@ -293,7 +300,7 @@ sweep_draw_list(struct sweep_look *l, const struct canvas *c)
             canvas_text(c, l->header + y, 0, ROLE_FOCUS, "▸");
         canvas_text(c, l->header + y, 1, ROLE_OK, sweep_star(l, point));
         canvas_word(c, l->header + y, 2, what, here ? ROLE_FOCUS : ROLE_TEXT, MARK_NONE, knobs);
-        with_error(e.tokens_per_s, SWEEP_SPEED, text[SWEEP_SPEED], sizeof text[0]);
+        with_error(sweep_estimate(l->sweep, point, SWEEP_SPEED), SWEEP_SPEED, text[SWEEP_SPEED], sizeof text[0]);
         with_error(sweep_estimate(l->sweep, point, SWEEP_TIMES), SWEEP_TIMES, text[SWEEP_TIMES], sizeof text[0]);
         with_unit(e.tokens_per_round.value, "", text[SWEEP_LENGTH], sizeof text[0]);
         with_unit(e.acceptance_rate.value, "", text[SWEEP_ACCEPTANCE], sizeof text[0]);
@@ -537,11 +544,13 @@ static const struct key_help keys[] = {
     {"arrows PgUp PgDn", "choose a point; Home: the best one, whichever that is"},
     {"Enter", "take its values; double click; :sweep take N"},
     {"c", "the measure: tokens/s, × ar by the baseline among the runs, tokens a round, acceptance, modelled speed"},
+    {"colours", "the measure; of a speed, cold below autoregressive decoding's and warm above it"},
     {"o", "all points in order, the best first, or the picture again"},
     {"s", "write them as CSV, which the command plot draws; :sweep csv FILE"},
-    {"★ ☆", "clearly the best; ☆: the best, but with no clear difference from others (two standard errors, more with "
-            "few rounds)"},
-    {"12 ±3", "one standard error, over rounds"},
+    {"★ ☆",
+     "clearly faster than each other point, compared pass by pass; ☆: the best, but not clearly. One pass gives no "
+     "verdict, three can"},
+    {"12 ±3", "one standard error: over passes, in one pass over rounds"},
     {"Esc", "stop it and keep the results; :sweep resumes it, or repeats a complete one"},
     {NULL, NULL},
 };

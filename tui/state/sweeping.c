@@ -1,5 +1,4 @@
 #include "tui/state/sweeping.h"
-#include "kernels/base/plural.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -376,7 +375,7 @@ sweeping_summary(const struct sweeping *sw, char *out, size_t n)
         return;
     const struct estimate e = sweep_estimate(s, best, SWEEP_SPEED);
     sweep_text(s, best, text, sizeof text);
-    snprintf(others, sizeof others, near == 0 ? "clearly" : "no clear difference from %u other%s", near, plural(near));
+    sweep_standing(s, SWEEP_SPEED, best, near, others, sizeof others);
     snprintf(out + used, n - (size_t)used, "; fastest at %s: %.*f ±%.*f tokens/s, %s", text, e.value < 99.5 ? 1 : 0,
              e.value, e.se < 9.95 ? 1 : 0, e.se, others);
 }

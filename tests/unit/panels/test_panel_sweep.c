@@ -116,7 +116,7 @@ PANEL_TEST(two_knobs_are_a_map_that_fills)
     assert_non_null(strstr(line(f, 0), "40         b"));
     assert_int_equal(strncmp(line(f, 1), "1 ", 2), 0);
     assert_int_equal(strncmp(line(f, 3), "3 ", 2), 0);
-    assert_non_null(strstr(line(f, 1), "★")); /* 1 + 40, far ahead of all others so far */
+    assert_non_null(strstr(line(f, 1), "☆")); /* 1 + 40, far ahead of all others so far, in one pass */
     assert_non_null(strstr(line(f, 2), "◌")); /* runs */
     assert_non_null(strstr(line(f, 3), "·"));
     assert_non_null(strstr(line(f, 4), "a=1 b=40"));
@@ -139,7 +139,7 @@ PANEL_TEST(two_knobs_are_a_map_that_fills)
     sweep(&w, f, "a=1:3:1 b=10:40:10", 12);
     press(f, INPUT_HOME);
     draw(f, 8, 70);
-    assert_non_null(strstr(line(f, 3), "★"));
+    assert_non_null(strstr(line(f, 3), "☆"));
     assert_non_null(strstr(line(f, 4), "a=3 b=40"));
     press(f, 'c');
     f->ops->note(f->panel, &f->view, note, (int)sizeof note);
@@ -197,7 +197,7 @@ PANEL_TEST(one_knob_is_a_line_with_whiskers)
     assert_non_null(strstr(line(f, 0), "tokens/s"));
     assert_non_null(strstr(line(f, 1), "10"));
     assert_non_null(strstr(line(f, 1), "●"));
-    assert_non_null(strstr(line(f, 3), "★30"));
+    assert_non_null(strstr(line(f, 3), "☆30"));
     assert_non_null(strstr(line(f, 3), "±"));
     assert_non_null(strstr(line(f, 4), "runs"));
     assert_true(strstr(line(f, 3), "●") - line(f, 3) > 30); /* the more the further right */
@@ -266,8 +266,7 @@ PANEL_TEST(times_the_baseline_are_a_measure_with_an_error)
     sweep_with(&w, f, "a=1:3:1 b=10:40:10", 4, true); /* the baseline, and three points */
     draw(f, 8, 90);
     assert_non_null(strstr(line(f, 4), "a=1 b=30"));
-    assert_non_null(strstr(line(f, 4), "15.50 ±")); /* 31 tokens a millisecond and 2 */
-    assert_non_null(strstr(line(f, 4), " × ar"));
+    assert_non_null(strstr(line(f, 4), "15.50 × ar")); /* 31 tokens a millisecond and 2 */
     press(f, 'c');
     draw(f, 8, 90);
     f->ops->note(f->panel, &f->view, note, (int)sizeof note);
@@ -280,7 +279,7 @@ PANEL_TEST(times_the_baseline_are_a_measure_with_an_error)
     draw(f, 8, 62); /* with less room it has the place of the speed */
     assert_non_null(strstr(line(f, 0), "× ar"));
     assert_null(strstr(line(f, 0), "tok/s"));
-    assert_non_null(strstr(line(f, 1), "15.50 ±"));
+    assert_non_null(strstr(line(f, 1), "15.50 "));
     done(&w);
     sweep(&w, f, "a=1:3:1 b=10:40:10", 4); /* without one it is no measure */
     press(f, 'o');
