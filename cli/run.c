@@ -172,7 +172,10 @@ compare_sides(const struct outcome *out, const struct session_options *o)
     struct estimates side[2];
     for (int i = 0; i < 2; i++)
         side[i] = round_sums_estimates(&out->sides[i], out->metrics.layers, out->metrics.rho);
-    print_side(o->policy, &side[0]);
+    char params[OPTIONS_MOST * sizeof(struct knob_setting) + 32], own[sizeof params + 32];
+    generation_params(o->set, o->n_set, params, sizeof params);
+    snprintf(own, sizeof own, "%s%s%s", o->policy, params[0] != '\0' ? " " : "", params);
+    print_side(own, &side[0]);
     print_side(o->versus, &side[1]);
     const struct comparison c = paired_comparison(&out->paired);
     char text[64];
@@ -180,10 +183,13 @@ compare_sides(const struct outcome *out, const struct session_options *o)
     size_t same = 0;
     while (same < x->n_tokens && same < y->n_tokens && x->tokens[same] == y->tokens[same])
         same++;
+    comparison_text(c, text, sizeof text);
     if (c.verdict == DIFFERENCE_MORE || c.verdict == DIFFERENCE_LESS)
-        report("%s is %s; ", c.value > 1 ? o->versus : o->policy, comparison_text(c, text, sizeof text));
+        report("%s is %s; ", c.value > 1 ? o->versus : own, text);
+    else if (c.verdict == DIFFERENCE_NOISE)
+        report("%s (%s against %s); ", text, o->versus, own);
     else
-        report("no clear difference in speed; ");
+        report("too few rounds to compare speeds; ");
     if (same < x->n_tokens && same < y->n_tokens)
         report("the texts part at token %zu; end: %s\n", same + 1, out->end);
     else

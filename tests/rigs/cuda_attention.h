@@ -156,7 +156,8 @@ struct attention_case {
         s.values = round_and_own(values, dim, room, exact);
         s.q = (float *)round_and_own(q, 1, 1, true);
         s.trunk = own(trunk);
-        s.partials = own(std::vector<float>((size_t)n * m.heads * 4 * (s.slots / ATTEND_SPLIT + 2) * (2 + m.head_dim), NAN));
+        s.partials =
+            own(std::vector<float>((size_t)n * m.heads * 4 * (s.slots / ATTEND_SPLIT + 2) * (2 + m.head_dim), NAN));
         s.arrivals = own(std::vector<uint32_t>((size_t)n * m.heads, 0));
         s.attended = own(std::vector<float>((size_t)(n + 31) / 32 * 32 * units_of(m.heads * m.head_dim) * UNIT, 0));
         a.forward.rows = own(rows);

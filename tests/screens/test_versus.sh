@@ -54,7 +54,7 @@ for size in 80x24 160x48; do
     check "both measures have their uncertainty at $size" grep -q '±.*tok/s.*│.*±.*tok/s' "$WORK/run/two.txt"
     check "the difference has an interval or is not clear at $size" grep -q 'is [0-9]*% faster ([0-9]* to [0-9]*%)\|no clear difference\|is not known yet' "$WORK/run/two.txt"
     check "the texts are the same at $size" grep -q 'the texts are the same so far' "$WORK/run/two.txt"
-    check "the ledger has a row for each of two settings at $size" grep -q '1: γ ' "$WORK/run/ledger.txt"
+    check "the ledger has a row for each of two settings at $size" grep -q '2: γ ' "$WORK/run/ledger.txt"
     check "the knobs are those of the setting in focus at $size" grep -q 'γ gamma.* 3 ' "$WORK/run/knobs.txt"
     check ":versus off ends the comparison at $size" sh -c "! grep -q 'two settings\|1 layerskip' '$WORK/run/one.txt'"
 done

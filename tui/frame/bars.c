@@ -30,31 +30,48 @@ bar_add(struct bar *bar, enum role role, int rank, bool right, const char *forma
     va_end(args);
 }
 
-void
-bar_draw(const struct bar *bar, const struct canvas *c, struct clicks *clicks)
+static int
+least_width(const struct bar_item *item)
+{
+    const int width = text_width(item->text);
+    return item->least > 0 && item->least < width ? item->least : width;
+}
+
+/* Decides which items are shown; returns the columns that are left. */
+static int
+bar_choose(const struct bar *bar, int cols, bool shown[BAR_ITEMS])
 {
     const struct bar_item *items = bar->item;
-    bool shown[BAR_ITEMS] = {false}, tried[BAR_ITEMS] = {false};
-    int room = c->cols - 2 + GAP;
+    bool tried[BAR_ITEMS] = {false};
+    int room = cols - 2 + GAP;
     for (;;) { /* the most important item that has not been tried */
         int next = -1;
         for (int i = 0; i < bar->n; i++)
             if (!tried[i] && (next < 0 || items[i].rank < items[next].rank))
                 next = i;
         if (next < 0)
-            break;
+            return room;
         tried[next] = true;
         const bool joined = items[next].joined;
-        const int width = text_width(items[next].text) + (joined ? JOINED : GAP);
+        const int width = least_width(&items[next]) + (joined ? JOINED : GAP);
         shown[next] = width <= room && (!joined || shown[next - 1]);
         room -= shown[next] ? width : 0;
     }
+}
+
+void
+bar_draw(const struct bar *bar, const struct canvas *c, struct clicks *clicks)
+{
+    const struct bar_item *items = bar->item;
+    bool shown[BAR_ITEMS] = {false};
+    const int room = bar_choose(bar, c->cols, shown);
     int left = 1, right = c->cols - 1;
     for (int i = 0; i < bar->n; i++) {
         if (!shown[i] || items[i].right)
             continue;
         left -= items[i].joined ? GAP - JOINED : 0;
-        const int used = canvas_text(c, 0, left, items[i].role, items[i].text);
+        const int used = canvas_word(c, 0, left, least_width(&items[i]) + (items[i].least > 0 ? room : 0),
+                                     items[i].role, MARK_NONE, items[i].text);
         if (items[i].line != NULL)
             clicks_add(clicks, c, 0, left, used, items[i].line);
         left += used + GAP;
@@ -107,29 +124,39 @@ add_lossless(struct bar *bar, const struct metrics *m)
     case LOSSLESS_UNKNOWN: bar_add(bar, ROLE_DIM, 6, false, "lossless –"); break;
     case LOSSLESS_SAMPLED: bar_add(bar, ROLE_DIM, 6, false, "lossless: sampled"); break;
     case LOSSLESS_NO: bar_add(bar, ROLE_ERROR, 0, false, "NOT lossless ✗"); break;
-    case LOSSLESS_YES:
+    case LOSSLESS_YES: /* the user asked for it */
         if (compared == 0)
-            bar_add(bar, ROLE_OK, 6, false, "lossless ✓");
+            bar_add(bar, ROLE_OK, 4, false, "lossless ✓");
         else if (compared < generated)
-            bar_add(bar, ROLE_DIM, 6, false, "lossless ✓ %llu of %llu", compared, generated);
+            bar_add(bar, ROLE_DIM, 4, false, "lossless ✓ %llu of %llu", compared, generated);
         else
-            bar_add(bar, ROLE_OK, 6, false, "lossless ✓ %llu", compared);
+            bar_add(bar, ROLE_OK, 4, false, "lossless ✓ %llu", compared);
     }
 }
 
-/* Returns whether the policy helps on the window's text, by the measured speedup, or else by the modelled one, which is the most that it can
- * gain. There is no answer in the first rounds or without drafts. */
+/* The forecast in time of the present setting of the sequence in focus; NAN: there is none. */
+static double
+forecast_in_time(const struct scope *s, const struct landscape *l)
+{
+    const bool known = l != NULL && l->tokens > 0 && l->now.in_time && l->seq == scope_focus(s) &&
+                       strcmp(l->policy, scope_policy(s)->name) == 0;
+    return known ? (double)l->now.speedup : (double)NAN;
+}
+
+/* Adds whether the policy helps on the window's text: by the measured speedup, or else by the forecast in time, or else by the modelled one,
+ * which is the most that it can gain. It is green only if a time confirms it. There is no answer in the first rounds or without drafts. */
 static void
-add_gain(struct bar *bar, const struct metrics *m, const struct window_measures *window)
+add_gain(struct bar *bar, const struct scope *s, const struct landscape *l, const struct window_measures *window)
 {
     enum { ROUNDS = 8 };
-    const double speedup = window->speedup.value, fewer = window->of.modelled, gain = isnan(speedup) ? fewer : speedup;
-    if (window->with.tokens_per_round.n < ROUNDS || m->total.drafted == 0 || isnan(fewer))
+    const double fewer = window->of.modelled,
+                 time = isnan(window->speedup.value) ? forecast_in_time(s, l) : window->speedup.value;
+    if (window->with.tokens_per_round.n < ROUNDS || scope_now(s)->metrics.total.drafted == 0 || isnan(fewer))
         return;
-    if (gain < 1.05)
+    if ((isnan(time) ? fewer : time) < 1.05)
         bar_add(bar, ROLE_WARN, 3, false, "no gain as it is set");
     else if (fewer >= 1.1)
-        bar_add(bar, ROLE_OK, 6, false, "%.1f× fewer weights read", fewer);
+        bar_add(bar, isnan(time) ? ROLE_TEXT : ROLE_OK, 6, false, "%.1f× fewer weights read", fewer);
 }
 
 /* Writes " ±6" with `decimals` decimals; "": unknown. */
@@ -142,6 +169,13 @@ spread(char *out, size_t n, double se, int decimals)
     return out;
 }
 
+/* "~": the speedup's baseline was measured at another time. */
+static const char *
+approximate(struct estimate speedup)
+{
+    return isnan(speedup.se) ? "~" : "";
+}
+
 static bool
 is_slowed(const struct followed *f, const struct metrics *m, const struct measures *now)
 {
@@ -150,7 +184,7 @@ is_slowed(const struct followed *f, const struct metrics *m, const struct measur
 }
 
 /* Draws the speeds, with and without learning passes if there are any. A speedup needs a baseline of this prompt, measured in the present
- * conditions. */
+ * conditions; if that was at another time, the speedup is approximate. */
 static void
 add_speed(struct bar *bar, const struct followed *f, const struct metrics *m, const struct window_measures *window,
           bool narrow)
@@ -172,24 +206,22 @@ add_speed(struct bar *bar, const struct followed *f, const struct metrics *m, co
     if (!isnan(speed.value))
         bar_add(bar, ROLE_TITLE, 2, true, "%s%.*f%s %s%s", shown, places, speed.value,
                 spread(se, sizeof se, speed.se, places), shown[0] != '\0' ? "engine" : "tok/s", all_in);
-    if (!isnan(speedup.value) && learned)
-        bar_add(bar, ROLE_TITLE, 4, true, "%.2f%s× ar, %.2f all in", speedup.value,
-                spread(se, sizeof se, speedup.se, 2), now->speedup_all_in);
-    else if (!isnan(speedup.value))
-        bar_add(bar, ROLE_TITLE, 4, true, "%.2f%s× ar", speedup.value, spread(se, sizeof se, speedup.se, 2));
+    if (learned)
+        snprintf(all_in, sizeof all_in, ", %.2f all in", now->speedup_all_in);
+    if (!isnan(speedup.value))
+        bar_add(bar, isnan(speedup.se) ? ROLE_DIM : ROLE_TITLE, 4, true, "%s%.2f%s× ar%s", approximate(speedup),
+                speedup.value, spread(se, sizeof se, speedup.se, 2), all_in);
     else
         bar_add(bar, m->baseline > 0 ? ROLE_TITLE : ROLE_DIM, 8, true, "–× ar");
 }
 
-void
-title_draw(const struct followed *f, const struct canvas *c, struct clicks *clicks)
+#define LEAST_NAME 12 /* columns of the model's name */
+
+/* Adds the model, and where it runs. */
+static void
+add_model(struct bar *bar, const struct followed *f)
 {
     const struct run_info *info = scope_info(f->scope);
-    const struct metrics *m = &scope_now(f->scope)->metrics;
-    const struct window_measures window = scope_window_measures(f->scope);
-    struct bar bar = {0};
-
-    bar_add(&bar, ROLE_TITLE, 9, false, "specscope");
     char runs_on[sizeof info->isa + 16], name[48], aux[48] = "";
     const char *machine = strcmp(info->backend, "cpu") == 0 || info->isa[0] == '\0' ? info->backend : info->isa;
     const unsigned threads = follow_live(f) ? session_threads(f->source->session) : info->threads;
@@ -208,12 +240,25 @@ title_draw(const struct followed *f, const struct canvas *c, struct clicks *clic
             draft = info->aux[role].name;
     if (draft[0] != '\0')
         printable_text(draft, strlen(draft), aux, sizeof aux);
-    bar_add(&bar, ROLE_TEXT, 5, false, "%s%s%s · %u layer%s%s", name, draft[0] != '\0' ? " + " : "", aux,
-            (unsigned)info->layers, plural(info->layers), runs_on);
+    bar_add(bar, ROLE_TEXT, 5, false, "%s%s%s", name, draft[0] != '\0' ? " + " : "", aux);
+    bar->item[bar->n - 1].least = LEAST_NAME;
+    bar_add(bar, ROLE_TEXT, 5, false, "· %u layer%s%s", (unsigned)info->layers, plural(info->layers), runs_on);
+    bar->item[bar->n - 1].joined = true;
     if (threads < info->threads && machine != info->isa) {
-        bar_add(&bar, ROLE_WARN, 8, false, "of %u (faster)", (unsigned)info->threads);
-        bar.item[bar.n - 1].joined = true;
+        bar_add(bar, ROLE_WARN, 8, false, "of %u (faster)", (unsigned)info->threads);
+        bar->item[bar->n - 1].joined = true;
     }
+}
+
+void
+title_draw(const struct followed *f, const struct landscape *l, const struct canvas *c, struct clicks *clicks)
+{
+    const struct metrics *m = &scope_now(f->scope)->metrics;
+    const struct window_measures window = scope_window_measures(f->scope);
+    struct bar bar = {0};
+
+    bar_add(&bar, ROLE_TITLE, 9, false, "specscope");
+    add_model(&bar, f);
     const bool narrow = c->cols < NARROW;
     bar_add(&bar, ROLE_FOCUS, narrow ? 2 : 1, false, "%s%s", narrow ? "" : "policy ", scope_policy(f->scope)->name);
     if (follow_live(f))
@@ -234,7 +279,7 @@ title_draw(const struct followed *f, const struct canvas *c, struct clicks *clic
     else
         bar_add(&bar, ROLE_TEXT, 7, false, "greedy");
     if (!scope_is_batch(f->scope))
-        add_gain(&bar, m, &window);
+        add_gain(&bar, f->scope, l, &window);
     add_lossless(&bar, m);
     add_speed(&bar, f, m, &window, narrow);
     bar_add(&bar, ROLE_TEXT, 3, true, "round %u", (unsigned)scope_now(f->scope)->round);
@@ -276,16 +321,18 @@ static void
 add_forecast(struct bar *bar, const struct scope *s, const struct landscape *l, const struct window_measures *window)
 {
     const struct measures *now = &window->of;
-    if (l->tokens > 0 && l->now.in_time && l->seq == scope_focus(s) && strcmp(l->policy, scope_policy(s)->name) == 0) {
+    const double forecast = forecast_in_time(s, l);
+    if (!isnan(forecast)) {
         if (isnan(window->speedup.value))
-            bar_add(bar, ROLE_TEXT, 3, false, "forecast %.2f×", (double)l->now.speedup);
+            bar_add(bar, ROLE_TEXT, 3, false, "forecast %.2f×", forecast);
         else
-            bar_add(bar, ROLE_TEXT, 3, false, "forecast %.2f× measured %.2f×", (double)l->now.speedup,
+            bar_add(bar, ROLE_TEXT, 3, false, "forecast %.2f× measured %s%.2f×", forecast, approximate(window->speedup),
                     window->speedup.value);
         if (!isnan(now->modelled))
             bar_add(bar, ROLE_DIM, 6, false, "modelled %.2f×", now->modelled);
     } else if (!isnan(now->overhead)) { /* measured ÷ modelled; below 1: time that reading weights does not explain */
-        bar_add(bar, ROLE_TEXT, 3, false, "measured %.2f of modelled %.2f×", now->overhead, now->modelled);
+        bar_add(bar, ROLE_TEXT, 3, false, "measured %s%.2f of modelled %.2f×", approximate(window->speedup),
+                now->overhead, now->modelled);
     } else {
         number(bar, 3, "modelled", now->modelled, 2, "×");
     }

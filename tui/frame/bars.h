@@ -8,12 +8,14 @@
 
 #define BAR_ITEMS 24
 
-/* Items are shown whole or not at all: if there is no room, those with the highest `rank` are dropped first. */
+/* Items are shown whole or not at all: if there is no room, those with the highest `rank` are dropped first. An item with
+ * `least` columns is cut to these before any other is dropped. */
 struct bar {
     struct bar_item {
         char text[96];
         enum role role;
         int rank;
+        int least;        /* columns; 0: the item is not cut */
         bool right;       /* from the right end */
         bool joined;      /* to the item before it, with one column between them; shown only with that item */
         const char *line; /* the ':' line that a click runs; NULL: none */
@@ -23,7 +25,7 @@ struct bar {
 __attribute__((format(printf, 5, 6))) void bar_add(struct bar *, enum role, int rank, bool right, const char *, ...);
 void bar_draw(const struct bar *, const struct canvas *, struct clicks *);
 
-void title_draw(const struct followed *, const struct canvas *, struct clicks *);
+void title_draw(const struct followed *, const struct landscape *, const struct canvas *, struct clicks *);
 void measures_draw(const struct scope *, const struct landscape *, const struct canvas *);
 void device_draw(const struct scope *, const struct canvas *); /* draws where the device's time is spent */
 /* Draws the time line: of a replay its position, its speed and a track to drag along; of a live run its time and how full the context

@@ -15,29 +15,30 @@
 static const struct glossary {
     const char *name, *what;
 } glossary[] = {
-    {"tokens/round", "emitted tokens by rounds: accepted drafts and the target's own"},
+    {"tokens/round", "emitted tokens ÷ rounds: accepted drafts and the target's own token"},
     {"segment, last 32 rounds, run",
      "the rounds that all numbers on the screen are of; a segment: those since the settings changed last (v)"},
-    {"acceptance", "accepted by verified drafts"},
-    {"eTPL", "emitted tokens by layers loaded; a load is one layer's weights read once"},
-    {"discard", "drafts thrown away by emitted tokens"},
+    {"acceptance", "accepted drafts ÷ verified drafts"},
+    {"eTPL", "emitted tokens ÷ layers loaded; a load reads one layer's weights once"},
+    {"discard", "discarded drafts per emitted token"},
     {"eq. 5", "SpecBound's equation 5: the speedup that acceptance and depth promise"},
-    {"modelled ×", "weights that autoregressive decoding reads for the same tokens, by the weights that were read; no "
-                   "time is in it"},
+    {"modelled ×", "weights that autoregressive decoding reads for the same tokens ÷ weights that were read; times are "
+                   "not part of it"},
     {"measured of modelled",
      "measured speedup by the modelled one; below 1 is time that reading weights does not explain"},
     {"draft heads verify probe",
      "where the rounds' time went; draft is without its head calls, probe is the scope's own"},
     {"waited, learned", "time paused within rounds; passes that a policy learns in (SWIFT's search)"},
-    {"tok/s", "emitted tokens by the time of drafting and verifying"},
-    {"12 ±3", "one standard error, over the rounds that the number is of; of × ar, the baseline's is in it"},
+    {"tok/s", "emitted tokens ÷ time of drafting and verifying"},
+    {"12 ±3", "one standard error over the rounds of the number; that of × ar includes the baseline's"},
     {"25/s shown · 410 engine", "what the run is slowed down to, and how fast the engine is in its rounds"},
-    {"goodput", "the same of a batch: tokens of all its sequences by the rounds' time"},
+    {"goodput", "tok/s of a batch: tokens of all its sequences ÷ the rounds' time"},
     {"a tile's tok/s",
-     "its tokens by the whole time of the rounds that it took part in: the speed that its reader sees"},
-    {"× ar", "tok/s by those of the same text generated autoregressively (b measures it, again: further, between "
-             "rounds), slowed "
-             "down alike or not at all"},
+     "its tokens ÷ the whole time of the rounds that it took part in: the speed that its reader sees"},
+    {"× ar", "tok/s ÷ tok/s of autoregressive decoding. b measures these on the same text; then short slices of it run "
+             "between rounds, in at most a ninth of the time"},
+    {"~1.2× ar", "approximate: too few slices ran between these rounds, and the machine may have been faster or slower "
+                 "when b was pressed"},
     {"lossless ✓ 214", "the autoregressive tokens were generated too and are the same, one by one, so many of them"},
     {"┊", "a knob, a policy or a head was changed before this round"},
     {"p, H, KL, rank",
@@ -46,10 +47,9 @@ static const struct glossary {
     {"▒ exited, ▓ spurious",
      "layers after the exit; confident and wrong: above the threshold, with another token than the last layer's"},
     {"a12, w12, r12", "a model of several kinds of layers: attention, attention within a window, a recurrent layer"},
-    {"experts a layer",
-     "of a mixture: how many of a layer's experts the sweep that verified a round had to read, on average over layers; "
-     "one row "
-     "reads as many as it goes to, rows together more, which is what makes verifying many of them dear"},
+    {"experts a layer", "of a mixture of experts: how many of a layer's experts a verification reads, on average over "
+                        "layers. Several rows "
+                        "use more experts than one row, so verifying many drafts costs more"},
     {"ECE", "how far acceptance was from confidence, on average over drafts; 0: accepted as often as confident"},
     {"✓ ✗ ◆ + ◌",
      "a draft accepted, rejected; a correction; a bonus token; a draft not yet verified. The number is its exit layer"},
@@ -335,7 +335,7 @@ draw(struct app *app)
     const struct canvas title = layout_canvas(l->title, g), timeline = layout_canvas(l->timeline, g),
                         measures = layout_canvas(l->measures, g), device = layout_canvas(l->device, g),
                         status = layout_canvas(l->status, g);
-    title_draw(&app->run, &title, &app->clicks);
+    title_draw(&app->run, &app->forecasting.shown, &title, &app->clicks);
     panes_draw(&app->panes, g);
     if (timeline.rows > 0)
         timeline_draw(&app->run, &timeline);

@@ -57,6 +57,20 @@ place(const struct range *r, float value)
     return span > least ? (double)(value - r->low) / span : 0.5 + (double)(value - (r->low + r->high) / 2) / least;
 }
 
+#define LOSS    0.4   /* the warmest loss on the heat scale; 1 - LOSS is the coldest gain */
+#define NEUTRAL 0.005 /* of a speedup: smaller differences from 1 are none */
+
+float
+landscape_heat(double speedup, double low, double high)
+{
+    const bool gain = speedup > 1;
+    const double from = gain ? fmax(low, 1) : low, to = gain ? high : fmin(high, 1),
+                 at = (speedup - from) / fmax(to - from, LEAST_RANGE);
+    if (isnan(speedup) || fabs(speedup - 1) < NEUTRAL)
+        return isnan(speedup) ? NAN : 0.5F;
+    return (float)(gain ? 1 - LOSS + LOSS * fmin(at, 1) : LOSS * fmin(at, 1));
+}
+
 #define FAINTEST 0.3 /* of the heat scale: fainter ink is not visible */
 
 static void
@@ -66,7 +80,10 @@ draw_point(const struct canvas *c, int y, int x, const struct range *r, float va
     if (isnan(value))
         canvas_text(c, y, x, ROLE_DIM, "·");
     else
-        canvas_styled(c, y, x, ROLE_TEXT, (float)(FAINTEST + (1 - FAINTEST) * at), MARK_INK, canvas_level(at));
+        canvas_styled(
+            c, y, x, ROLE_TEXT,
+            (float)(FAINTEST + (1 - FAINTEST) * (double)landscape_heat((double)value, (double)r->low, (double)r->high)),
+            MARK_INK, canvas_level(at));
 }
 
 /* Draws a cell of the grid as heat, or as a height if there are no colours, with its mark and, if there is room, its number. */
@@ -74,14 +91,14 @@ static void
 draw_cell(const struct canvas *c, int y, int x, int width, const struct range *r, float value, unsigned marks,
           const char *mark)
 {
-    const double at = isnan(value) ? 0 : fmin(fmax(place(r, value), 0), 1);
+    const float at = landscape_heat((double)value, (double)r->low, (double)r->high);
     char text[32];
     snprintf(text, sizeof text, "%s", mark);
     if (width >= 4 && !isnan(value))
         snprintf(text, sizeof text, "%s%.*f", mark[0] != '\0' ? mark : " ", width > 4 ? 2 : 1, (double)value);
     else if (c->grid->mono && width < 3 && mark[0] == '\0')
-        snprintf(text, sizeof text, "%s", canvas_level(at));
-    canvas_heat(c, y, x, width, isnan(value) ? NAN : (float)at, marks, text);
+        snprintf(text, sizeof text, "%s", canvas_level(isnan(value) ? 0 : (double)at));
+    canvas_heat(c, y, x, width, at, marks, text);
 }
 
 void
@@ -105,8 +122,15 @@ void
 landscape_best(const struct landscape *l, const struct policy_info *policy, uint32_t knob, char *out, size_t n)
 {
     const struct landscape_strip *s = &l->strip[knob];
+    struct range r = {NAN, NAN};
     char value[40];
     out[0] = '\0';
+    for (uint32_t i = 0; i < s->n; i++)
+        widen(&r, s->speedup[i]);
+    if (s->n >= 2 && r.high < 1) {
+        snprintf(out, n, "no gain, at most %.2f×", (double)r.high);
+        return;
+    }
     if (s->n < 2 || s->best >= s->n || s->speedup[s->best] - l->now.speedup < 0.01F)
         return;
     knob_format(&policy->knobs[knob], landscape_value(&policy->knobs[knob], s->n, s->best, l->values[knob]), value,

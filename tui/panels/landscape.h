@@ -48,12 +48,16 @@ uint32_t landscape_points(const struct knob *, uint32_t most);
 double landscape_value(const struct knob *, uint32_t n, uint32_t point, double in_force);
 uint32_t landscape_nearest(const struct knob *, uint32_t n, double value);
 
+/* The place of a speedup on the heat scale, if all of them are between low and high: below 0.5 if it is below 1, 0.5 at 1, above 0.5 if
+ * it is above 1. So a loss is never drawn warm. */
+float landscape_heat(double speedup, double low, double high);
+
 /* The strip of a knob of the current policy; NULL: no forecast. */
 const struct landscape_strip *landscape_strip_of(const struct view *, uint32_t knob);
 /* Draws it as the track of a slider, with ● at a fraction of its width. */
 void landscape_draw_strip(const struct landscape_strip *, const struct canvas *, int y, int x, int width,
                           double fraction, enum role);
-/* "best 0.66: 1.46× ±0.03 (1.58×)", with the standard error of its gain, and the modelled speedup if the forecast is in time; "": no value is clearly better than the current one. */
+/* "best 0.66: 1.46× ±0.03 (1.58×)", with the standard error of its gain, and the modelled speedup if the forecast is in time; "": no value is clearly better than the current one. "no gain, at most 0.36×" if all are below 1. */
 void landscape_best(const struct landscape *, const struct policy_info *, uint32_t knob, char *out, size_t n);
 /* Writes the panel's note: the length of the forecast's text, or a knob's best value. False: no forecast. */
 bool landscape_note(const struct view *, uint32_t knob, char *out, size_t n);

@@ -22,8 +22,12 @@ struct ledger_choice {
     bool best_by_far;              /* it is clearly better than each other row on the same tokens */
 };
 
-struct ledger_columns { /* the columns' ends; 0: omitted */
-    int what, tokens, length, acceptance, speed, ratio, difference, lossless;
+enum { TOKENS, LENGTH, ACCEPTANCE, SPEED, RATIO, DIFFERENCE, LOSSLESS, COLUMNS };
+
+struct ledger_columns {
+    int what;         /* the end of "what changed" */
+    int end[COLUMNS]; /* 0: omitted */
+    int width[COLUMNS];
 };
 
 /* ---- comparisons ---- */
@@ -43,18 +47,60 @@ pace_of(const struct segment *s, const struct run_info *info)
     return estimate_quotient(e.tokens_per_s, e.modelled);
 }
 
+/* Is it the newest segment of its side in the present run? */
+static bool
+is_newest(const struct scope *scope, const struct segment *s)
+{
+    const struct segment *at;
+    uint32_t back = 0;
+    while ((at = segments_at(scope_segments(scope), back)) != NULL && at->seq != s->seq)
+        back++;
+    return at == s && s->versus && s->run == scope_now(scope)->run;
+}
+
+/* A difference in per cent, and its 95% interval. */
+struct ledger_difference {
+    struct difference of;
+    double low, high;
+};
+
+/* The two settings of a versus have one comparison, that of their panel. */
+static struct ledger_difference
+of_sides(const struct scope *scope, const struct segment *s)
+{
+    const struct comparison c = scope_versus_comparison(scope);
+    const struct estimate e = ratio_estimate(&scope_versus(scope)->paired.seconds);
+    const double faster = s->seq == 1 ? e.value : 1 / e.value;
+    const bool turned = s->seq == 0 && c.verdict >= DIFFERENCE_MORE;
+    struct ledger_difference d = {.of = {.value = NAN, .se = NAN, .verdict = c.verdict}};
+    if (c.verdict == DIFFERENCE_UNKNOWN)
+        return d;
+    d.of.value = (faster - 1) * 100;
+    d.of.se = e.se / e.value * faster * 100;
+    d.low = ((s->seq == 1 ? c.low : 1 / c.high) - 1) * 100;
+    d.high = ((s->seq == 1 ? c.high : 1 / c.low) - 1) * 100;
+    if (turned)
+        d.of.verdict = c.verdict == DIFFERENCE_MORE ? DIFFERENCE_LESS : DIFFERENCE_MORE;
+    return d;
+}
+
 /* Returns by how much per cent the setting of `s` is better than that of `other` on the same tokens; UNKNOWN: the texts differ. If the
  * measured times, converted to the same tokens, clearly contradict the forecast, the verdict is NOISE. */
-static struct difference
+static struct ledger_difference
 effect(const struct ledger_choice *ch, const struct scope *scope, const struct segment *s, const struct segment *other)
 {
-    struct difference d = effects_difference(ch->effects, scope_segments(scope), scope_info(scope), s, other);
-    if (ch->modelled || isnan(d.value))
+    if (!ch->modelled && scope_versus(scope) != NULL && s->seq != other->seq && is_newest(scope, s) &&
+        is_newest(scope, other))
+        return of_sides(scope, s);
+    const struct difference of = effects_difference(ch->effects, scope_segments(scope), scope_info(scope), s, other);
+    const double reach = estimate_reach(RECORD_BLOCKS - 1) * of.se;
+    struct ledger_difference d = {.of = of, .low = of.value - reach, .high = of.value + reach};
+    if (ch->modelled || isnan(of.value))
         return d;
-    const struct estimate a = estimate_times(pace_of(s, scope_info(scope)), 1 + d.value / 100);
+    const struct estimate a = estimate_times(pace_of(s, scope_info(scope)), 1 + of.value / 100);
     const struct difference timed = estimate_difference(a, pace_of(other, scope_info(scope)));
-    if (timed.verdict != d.verdict && (timed.verdict == DIFFERENCE_MORE || timed.verdict == DIFFERENCE_LESS))
-        d.verdict = DIFFERENCE_NOISE;
+    if (timed.verdict != of.verdict && (timed.verdict == DIFFERENCE_MORE || timed.verdict == DIFFERENCE_LESS))
+        d.of.verdict = DIFFERENCE_NOISE;
     return d;
 }
 
@@ -94,17 +140,9 @@ ledger_judge(struct ledger_choice *ch, const struct scope *scope)
     ch->best_by_far = ch->best != NULL;
     for (uint32_t back = 0; ch->best_by_far && (s = segments_at(all, back)) != NULL; back++)
         if (s != ch->best && s->prompt == newest->prompt)
-            ch->best_by_far = effect(ch, scope, ch->best, s).verdict == DIFFERENCE_MORE;
+            ch->best_by_far = effect(ch, scope, ch->best, s).of.verdict == DIFFERENCE_MORE;
     if (others < 1)
         ch->best = NULL;
-}
-
-/* Returns the difference of the rows' measures on their own texts, in per cent of the reference; NAN: unknown. */
-static double
-plain_difference(const struct ledger_choice *ch, const struct scope *scope, const struct segment *s)
-{
-    const double base = value_of(ch, scope, ch->against).value;
-    return (value_of(ch, scope, s).value / base - 1) * 100;
 }
 
 /* Returns why the rows have no common measure: in a versus both texts can be the same, of which one is ahead. */
@@ -130,111 +168,135 @@ write_comparison(struct ledger_choice *ch, const struct scope *scope, const stru
     out[0] = '\0';
     if (ch->against == NULL || ch->against == s)
         return;
-    const struct difference d = effect(ch, scope, s, ch->against);
-    const double plain = plain_difference(ch, scope, s);
+    const struct ledger_difference compared = effect(ch, scope, s, ch->against);
+    const struct difference d = compared.of;
     segment_letter(s->number, own);
     segment_letter(ch->against->number, other);
     if (d.verdict == DIFFERENCE_NOISE)
-        snprintf(out, n, "%s and %s: no clear difference on the same text", own, other);
+        snprintf(out, n, "%s against %s on the same text: no clear difference, %+.*f to %+.*f%%", own, other,
+                 decimals(compared.low), compared.low, decimals(compared.high), compared.high);
     else if (d.verdict != DIFFERENCE_UNKNOWN)
         snprintf(out, n, "%s is %.*f%% ±%.*f %s than %s on the same text", own, decimals(d.value), fabs(d.value),
                  decimals(d.se), d.se, d.value > 0 ? "faster" : "slower", other);
-    else if (!isnan(plain))
-        snprintf(out, n, "%s %+.*f%% against %s: different %s", own, decimals(plain), plain, other,
-                 difference_of_texts(s, ch->against));
+    else
+        snprintf(out, n, "%s and %s are not compared: different %s", own, other, difference_of_texts(s, ch->against));
 }
 
 /* ---- columns ---- */
 
 #define LETTER           5 /* cursor, letter, star, a blank */
-#define DIFFERENCE_WIDTH 13
+#define DIFFERENCE_WIDTH 14
+#define RATIO_ERROR      6 /* columns of " ±0.05" */
 
 /* Adds columns in the order of their importance. "What changed" gets the rest, at least 8 columns, or 16 beside the last column. */
 static struct ledger_columns
 ledger_arrange(int cols)
 {
-    enum { RATIO, DIFFERENCE, TOKENS, LOSSLESS, LENGTH, SPEED, ACCEPTANCE, COLUMNS };
-    static const int width[COLUMNS] = {
-        [RATIO] = 8,     [DIFFERENCE] = DIFFERENCE_WIDTH, [TOKENS] = 7, [LOSSLESS] = 3, [LENGTH] = 6, [SPEED] = 12,
-        [ACCEPTANCE] = 6};
-    int room = cols - LETTER - 8;
+    static const int by_importance[COLUMNS] = {RATIO, DIFFERENCE, TOKENS, LOSSLESS, LENGTH, SPEED, ACCEPTANCE};
+    struct ledger_columns c = {.width = {[TOKENS] = 7,
+                                         [LENGTH] = 6,
+                                         [ACCEPTANCE] = 6,
+                                         [SPEED] = 12,
+                                         [RATIO] = 8,
+                                         [DIFFERENCE] = DIFFERENCE_WIDTH,
+                                         [LOSSLESS] = 3}};
+    int room = cols - LETTER - 8, n = 0;
     bool has[COLUMNS] = {false};
-    for (int k = 0; k < COLUMNS && room >= width[k] + (k == ACCEPTANCE ? 8 : 0); k++) {
-        has[k] = true;
-        room -= width[k];
+    for (; n < COLUMNS && room >= c.width[by_importance[n]] + (by_importance[n] == ACCEPTANCE ? 8 : 0); n++) {
+        has[by_importance[n]] = true;
+        room -= c.width[by_importance[n]];
     }
-    struct ledger_columns c = {.what = LETTER + 8 + (room > 52 ? 52 : room)};
-    int at = c.what;
-    const struct {
-        int which, *end;
-    } order[] = {{TOKENS, &c.tokens}, {LENGTH, &c.length},         {ACCEPTANCE, &c.acceptance}, {SPEED, &c.speed},
-                 {RATIO, &c.ratio},   {DIFFERENCE, &c.difference}, {LOSSLESS, &c.lossless}};
-    for (size_t i = 0; i < sizeof order / sizeof order[0]; i++)
-        if (has[order[i].which])
-            *order[i].end = at += width[order[i].which];
+    if (n == COLUMNS && room >= RATIO_ERROR + 16) {
+        c.width[RATIO] += RATIO_ERROR;
+        room -= RATIO_ERROR;
+    }
+    c.what = LETTER + 8 + (room > 52 ? 52 : room);
+    for (int k = 0, at = c.what; k < COLUMNS; k++)
+        if (has[k])
+            c.end[k] = at += c.width[k];
     return c;
 }
 
-/* Draws text that ends before column `end`; 0: the table lacks the column. */
+/* Draws text at the right end of a column, cut to its width, if the table has the column. */
 static void
-put(const struct canvas *c, int y, int end, enum role role, const char *text)
+put(const struct canvas *c, int y, const struct ledger_columns *a, int column, enum role role, const char *text)
 {
-    if (end > 0)
-        canvas_text(c, y, end - text_width(text), role, text);
+    const int room = a->width[column] - 1, width = text_width(text) < room ? text_width(text) : room;
+    if (a->end[column] > 0)
+        canvas_word(c, y, a->end[column] - width, width, role, MARK_NONE, text);
 }
 
 static void
-ledger_draw_heading(const struct ledger_choice *ch, const struct scope *scope, const struct ledger_columns *a,
-                    const struct canvas *c, int y)
+ledger_draw_heading(const struct ledger_choice *ch, const struct ledger_columns *a, const struct canvas *c, int y)
 {
     char letter[8] = "", to[24] = "";
-    (void)scope;
-    const bool tight = a->tokens > 0 && a->tokens - LETTER < 6 + 1 + 12;
+    const bool tight = a->what - LETTER < 12;
     canvas_text(c, y, LETTER, ROLE_DIM, tight ? "changed" : "what changed");
-    put(c, y, a->tokens, ROLE_DIM, "tokens");
-    put(c, y, a->length, ROLE_DIM, "t/rnd");
-    put(c, y, a->acceptance, ROLE_DIM, "acc");
-    put(c, y, a->speed, ROLE_DIM, "tok/s");
-    put(c, y, a->ratio, ROLE_DIM, ch->modelled ? "(model)" : "× ar");
+    put(c, y, a, TOKENS, ROLE_DIM, "tokens");
+    put(c, y, a, LENGTH, ROLE_DIM, "t/rnd");
+    put(c, y, a, ACCEPTANCE, ROLE_DIM, "acc");
+    put(c, y, a, SPEED, ROLE_DIM, "tok/s");
+    put(c, y, a, RATIO, ROLE_DIM, ch->modelled ? "(model)" : "× ar");
     if (ch->against != NULL)
         segment_letter(ch->against->number, letter);
     snprintf(to, sizeof to, "%s to %s", "Δ", letter);
-    put(c, y, a->difference, ROLE_DIM, to);
+    put(c, y, a, DIFFERENCE, ROLE_DIM, to);
 }
 
 static void
-draw_difference(const struct ledger_choice *ch, const struct scope *scope, const struct segment *s, int end,
-                const struct canvas *c, int y)
+draw_difference(const struct ledger_choice *ch, const struct scope *scope, const struct segment *s,
+                const struct ledger_columns *a, const struct canvas *c, int y)
 {
     char text[40];
     if (s == ch->against)
-        put(c, y, end, ROLE_DIM, "reference");
+        put(c, y, a, DIFFERENCE, ROLE_DIM, "reference");
     if (ch->against == NULL || s == ch->against)
         return;
-    const struct difference d = effect(ch, scope, s, ch->against);
+    const struct difference d = effect(ch, scope, s, ch->against).of;
     const char *sign = d.verdict == DIFFERENCE_MORE ? "▲" : d.verdict == DIFFERENCE_LESS ? "▼" : "≈";
     if (isnan(d.value)) {
-        const double plain = plain_difference(ch, scope, s);
-        snprintf(text, sizeof text, "%+.*f%% %s %s", decimals(plain), plain, "≠", difference_of_texts(s, ch->against));
-        put(c, y, end, ROLE_DIM, isnan(plain) ? "" : text);
+        snprintf(text, sizeof text, "%s %s", "≠", difference_of_texts(s, ch->against));
+        put(c, y, a, DIFFERENCE, ROLE_DIM, text);
         return;
     }
     snprintf(text, sizeof text, "%+.*f%% ±%.*f %s", decimals(d.value), d.value, decimals(d.se), d.se, sign);
     if (text_width(text) >= DIFFERENCE_WIDTH) /* many times as fast: a rough number is enough */
         snprintf(text, sizeof text, "%+.0f%% %s", d.value, sign);
-    put(c, y, end, d.verdict == DIFFERENCE_MORE ? ROLE_OK : d.verdict == DIFFERENCE_LESS ? ROLE_WARN : ROLE_DIM, text);
+    put(c, y, a, DIFFERENCE,
+        d.verdict == DIFFERENCE_MORE   ? ROLE_OK
+        : d.verdict == DIFFERENCE_LESS ? ROLE_WARN
+                                       : ROLE_DIM,
+        text);
 }
 
 /* Draws whether the text equals the baseline's: dim if only its beginning was compared. */
 static void
-draw_lossless(const struct segment *s, int end, const struct canvas *c, int y)
+draw_lossless(const struct segment *s, const struct ledger_columns *a, const struct canvas *c, int y)
 {
     switch (s->lossless) {
-    case LOSSLESS_UNKNOWN: put(c, y, end, ROLE_DIM, "–"); break;
-    case LOSSLESS_SAMPLED: put(c, y, end, ROLE_DIM, "~"); break;
-    case LOSSLESS_NO: put(c, y, end, ROLE_ERROR, "✗"); break;
-    case LOSSLESS_YES: put(c, y, end, s->compared < s->total.emitted ? ROLE_DIM : ROLE_OK, "✓"); break;
+    case LOSSLESS_UNKNOWN: put(c, y, a, LOSSLESS, ROLE_DIM, "–"); break;
+    case LOSSLESS_SAMPLED: put(c, y, a, LOSSLESS, ROLE_DIM, "~"); break;
+    case LOSSLESS_NO: put(c, y, a, LOSSLESS, ROLE_ERROR, "✗"); break;
+    case LOSSLESS_YES: put(c, y, a, LOSSLESS, s->compared < s->total.emitted ? ROLE_DIM : ROLE_OK, "✓"); break;
     }
+}
+
+/* Draws the speedup: in brackets the modelled one, dim with "~" if its baseline is of another time, or with its error. */
+static void
+draw_ratio(const struct ledger_choice *ch, const struct scope *scope, const struct segment *s,
+           const struct ledger_columns *a, const struct canvas *c, int y)
+{
+    const struct estimate speedup = segment_speedup(s, scope_info(scope));
+    const double read = segment_estimates(s, scope_info(scope)).modelled.value;
+    const bool modelled = ch->modelled || isnan(speedup.value), apart = isnan(speedup.se);
+    char text[40];
+    if (modelled)
+        snprintf(text, sizeof text, isnan(read) ? "–" : "(%.2f×)", read);
+    else if (apart || a->width[RATIO] <= RATIO_ERROR + 2)
+        snprintf(text, sizeof text, "%s%.2f×", apart ? "~" : "", speedup.value);
+    else
+        snprintf(text, sizeof text, "%.2f ±%.2f×", speedup.value, speedup.se);
+    put(c, y, a, RATIO, !ch->modelled && (modelled || apart) ? ROLE_DIM : ROLE_TEXT, text);
 }
 
 static void
@@ -242,26 +304,22 @@ draw_measures(const struct ledger_choice *ch, const struct scope *scope, const s
               const struct ledger_columns *a, const struct canvas *c, int y)
 {
     const struct estimates e = segment_estimates(s, scope_info(scope));
-    const struct estimate speedup = segment_speedup(s, scope_info(scope));
     char text[40];
     snprintf(text, sizeof text, "%llu", (unsigned long long)s->total.emitted);
-    put(c, y, a->tokens, ROLE_TEXT, text);
+    put(c, y, a, TOKENS, ROLE_TEXT, text);
     snprintf(text, sizeof text, "%.2f", e.tokens_per_round.value);
-    put(c, y, a->length, ROLE_TEXT, text);
+    put(c, y, a, LENGTH, ROLE_TEXT, text);
     if (isnan(e.acceptance_rate.value))
         snprintf(text, sizeof text, "–");
     else
         snprintf(text, sizeof text, "%.2f", e.acceptance_rate.value);
-    put(c, y, a->acceptance, ROLE_TEXT, text);
+    put(c, y, a, ACCEPTANCE, ROLE_TEXT, text);
     const int places = e.tokens_per_s.value < 99.5 && !(e.tokens_per_s.se >= 9.95) ? 1 : 0;
     int used = snprintf(text, sizeof text, "%.*f", places, e.tokens_per_s.value);
     if (!isnan(e.tokens_per_s.se) && used > 0)
         snprintf(text + used, sizeof text - (size_t)used, " ±%.*f", places, e.tokens_per_s.se);
-    put(c, y, a->speed, isnan(e.tokens_per_s.value) ? ROLE_DIM : ROLE_TEXT, isnan(e.tokens_per_s.value) ? "–" : text);
-    const bool modelled = ch->modelled || isnan(speedup.value);
-    const double ratio = modelled ? e.modelled.value : speedup.value;
-    snprintf(text, sizeof text, isnan(ratio) ? "–" : modelled ? "(%.2f×)" : "%.2f×", ratio);
-    put(c, y, a->ratio, modelled && !ch->modelled ? ROLE_DIM : ROLE_TEXT, text);
+    put(c, y, a, SPEED, isnan(e.tokens_per_s.value) ? ROLE_DIM : ROLE_TEXT, isnan(e.tokens_per_s.value) ? "–" : text);
+    draw_ratio(ch, scope, s, a, c, y);
 }
 
 static void
@@ -279,10 +337,8 @@ ledger_draw_row(const struct ledger_choice *ch, const struct scope *scope, const
     segment_text(s, scope_info(scope), false, text, sizeof text);
     canvas_word(c, y, LETTER, a->what - LETTER, role, MARK_NONE, text);
     draw_measures(ch, scope, s, a, c, y);
-    if (a->difference > 0)
-        draw_difference(ch, scope, s, a->difference, c, y);
-    if (a->lossless > 0)
-        draw_lossless(s, a->lossless, c, y);
+    draw_difference(ch, scope, s, a, c, y);
+    draw_lossless(s, a, c, y);
 }
 
 struct ledger_panel {
@@ -366,7 +422,7 @@ draw_ledger(void *state, const struct view *v, const struct canvas *c)
     const struct ledger_columns columns = ledger_arrange(c->cols);
     int y = 0;
     if (c->rows >= 4)
-        ledger_draw_heading(&p->choice, v->scope, &columns, c, y++);
+        ledger_draw_heading(&p->choice, &columns, c, y++);
     if (coming != NULL && c->rows >= 3)
         draw_coming(v, c, y++, coming);
     p->rows = c->rows - y;
@@ -498,9 +554,11 @@ brief_ledger(const struct view *v)
 static const struct key_help keys[] = {
     {"↑ ↓ PgUp PgDn", "choose a row and point at its first round; Home: the newest, which new rows then follow"},
     {"Enter", "pin the row as reference, or unpin it; double click; :pin C"},
-    {"Δ", "against the reference, both settings forecast on the same tokens: ▲ ▼ a clear difference, ≈ none"},
-    {"≠ text",
-     "the two rows' own texts (or prompts, or lengths) differ and nothing forecasts one of the settings: no verdict"},
+    {"Δ", "against the reference, both settings forecast on the same tokens: ▲ ▼ a clear difference, ≈ none. Two "
+          "settings side by side: as in their panel"},
+    {"≠ text", "not compared: the texts (or prompts, or lengths) of the two rows differ, and there is no forecast"},
+    {"~1.20×", "× ar by a baseline of another time; b starts slices of it between rounds, and a row with three of them "
+               "has an exact value"},
     {"12 ±3", "one standard error: over rounds, of Δ over the text and what is not known of wrong drafts"},
     {"★ ☆", "the best of this prompt; ☆: not clearly better than all others on the same tokens"},
     {"c", "rows by tokens/s, or by modelled speed, which no clock disturbs; × in brackets is modelled, too"},

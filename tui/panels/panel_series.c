@@ -23,6 +23,7 @@ struct chart { /* a line chart: a value for each round; NAN: none */
     enum role role;
     float value[SERIES_WINDOW], value2[SERIES_WINDOW]; /* value2: of a band */
     bool band, whole;                                  /* whole: values are whole numbers */
+    double y, x;                                       /* sums over the rounds; their quotient is the mean */
 };
 
 /* The charts of every policy, from its rounds: the speed of all sequences, and measures of the sequence in focus. */
@@ -35,6 +36,16 @@ clear(struct chart *chart)
 {
     for (int i = 0; i < SERIES_WINDOW; i++)
         chart->value[i] = chart->value2[i] = NAN;
+    chart->y = chart->x = 0;
+}
+
+/* Adds a round's value, or the two numbers whose quotient it is. */
+static void
+chart_add(struct chart *chart, uint32_t at, double y, double x)
+{
+    chart->value[at] = (float)(y / x);
+    chart->y += y;
+    chart->x += x;
 }
 
 static void
@@ -46,8 +57,11 @@ series_derived(struct chart *chart, const struct scope *s, enum derived what, co
              what == DERIVED_TOKENS_PER_S && scope_is_batch(s) && scope_versus(s) == NULL ? " of all" : "");
     chart->band = false;
     chart->whole = what == DERIVED_TOKENS_PER_ROUND || what == DERIVED_DRAFTED;
-    for (uint32_t i = 0; what == DERIVED_TOKENS_PER_S && i < axis->rounds; i++)
-        chart->value[i] = (float)scope_round_tokens_per_s(s, axis->first + i);
+    for (uint32_t i = 0; what == DERIVED_TOKENS_PER_S && i < axis->rounds; i++) {
+        const struct scope_pace *pace = scope_round_pace(s, axis->first + i);
+        if (pace != NULL)
+            chart_add(chart, i, pace->emitted, pace->us * 1e-6);
+    }
     for (uint32_t back = 0; back < scope_rounds(s); back++) {
         const struct scope_round *r = scope_round(s, back);
         if (!r->whole)
@@ -56,13 +70,13 @@ series_derived(struct chart *chart, const struct scope *s, enum derived what, co
             break;
         if (r->number - axis->first >= axis->rounds)
             continue;
-        float *value = &chart->value[r->number - axis->first];
+        const uint32_t at = r->number - axis->first;
         if (what == DERIVED_ACCEPTANCE && r->end.verified > 0)
-            *value = (float)r->end.accepted / (float)r->end.verified;
+            chart_add(chart, at, r->end.accepted, r->end.verified);
         else if (what == DERIVED_TOKENS_PER_ROUND)
-            *value = (float)r->end.emitted;
+            chart_add(chart, at, r->end.emitted, 1);
         else if (what == DERIVED_DRAFTED)
-            *value = (float)r->end.drafted;
+            chart_add(chart, at, r->end.drafted, 1);
     }
 }
 
@@ -83,6 +97,8 @@ series_reported(struct chart *chart, const struct scope_series *series, const st
         const uint32_t round = v == NULL ? UINT32_MAX : v->round;
         while (dot < axis->rounds && axis->first + dot < round) {
             if (held != NULL) {
+                if (isfinite(held->value))
+                    chart_add(chart, dot, (double)held->value, 1);
                 chart->value[dot] = held->value;
                 chart->value2[dot] = held->value2;
             }
@@ -196,22 +212,35 @@ draw_labels(const struct canvas *c, const struct chart *chart, int rows, uint32_
     }
 }
 
-/* Draws a line chart on the whole canvas. read: index of the value in the title; -1: the last. */
+/* Writes the value at the cursor, or the mean of the shown rounds, of a band its newest values. */
+static void
+title_value(const struct chart *chart, const struct series_axis *axis, int read, char *out, size_t n)
+{
+    char text[24], text2[24];
+    int at = (int)axis->rounds - 1;
+    while (at >= 0 && isnan(chart->value[at]))
+        at--;
+    at = read >= 0 && read < (int)axis->rounds ? read : at;
+    const bool mean = read < 0 && !chart->band && chart->x > 0;
+    print_value(text, sizeof text,
+                mean      ? chart->y / chart->x
+                : at >= 0 ? (double)chart->value[at]
+                          : (double)NAN,
+                chart->whole && !mean);
+    print_value(text2, sizeof text2, at >= 0 ? (double)chart->value2[at] : (double)NAN, chart->whole);
+    snprintf(out, n, "%s%s%s%s", mean && strncmp(chart->title, "mean ", 5) != 0 ? "mean " : "", text,
+             chart->band ? " – " : "", chart->band ? text2 : "");
+}
+
+/* Draws a line chart on the whole canvas. read: index of the value in the title; -1: the title has the mean. */
 static void
 series_draw_chart(const struct canvas *c, const struct chart *chart, const struct series_axis *axis, int read)
 {
     double low, high;
-    char text[24], text2[24];
-    int last = (int)axis->rounds - 1;
-    while (last >= 0 && isnan(chart->value[last]))
-        last--;
-    const int at = read >= 0 && read < (int)axis->rounds ? read : last;
-    print_value(text, sizeof text, at >= 0 ? (double)chart->value[at] : (double)NAN, chart->whole);
-    print_value(text2, sizeof text2, at >= 0 ? (double)chart->value2[at] : (double)NAN, chart->whole);
-    const int wide =
-        text_width(text) + (chart->band ? 3 + text_width(text2) : 0); /* the title is shortened before the value */
-    const int used = canvas_word(c, 0, 0, c->cols - wide - 1, chart->role, MARK_NONE, chart->title);
-    canvas_print(c, 0, used + 1, ROLE_TITLE, chart->band ? "%s – %s" : "%s", text, text2);
+    char text[64];
+    title_value(chart, axis, read, text, sizeof text); /* the title is shortened before the value */
+    const int used = canvas_word(c, 0, 0, c->cols - text_width(text) - 1, chart->role, MARK_NONE, chart->title);
+    canvas_text(c, 0, used + 1, ROLE_TITLE, text);
     const struct canvas plot = canvas_inside(c, 1, LABEL + 1, c->rows - 1, c->cols - LABEL - 1);
     if (plot.rows < 1 || plot.cols < 1 || !range_of(chart, axis->rounds, &low, &high))
         return;

@@ -202,8 +202,12 @@ uint32_t scope_round_back(const struct scope *, uint32_t round);
 /* The next older and the next newer round with tokens in the text, even if the round itself was dropped; 0: none. */
 uint32_t scope_round_before(const struct scope *, uint32_t round);
 uint32_t scope_round_after(const struct scope *, uint32_t round);
-/* Tokens/s of a round, over all sequences; NAN: not in memory. */
-double scope_round_tokens_per_s(const struct scope *, uint32_t round);
+struct scope_pace { /* a round of all sequences */
+    uint32_t round, emitted;
+    double us; /* of drafting and verification */
+};
+/* Returns NULL if the round has no time, or is no longer in memory. */
+const struct scope_pace *scope_round_pace(const struct scope *, uint32_t round);
 /* The values of a series in a round: rows * cols, 2 of a PHASE, `cells` of BARS; NAN: not reported. A series of rounds (series_of_round)
  * has the values reported in the round, other series the last ones up to it. NULL: not in memory, the round had another policy, or the
  * series is a LINE or a BAND, which has a ring. */
@@ -281,7 +285,7 @@ extern const char *const window_names[WINDOWS]; /* "segment", "last", "run", as 
 struct window_measures {
     struct measures of;
     struct estimates with;   /* the same with their standard errors */
-    struct estimate speedup; /* tokens/s divided by the baseline's */
+    struct estimate speedup; /* over autoregressive decoding; se NAN: it was measured at another time */
 };
 
 void scope_show_window(struct scope *, enum scope_window);
@@ -315,6 +319,9 @@ const struct run_info *scope_versus_info(const struct scope *, uint32_t seq); /*
 const struct policy_info *scope_versus_policy(const struct scope *, uint32_t seq);
 double scope_versus_knob(const struct scope *, uint32_t seq, uint32_t index); /* of that policy */
 struct estimates scope_versus_estimates(const struct scope *, uint32_t seq);  /* of the window */
+/* Writes the policy of `seq` and what differs from the other setting: "specbound tau=0.7"; *identical: nothing does. */
+#define VERSUS_NAME_MOST (VERSUS_TEXT_MOST + 16)
+void scope_versus_name(const struct scope *, uint32_t seq, char out[VERSUS_NAME_MOST], bool *identical);
 /* The speed of 1 divided by that of 0 since the last change of either; UNKNOWN if they ran apart. */
 struct comparison scope_versus_comparison(const struct scope *);
 const struct scope_round *scope_versus_round(const struct scope *, uint32_t seq,
@@ -323,12 +330,13 @@ const struct scope_round *scope_versus_round(const struct scope *, uint32_t seq,
  * of either sequence, and SPAN_SEGMENTS segments (estimate.h); a segment belongs to the span of its first token. Returns their number, at
  * most n; 0 if they ran apart. */
 #define SPAN_ROUNDS   8
-#define SPAN_SEGMENTS 3
-#define SCOPE_SPANS   64 /* at most */
+#define SPAN_SEGMENTS 4
+#define SCOPE_SPANS   16 /* at most */
 struct scope_span {
     uint32_t from, to;    /* emitted tokens, from 1, both inclusive */
     struct comparison of; /* the speed of 1 divided by that of 0 */
 };
+/* The verdicts of all spans hold together at 95%. */
 uint32_t scope_versus_spans(const struct scope *, struct scope_span *, uint32_t n);
 /* Writes up to n tokens from position `same` on; returns their number. */
 uint32_t scope_versus_text(const struct scope *, uint32_t seq, token_t *, uint32_t n);

@@ -25,11 +25,6 @@ struct scope_member { /* a sequence of the run */
     uint64_t ended; /* scope_now.version when it left */
 };
 
-struct scope_pace { /* a round of all sequences */
-    uint32_t round, emitted;
-    double us; /* of drafting and verification */
-};
-
 struct scope_heads { /* which head's predictions are shown */
     bool show_trained;
     bool policy_changed; /* the last event was a change of policy, which may change the head */

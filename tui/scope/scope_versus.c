@@ -171,6 +171,21 @@ scope_versus_estimates(const struct scope *s, uint32_t seq)
     return round_sums_estimates(&s->versus.sums[seq == 1], s->info->layers, s->info->rho);
 }
 
+void
+scope_versus_name(const struct scope *s, uint32_t seq, char out[VERSUS_NAME_MOST], bool *identical)
+{
+    const struct settings *own = &scope_setting_of(s, seq)->now, *other = &scope_setting_of(s, 1 - seq)->now;
+    snprintf(out, VERSUS_NAME_MOST, "?");
+    *identical = false;
+    if (own->policy >= s->info->n_policies)
+        return;
+    settings_print_versus(other, own, s->info, out);
+    *identical = own->policy == other->policy && strchr(out, ' ') == NULL && own->head == other->head;
+    const size_t used = strlen(out);
+    if (own->head != other->head)
+        snprintf(out + used, VERSUS_NAME_MOST - used, " head=%s", head_mode_names[own->head]);
+}
+
 struct comparison
 scope_versus_comparison(const struct scope *s)
 {
@@ -268,7 +283,7 @@ compare_spans(const struct scope *s, const uint32_t before[2], struct scope_span
         ratio_add(&speed[i], p.y, p.x);
     }
     for (i = 0; i < n; i++)
-        span[i].of = estimate_compare(ratio_estimate(&speed[i]));
+        span[i].of = estimate_compare_of(ratio_estimate(&speed[i]), n);
 }
 
 uint32_t

@@ -21,9 +21,9 @@ launch_as(bool cooperative, const char *call, void (*kernel)(A), dim3 grid, dim3
 {
     static_assert(sizeof(A) <= ARGUMENT_MOST, "a kernel's argument");
     void *list[] = {&arguments};
-    const cudaError_t said =
-        cooperative ? cudaLaunchCooperativeKernel((const void *)kernel, grid, block, list, shared, stream)
-                    : cudaLaunchKernel((const void *)kernel, grid, block, list, shared, stream);
+    const cudaError_t said = cooperative
+                                 ? cudaLaunchCooperativeKernel((const void *)kernel, grid, block, list, shared, stream)
+                                 : cudaLaunchKernel((const void *)kernel, grid, block, list, shared, stream);
     return launch_result(call, said, grid.x * grid.y * grid.z, block.x, stream);
 }
 #define launch(...) launch_as(false, #__VA_ARGS__, __VA_ARGS__)

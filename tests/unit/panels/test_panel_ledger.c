@@ -1,5 +1,6 @@
 /* The ledger drawn into a grid: its rows, its comparisons, and the commands that its keys send. */
 #include "engine/events/forecast.h"
+#include "kernels/base/rng.h"
 #include "tests/rigs/panel_rig.h"
 #include "tests/rigs/test.h"
 
@@ -94,14 +95,15 @@ PANEL_TEST(differences_are_of_the_same_text_and_have_a_verdict)
     forecasts(f, 2, 2, 1.5f);
     forecasts(f, 3, 0.75f, 1.5f);
     draw(f, 8, 100);
-    assert_non_null(strstr(line(f, 1), "+33% ≠ text"));
+    assert_non_null(strstr(line(f, 1), " ≠ text"));
+    assert_null(strstr(line(f, 1), "% ≠"));
     assert_null(strstr(line(f, 1), "▲"));
     assert_non_null(strstr(line(f, 2), "-50% ±1.4 ▼"));
     assert_non_null(strstr(line(f, 3), "+33% ±1.4 ▲"));
     assert_non_null(strstr(line(f, 4), "+0.7% ±1.4 ≈"));
     assert_true(row_with(f, "★") < 0); /* one of another text is not worse than it */
     f->ops->note(f->panel, &f->view, note, (int)sizeof note);
-    assert_non_null(strstr(note, "E +33% against A: different text"));
+    assert_string_equal(note, "E and A are not compared: different text");
     press(f, INPUT_DOWN);
     press(f, INPUT_DOWN);
     f->ops->note(f->panel, &f->view, note, (int)sizeof note);
@@ -144,7 +146,7 @@ PANEL_TEST(no_mark_contradicts_the_time_and_none_is_across_prompts)
     draw(f, 8, 100);
     assert_null(strstr(line(f, 1), "▲"));
     f->ops->note(f->panel, &f->view, note, (int)sizeof note);
-    assert_non_null(strstr(note, "against A: different prompt"));
+    assert_string_equal(note, "C and A are not compared: different prompt");
 }
 
 PANEL_TEST(a_second_run_of_the_prompt_has_the_same_tokens)
@@ -176,7 +178,7 @@ PANEL_TEST(speeds_are_compared_by_the_baseline_once_there_is_one)
     stream_control(&f->stream, "baseline", "1000");
     stream_control(&f->stream, "lossless", "yes");
     draw(f, 6, 100);
-    assert_non_null(strstr(line(f, 1), "1.43× ")); /* 3 tokens in 2.1 ms */
+    assert_non_null(strstr(line(f, 1), " ~1.43× ")); /* 3 tokens in 2.1 ms */
     assert_non_null(strstr(line(f, 1), "✓"));
     press(f, 'c');
     draw(f, 6, 100);
@@ -185,6 +187,97 @@ PANEL_TEST(speeds_are_compared_by_the_baseline_once_there_is_one)
     stream_control(&f->stream, "lossless", "no: token 3");
     draw(f, 6, 100);
     assert_non_null(strstr(line(f, 1), "✗"));
+}
+
+PANEL_TEST(a_speedup_by_slices_between_the_rows_rounds_has_an_error)
+{
+    struct fixture *f = *state;
+    use(f, "ledger");
+    rounds(f, 4, 2000, 3);
+    stream_control(&f->stream, "baseline", "1000");
+    for (int slice = 0; slice < SLICES_LEAST; slice++) {
+        draw(f, 6, 120);
+        assert_non_null(strstr(line(f, 1), "~1.4"));
+        rounds(f, 4, 2000, 3);
+        stream_control(&f->stream, "baseline_slice", slice % 2 == 0 ? "1000" : "900");
+    }
+    draw(f, 6, 120);
+    assert_non_null(strstr(line(f, 1), "1.49 ±0.05×"));
+    draw(f, 6, 76);
+    assert_non_null(strstr(line(f, 1), " 1.49× "));
+    turn(f, "tau", "0.55", "0.7");
+    rounds(f, 30, 2000, 3);
+    draw(f, 6, 120);
+    assert_non_null(strstr(line(f, 1), "~1.4"));
+    assert_non_null(strstr(line(f, 2), "1.49 ±0.05×"));
+}
+
+/* The second row of a versus, and the versus panel. */
+PANEL_TEST(a_ledger_and_a_versus_have_one_comparison_and_one_numbering)
+{
+    static const struct {
+        const char *second;
+        uint32_t us;
+        const char *panel, *ledger, *note;
+    } cases[] = {
+        {"forms", 1000, "▶ 2 forms is ", "▲", "faster than"},
+        {"forms", 4000, "◀ 1 specbound is ", "▼", "slower than"},
+        {"forms", 2000, " no clear difference: -", "≈", "no clear difference, -"},
+        {"specbound", 2000, " the settings are identical; no clear difference: -", "≈", "no clear difference, -"},
+        {"specbound tau=0.3", 1000, "▶ 2 specbound tau=0.3 is ", "▲", "faster than"},
+        {"specbound tau=0.3", 4000, "◀ 1 specbound tau=0.55 is ", "▼", "slower than"},
+    };
+    struct fixture *f = *state;
+    uint64_t random = 3;
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        char note[160];
+        f->stream.seq = 0;
+        stream_control(&f->stream, "run", "prompt");
+        f->stream.round = 0;
+        stream_control(&f->stream, "versus", cases[i].second);
+        for (f->stream.seq = 0; f->stream.seq < 2; f->stream.seq++)
+            say_token(&f->stream, SOURCE_PROMPT, 0, 1);
+        for (int k = 0; k < 200; k++) {
+            f->stream.seq = (uint32_t)(k % 2);
+            const double noise = 0.8 + 0.4 * splitmix64_uniform(&random);
+            rounds(f, 1, (uint32_t)((k % 2 == 0 ? 2000 : cases[i].us) * noise), 3);
+        }
+        use(f, "versus");
+        draw(f, 20, 160);
+        const bool noise = strcmp(cases[i].ledger, "≈") == 0;
+        if (row_with(f, cases[i].panel) < 0)
+            fail_msg("'%s' is not in the panel of %s", cases[i].panel, cases[i].second);
+        assert_true((row_with(f, "identical") > 0) == (strcmp(cases[i].second, "specbound") == 0));
+        assert_true((row_with(f, "faster where  ") > 0) == !noise);
+        use(f, "ledger");
+        draw(f, 20, 160);
+        assert_non_null(strstr(line(f, 1), "2: "));
+        assert_non_null(strstr(line(f, 1), cases[i].ledger));
+        assert_non_null(strstr(line(f, 2), "1: "));
+        f->ops->note(f->panel, &f->view, note, (int)sizeof note);
+        if (strstr(note, cases[i].note) == NULL)
+            fail_msg("'%s' is not in the note '%s'", cases[i].note, note);
+    }
+}
+
+PANEL_TEST(columns_never_touch)
+{
+    struct fixture *f = *state;
+    use(f, "ledger");
+    rounds(f, 30, 20, 3); /* 150,000 tokens/s */
+    turn(f, "tau", "0.55", "0.7");
+    rounds(f, 30, 2000, 3);
+    stream_control(&f->stream, "run", "prompt");
+    rounds(f, 30, 4000, 3);
+    for (int cols = 40; cols <= 250; cols += 5) {
+        draw(f, 8, cols);
+        for (int y = 1; y <= 3; y++) {
+            const char *row = line(f, y), *ratio = strstr(row, "×");
+            assert_true(ratio == NULL || ratio[2] == ')' || ratio[2] == ' ' || ratio[2] == '\0');
+            if (ratio != NULL && ratio[2] == ')')
+                assert_true(ratio[3] == ' ' || ratio[3] == '\0');
+        }
+    }
 }
 
 PANEL_TEST(keys_ask_for_the_rows_settings)

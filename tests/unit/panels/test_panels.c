@@ -248,15 +248,15 @@ PANEL_TEST(series_take_the_declared_form)
     say_round(&f->stream, 0, 0, 1);
     use(f, "series");
     draw(f, 40, 50);
-    assert_true(row_with(f, "a line 12.5") >= 0);
+    assert_true(row_with(f, "a line mean 12.5") >= 0);
     assert_true(row_with(f, "a band 0.25 – 0.75") >= 0);
     assert_true(row_with(f, "most 2.00 at 3") >= 0);
     assert_true(row_with(f, "a strip") >= 0);
     assert_true(row_with(f, "phase 2") >= 0);
     assert_true(row_with(f, "40%") >= 0);
     assert_true(row_with(f, "─ round 1") == 39);
-    assert_true(row_with(f, "tok/s 500") == 0);
-    assert_true(row_with(f, "drafted 0") < row_with(f, "a line"));
+    assert_true(row_with(f, "tok/s mean 500") == 0);
+    assert_true(row_with(f, "drafted mean 0") < row_with(f, "a line"));
     draw(f, 5, 50);
     for (int i = 0; i < 5; i++)
         press(f, INPUT_DOWN);
@@ -276,7 +276,7 @@ PANEL_TEST(a_chart_of_one_value_has_one_label)
     }
     use(f, "series");
     draw(f, 16, 50);
-    const int title = row_with(f, "tokens/round 3");
+    const int title = row_with(f, "tokens/round mean 3.00");
     assert_true(title >= 0);
     int labels = 0, plotted = 0;
     for (int y = title + 1; y < 16 && strstr(line(f, y), "acceptance") == NULL; y++) {
@@ -308,7 +308,7 @@ PANEL_TEST(one_large_value_does_not_flatten_a_chart)
     }
     use(f, "series");
     draw(f, 16, 50);
-    const int title = row_with(f, "tokens/round 1");
+    const int title = row_with(f, "tokens/round mean 4.97");
     assert_true(title >= 0);
     assert_true(strncmp(line(f, title + 1), "    5┤", strlen("    5┤")) == 0);
     const struct grid_cell *clipped = grid_at(&f->grid, title + 1, 6 + 19);
@@ -341,10 +341,10 @@ PANEL_TEST(without_series_the_rounds_are_charted)
     tell_thirty_rounds(f);
     use(f, "series");
     draw(f, 16, 50);
-    assert_true(row_with(f, "acceptance 0") >= 0);
-    assert_true(row_with(f, "tokens/round 1") >= 0);
-    assert_true(row_with(f, "tok/s 500") >= 0);
-    assert_true(row_with(f, "drafted 4") >= 0);
+    assert_true(row_with(f, "acceptance mean 0.50") >= 0);
+    assert_true(row_with(f, "tokens/round mean 3.00") >= 0);
+    assert_true(row_with(f, "tok/s mean 1500") >= 0);
+    assert_true(row_with(f, "drafted mean 4.00") >= 0);
     assert_true(row_with(f, "round 30") == 15);
     press(f, INPUT_LEFT); /* the newest round, then the one before */
     press(f, INPUT_LEFT);

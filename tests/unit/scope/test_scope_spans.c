@@ -1,4 +1,7 @@
 /* Which setting was faster where: spans of the text that both have, compared segment by segment. */
+#include <math.h>
+
+#include "kernels/base/rng.h"
 #include "tests/rigs/scope_rig.h"
 #include "tests/rigs/test.h"
 #include "tui/scope/scope.h"
@@ -86,7 +89,7 @@ TEST(equal_sides_are_within_noise_and_short_ones_have_no_spans)
     struct scope_span span[SCOPE_SPANS];
     begin(&s);
     assert_int_equal(scope_versus_spans(s.scope, span, SCOPE_SPANS), 0);
-    for (int i = 0; i < 2 * SPAN_ROUNDS; i++) {
+    for (int i = 0; i < 3 * SPAN_ROUNDS; i++) {
         run_round(&s, 0, 3, 1000);
         if (i + 1 < SPAN_ROUNDS)
             assert_int_equal(scope_versus_spans(s.scope, span, SCOPE_SPANS), 0);
@@ -95,10 +98,40 @@ TEST(equal_sides_are_within_noise_and_short_ones_have_no_spans)
     for (int i = 0; i < 30; i++) /* what only one has is in none */
         run_round(&s, 1, 3, 1);
     assert_int_equal(scope_versus_spans(s.scope, span, SCOPE_SPANS), 2);
-    assert_int_equal(span[1].to, 2 * SPAN_ROUNDS * 3);
+    assert_int_equal(span[1].to, 3 * SPAN_ROUNDS * 3);
     assert_int_equal(span[0].of.verdict, DIFFERENCE_NOISE);
     assert_int_equal(span[1].of.verdict, DIFFERENCE_NOISE);
     end(&s);
+}
+
+/* Equal sides on a machine whose speed drifts, in runs of 240 tokens. */
+TEST(equal_sides_are_seldom_called_different_in_any_span)
+{
+    enum { RUNS = 300 };
+    uint64_t random = 5;
+    int different = 0;
+    for (int k = 0; k < RUNS; k++) {
+        struct sides s;
+        struct scope_span span[SCOPE_SPANS];
+        double slow = 0;
+        bool any = false;
+        begin(&s);
+        for (int i = 0; i < 160; i++) {
+            double noise = -6; /* of deviation 1 */
+            for (int j = 0; j < 12; j++)
+                noise += splitmix64_uniform(&random);
+            slow += 0.03 * (splitmix64_uniform(&random) - 0.5);
+            run_round(&s, s.emitted[0] > s.emitted[1], 3, (uint32_t)(1000 * exp(slow + 0.1 * noise)));
+        }
+        const uint32_t n = scope_versus_spans(s.scope, span, SCOPE_SPANS);
+        assert_true(n > 4);
+        for (uint32_t i = 0; i < n; i++)
+            any = any || span[i].of.verdict != DIFFERENCE_NOISE;
+        different += any;
+        end(&s);
+    }
+    if (different > RUNS * 8 / 100)
+        fail_msg("%d of %d runs have a clear difference somewhere", different, (int)RUNS);
 }
 
 /* Rounds that are not held any more: spans are of those that are. */
