@@ -87,7 +87,8 @@ const struct option_row option_rows[] = {
                  "after a sequence that it learned from: a text of the same distribution)."),
     SWITCH("chat", 0, GENERATES, chat.on, "prompts as chat messages",
            .more = "Prompts are messages of a dialogue in the form of the model's chat template, up to where the model "
-                   "answers; so are prompts that are typed later. The template is Jinja and runs as in transformers. "
+                   "answers; so are prompts that are typed later, which continue the dialogue. The template is Jinja "
+                   "and runs as in transformers. "
                    "If it fails, a line gives the reason, or the template's own message. A model without a template "
                    "gets its prompts unchanged, and a line reports this. The options below imply --chat."),
     TEXT("system", 0, "TEXT", GENERATES, chat.system, "system message",

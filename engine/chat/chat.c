@@ -169,22 +169,47 @@ said_before(const struct chat_dialogue *dialogue)
     return found;
 }
 
+/* Reads a JSON list of messages; NULL: none. */
+static bool
+read_messages(struct render *r, const struct chat_guard *guard, const char *what, struct slice json, struct value *out,
+              struct err *err)
+{
+    *out = value_list(render_list(r, LIST_LIST, 0));
+    if (json.data == NULL)
+        return out->list != NULL || failed(r, err);
+    return read_outside(r, what, json, VALUE_LIST, out, err) &&
+           (guard == NULL || guard_value(r, guard, out) || failed(r, err));
+}
+
+static bool
+is_system(struct render *r, const struct value *message)
+{
+    const struct value *role = message->kind == VALUE_DICT ? dict_find_name(r, message->dict, slice_of("role")) : NULL;
+    return role != NULL && role->kind == VALUE_TEXT && slice_is(role->text, "system");
+}
+
 static bool
 put_messages(struct render *r, struct dict *d, const struct chat_dialogue *dialogue, struct err *err)
 {
-    const struct chat_variable *before = said_before(dialogue);
-    struct value said = value_none();
+    const struct chat_variable *variable = said_before(dialogue);
+    const struct slice given = variable != NULL ? variable->value : (struct slice){0},
+                       turns = dialogue->before != NULL ? slice_of(dialogue->before) : (struct slice){0};
+    struct value said, before;
     struct list *messages = render_list(r, LIST_LIST, 0);
     struct slice system = {0}, user;
-    if (before != NULL && !read_outside(r, "messages", before->value, VALUE_LIST, &said, err))
+    if (!read_messages(r, dialogue->guard, "messages", given, &said, err) ||
+        !read_messages(r, dialogue->guard, "the messages before a prompt", turns, &before, err))
         return false;
     if ((dialogue->system != NULL && !guard_text(r, dialogue->guard, slice_of(dialogue->system), &system)) ||
-        !guard_text(r, dialogue->guard, dialogue->user, &user) ||
-        (dialogue->guard != NULL && !guard_value(r, dialogue->guard, &said)))
+        !guard_text(r, dialogue->guard, dialogue->user, &user))
         return failed(r, err);
-    bool ok = messages != NULL && (dialogue->system == NULL || add_message(r, messages, "system", system));
-    for (size_t i = 0; ok && before != NULL && i < said.list->n; i++)
+    const bool own = before.list->n > 0 && is_system(r, &before.list->at[0]);
+    bool ok = messages != NULL && (own || dialogue->system == NULL || add_message(r, messages, "system", system));
+    ok = ok && (!own || list_add(r, messages, before.list->at[0]));
+    for (size_t i = 0; ok && i < said.list->n; i++)
         ok = list_add(r, messages, said.list->at[i]);
+    for (size_t i = own; ok && i < before.list->n; i++)
+        ok = list_add(r, messages, before.list->at[i]);
     return (ok && add_message(r, messages, "user", user) && put(r, d, "messages", value_list(messages)) &&
             put(r, d, "add_generation_prompt", value_bool(true))) ||
            failed(r, err);

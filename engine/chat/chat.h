@@ -49,15 +49,18 @@ struct chat_guard {
 struct chat_dialogue {
     const char *system; /* system message; NULL: the template's default, if it has one */
     struct slice user;  /* data NULL: no user message; `context` contains the messages */
-    const char *tools;  /* a JSON list of tools; NULL: none */
-    const struct chat_variable
-        *variables; /* (n_variables) bos_token, enable_thinking, …; the user's message is appended to `messages` */
+    const char *
+        before; /* a JSON list of the messages before the user's; a system message at its beginning replaces `system`. NULL:
+                           none */
+    const char *tools; /* a JSON list of tools; NULL: none */
+    const struct chat_variable *
+        variables; /* (n_variables) bos_token, enable_thinking, …; `before` and the user's message are appended to `messages` */
     size_t n_variables;
     struct slice context;             /* a JSON object of further variables; data NULL: none */
     struct tm now;                    /* the time that strftime_now() formats */
     const struct chat_bounds *bounds; /* NULL: chat_bounds */
-    struct chat_guard *guard;         /* applies to `system`, `user` and the variable `messages`; NULL: no guard */
-    bool (*cancelled)(void);          /* called regularly; the rendering fails if it returns true; may be NULL */
+    struct chat_guard *guard; /* applies to `system`, `before`, `user` and the variable `messages`; NULL: no guard */
+    bool (*cancelled)(void);  /* called regularly; the rendering fails if it returns true; may be NULL */
 };
 
 /* Renders the dialogue. *text is memory that the caller frees; a zero byte follows its *len bytes. Returns false if the

@@ -95,7 +95,7 @@ struct series_event {
 enum recorded {
     RECORDED_KNOB,   /* a change of a knob, of the policy or of sampling (new: its value) */
     RECORDED_RUN,    /* a run begins (new: start, restart, prompt); the event's `run` is the new one */
-    RECORDED_PROMPT, /* the prompt of the run (new: its text) */
+    RECORDED_PROMPT, /* the prompt of the run (new: its text; old: in a chat the messages before it, as JSON; else "") */
     RECORDED_VERSUS, /* the run has two settings: sequence 0 keeps its own, and 1 begins with this one (new: "layerskip
                            * exit_layer=4"; its other knobs are those of sequence 0). Knobs, policies and heads then have a `seq` */
     RECORDED_POLICY, /* a change of the policy (new: its name) */

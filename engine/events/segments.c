@@ -22,6 +22,10 @@ struct segment_side {                    /* a setting and its segments */
     uint64_t generated;          /* tokens generated in the run */
 };
 
+struct kept_prompt { /* owned; NULL: none */
+    char *text, *before;
+};
+
 struct segments {
     const struct run_info *info;
     struct segment *ring;             /* (SEGMENTS) segment number i is ring[i % SEGMENTS] */
@@ -29,9 +33,9 @@ struct segments {
     struct segment none;              /* empty */
     struct segment_side side[2], *at; /* two in a versus; at: the side of the current event */
     bool versus;
-    uint32_t focus;     /* the side that the readers return */
-    char **prompt;      /* (SEGMENTS) texts of all prompts except the first, number i at i % SEGMENTS; owned */
-    uint32_t sequences; /* sequences that had a round in the run */
+    uint32_t focus;             /* the side that the readers return */
+    struct kept_prompt *prompt; /* (SEGMENTS) all prompts except the first, number i at i % SEGMENTS; owned */
+    uint32_t sequences;         /* sequences that had a round in the run */
 };
 
 /* Do the settings in force begin a segment with the next round? */
@@ -340,11 +344,20 @@ begin_versus(struct segments *s, const char *text)
 }
 
 static void
-take_prompt(struct segments *s, const char *text)
+forget_prompt(struct kept_prompt *p)
 {
-    char **at = &s->prompt[s->at->next.prompt % SEGMENTS];
-    free(*at);
-    *at = strdup(text);
+    free(p->text);
+    free(p->before);
+    *p = (struct kept_prompt){NULL, NULL};
+}
+
+static void
+take_prompt(struct segments *s, const struct control_event *c)
+{
+    struct kept_prompt *p = &s->prompt[s->at->next.prompt % SEGMENTS];
+    forget_prompt(p);
+    p->text = strdup(c->new_text);
+    p->before = c->old_text != NULL && c->old_text[0] != '\0' ? strdup(c->old_text) : NULL;
 }
 
 /* ---- events ---- */
@@ -366,7 +379,7 @@ take_control(struct segments *s, const struct event *e)
     switch (c->kind) {
     case RECORDED_RUN: begin_run(s, e); break;
     case RECORDED_VERSUS: begin_versus(s, c->new_text); break;
-    case RECORDED_PROMPT: take_prompt(s, c->new_text); break;
+    case RECORDED_PROMPT: take_prompt(s, c); break;
     case RECORDED_PACE: take_pace(s, c->new_text); break;
     case RECORDED_BASELINE_SE: s->at->next_se = strtod(c->new_text, NULL); break;
     case RECORDED_BASELINE: segments_take_baseline(s, c->new_text); break;
@@ -439,10 +452,8 @@ segments_event(struct segments *s, const struct event *e)
 static void
 forget_prompts(struct segments *s)
 {
-    for (uint32_t i = 0; s->prompt != NULL && i < SEGMENTS; i++) {
-        free(s->prompt[i]);
-        s->prompt[i] = NULL;
-    }
+    for (uint32_t i = 0; s->prompt != NULL && i < SEGMENTS; i++)
+        forget_prompt(&s->prompt[i]);
 }
 
 void
@@ -565,9 +576,22 @@ segments_value(const struct segments *s, uint32_t policy, uint32_t knob)
     return policy < s->info->n_policies && knob < POLICY_KNOBS ? shown(s)->now.value[policy][knob] : NAN;
 }
 
+static const struct kept_prompt *
+prompt_of(const struct segments *s, const struct segment *at)
+{
+    static const struct kept_prompt none = {NULL, NULL};
+    return s->side[0].next.prompt - at->prompt < SEGMENTS ? &s->prompt[at->prompt % SEGMENTS] : &none;
+}
+
 const char *
 segments_prompt(const struct segments *s, const struct segment *at)
 {
-    const char *prompt = s->side[0].next.prompt - at->prompt < SEGMENTS ? s->prompt[at->prompt % SEGMENTS] : NULL;
+    const char *prompt = prompt_of(s, at)->text;
     return at->prompt == 0 && prompt == NULL ? s->info->prompt : prompt;
+}
+
+const char *
+segments_before(const struct segments *s, const struct segment *at)
+{
+    return prompt_of(s, at)->before;
 }

@@ -70,6 +70,8 @@ const struct segment *segments_now(const struct segments *);
 double segments_value(const struct segments *, uint32_t policy, uint32_t knob); /* in force, of any policy */
 /* Returns the text of a segment's prompt, valid as long as the segments; NULL: not recorded. */
 const char *segments_prompt(const struct segments *, const struct segment *);
+/* Returns the messages before it (struct control), likewise; NULL: none. */
+const char *segments_before(const struct segments *, const struct segment *);
 
 struct estimates segment_estimates(const struct segment *, const struct run_info *);
 /* Returns the speed over autoregressive decoding's, by slices between the segment's rounds. With too few of them it is

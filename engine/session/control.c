@@ -205,7 +205,7 @@ session_read_control(const struct session *s, const struct control *c, const str
         return m->sampling ? read_sampling(c, m, err)
                            : session_read_knob(s, policy, c->name, c->text, &m->knob, &m->value, err);
     case CONTROL_POLICY: return session_find_policy(s, c->text, &m->policy, err);
-    case CONTROL_PROMPT: return prompt_read(&m->prompt, &s->format, c->text, strlen(c->text), err);
+    case CONTROL_PROMPT: return prompt_read(&m->prompt, &s->format, c->text, strlen(c->text), c->before, err);
     case CONTROL_VERSUS: return session_read_versus(s, c->text, requested, m, err);
     case CONTROL_UNTIL: return read_until(c, m, err);
     case CONTROL_PROBE: return read_probe(c, m, err);

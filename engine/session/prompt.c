@@ -83,7 +83,8 @@ prompt_format_close(struct prompt_format *f)
 
 /* Tokenises a text. The tokenizer adds the model's BOS if the template wrote none. */
 static bool
-tokenise(const struct prompt_format *f, const char *text, size_t len, token_t **ids, size_t *n, struct err *err)
+tokenise(const struct prompt_format *f, const char *text, size_t len, const char *before, token_t **ids, size_t *n,
+         struct err *err)
 {
     struct tokenize_options options = {.bos = true, .special = true};
     *ids = NULL;
@@ -92,6 +93,7 @@ tokenise(const struct prompt_format *f, const char *text, size_t len, token_t **
     struct chat_dialogue dialogue = f->dialogue;
     struct chat_guard guard = {.next = tokenizer_next_control, .of = f->tokenizer};
     dialogue.user = (struct slice){text, len};
+    dialogue.before = before;
     dialogue.guard = f->special ? NULL : &guard;
     char *turn;
     size_t n_turn;
@@ -112,22 +114,28 @@ tokenise(const struct prompt_format *f, const char *text, size_t len, token_t **
 }
 
 bool
-prompt_read(struct prompt *p, const struct prompt_format *f, const char *text, size_t len, struct err *err)
+prompt_read(struct prompt *p, const struct prompt_format *f, const char *text, size_t len, const char *before,
+            struct err *err)
 {
     *p = (struct prompt){0};
     size_t n;
-    if (!tokenise(f, text, len, &p->ids, &n, err))
+    if (!tokenise(f, text, len, before, &p->ids, &n, err))
         return false;
     p->text = strndup(text, len);
+    p->before = before != NULL ? strdup(before) : NULL;
     p->n = (uint32_t)n;
-    if (p->text != NULL && n > 0 && n < f->ctx)
+    const bool memory = p->text != NULL && (before == NULL || p->before != NULL);
+    if (memory && n > 0 && n < f->ctx)
         return true;
-    const bool memory = p->text != NULL;
     prompt_free(p);
     if (!memory)
         return err_set(err, ERR_WORK, "out of memory for the prompt");
     if (n == 0)
         return err_set(err, ERR_USAGE, "the prompt is empty and this model has no token to begin with; give some text");
+    if (before != NULL)
+        return err_set(err, ERR_USAGE,
+                       "the conversation has %zu tokens with this turn, the context holds %u; :new begins another one",
+                       n, (unsigned)f->ctx);
     return err_set(err, ERR_USAGE, "the prompt has %zu tokens, the context holds %u; shorten it or raise --ctx", n,
                    (unsigned)f->ctx);
 }
@@ -136,6 +144,7 @@ void
 prompt_free(struct prompt *p)
 {
     free(p->text);
+    free(p->before);
     free(p->ids);
     *p = (struct prompt){0};
 }

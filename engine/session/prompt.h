@@ -35,12 +35,14 @@ void prompt_format_close(struct prompt_format *);
 
 struct prompt {
     char *text;   /* terminated; owned */
+    char *before; /* the conversation before it, struct chat_dialogue; NULL: none; owned */
     token_t *ids; /* (n); owned */
     uint32_t n;
 };
 
-/* Fails if the text is empty, too long, cannot be tokenised, or the template refuses it. */
-bool prompt_read(struct prompt *, const struct prompt_format *, const char *text, size_t len, struct err *);
+/* Fails if the text is empty, too long, cannot be tokenised, or the template refuses it. before: struct chat_dialogue; may be NULL. */
+bool prompt_read(struct prompt *, const struct prompt_format *, const char *text, size_t len, const char *before,
+                 struct err *);
 void prompt_free(struct prompt *); /* what it owns, not itself */
 
 #endif

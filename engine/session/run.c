@@ -170,8 +170,9 @@ begin_run(struct session *s)
     s->round = 0;
     mailbox_round(&s->mailbox, 0);
     session_emit_control(s, 0, RECORDED_RUN, run->cause);
+    const struct prompt *prompt = &run->prompts[0];
     if (strcmp(run->cause, "prompt") == 0)
-        session_emit_control(s, 0, RECORDED_PROMPT, run->prompts[0].text);
+        session_emit_state(s, RECORDED_PROMPT, prompt->before != NULL ? prompt->before : "", prompt->text);
     session_begin_settings(s);
     if (s->timing.paused) /* readers may see this run only */
         session_emit_control(s, 0, RECORDED_STATE, "paused");

@@ -56,6 +56,12 @@ session_requested(struct session *s, uint32_t seq, struct settings *out)
 }
 
 bool
+session_chats(const struct session *s)
+{
+    return s->format.chat != NULL;
+}
+
+bool
 session_moving(struct session *s)
 {
     return mailbox_moving(&s->mailbox);

@@ -70,6 +70,8 @@ bool session_start(struct session *, struct err *); /* starts the thread; open r
 bool session_post(struct session *, const struct control *, struct err *);
 /* The settings of the sequence's next round; session_post() has changed them when it returns. Any thread. */
 void session_requested(struct session *, uint32_t seq, struct settings *out);
+/* Do prompts become turns of a conversation? Any thread. */
+bool session_chats(const struct session *);
 /* The head that results from these settings: "lens" or "trained"; "" if the model has no trained heads. */
 const char *session_head(const struct session *, const struct settings *);
 /* Threads that compute now: fewer than session_info()->threads while other processes need the processors. Any thread. */

@@ -263,7 +263,7 @@ read_prompts(struct session *s, const struct prompt_text *texts, size_t n, struc
         return err_set(err, ERR_WORK, "out of memory for %zu prompts", n);
     for (size_t i = 0; i < n; i++) {
         struct err why;
-        if (!prompt_read(&s->run.prompts[i], &s->format, texts[i].text, texts[i].len, &why))
+        if (!prompt_read(&s->run.prompts[i], &s->format, texts[i].text, texts[i].len, NULL, &why))
             return n == 1 ? err_set(err, why.kind, "%s", why.text)
                           : err_set(err, why.kind, "prompt %zu: %s", i + 1, why.text);
         s->run.n_prompts++;

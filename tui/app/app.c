@@ -93,6 +93,7 @@ close_app(struct app *app)
     forecasting_close(&app->forecasting);
     follow_close(&app->run);
     globfree(&app->paths);
+    free(app->system);
     line_end(&app->line, app->failure.kind == ERR_NONE ? &app->failure : NULL);
     script_close(&app->script);
 }

@@ -66,22 +66,6 @@ run_policy(struct app *app, const char *rest, struct err *err)
 }
 
 bool
-run_prompt(struct app *app, const char *rest, struct err *err)
-{
-    if (!verb_only_live(app, "run another prompt", err))
-        return false;
-    if (rest[0] != '\0') { /* it runs even if the last run was paused */
-        if (!post_run(app, CONTROL_PROMPT, rest, 0, err))
-            return false;
-        upcoming_own(&app->upcoming);
-        return follow_post(&app->run, CONTROL_RESUME, NULL, NULL, 0, err);
-    }
-    const struct history *h = &app->line.history[LINE_PROMPT];
-    app_open_line(app, LINE_PROMPT, h->n > 0 ? h->line[h->n - 1] : "");
-    return true;
-}
-
-bool
 run_pause(struct app *app, const char *rest, struct err *err)
 {
     (void)rest;
@@ -392,25 +376,6 @@ run_extend(struct app *app, const char *rest, struct err *err)
         (rest[0] != '\0' && !command_number(rest, "how many tokens more", 1, UINT32_MAX, &n, err)))
         return false;
     return post_run(app, CONTROL_EXTEND, NULL, (uint32_t)n, err);
-}
-
-/* ---- the next prompt ---- */
-
-bool
-run_next(struct app *app, const char *rest, struct err *err)
-{
-    (void)rest;
-    if (!verb_only_live(app, "run another prompt", err))
-        return false;
-    if (scope_is_batch(app->run.scope) && scope_versus(app->run.scope) == NULL)
-        return err_set(err, ERR_USAGE, "a batch has its prompts already; the next one comes when a sequence ends");
-    const char *next = upcoming_next(&app->upcoming, app_prompt(app));
-    if (next == NULL)
-        return err_set(err, ERR_USAGE, "there is no other prompt; start with --prompts FILE.jsonl, or press p");
-    if (!run_prompt(app, next, err))
-        return false;
-    upcoming_take(&app->upcoming, next);
-    return true;
 }
 
 /* ---- another model: the app ends, and its caller opens the model ---- */

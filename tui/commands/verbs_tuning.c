@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "engine/base/file_replace.h"
+#include "engine/base/json_read.h"
 #include "engine/base/program.h"
 #include "engine/base/utf8.h"
 #include "engine/events/preset.h"
@@ -217,7 +218,8 @@ run_preset(struct app *app, const char *rest, struct err *err)
 static bool
 copy_command(struct app *app, const struct segment *s, const char *prompt, struct err *err)
 {
-    char *text = shell_command(s, run_info_of(app->run.info, s->seq), prompt);
+    char *text = shell_command(s, run_info_of(app->run.info, s->seq), prompt,
+                               segments_before(scope_segments(app->run.scope), s));
     if (text == NULL)
         return err_set(err, ERR_WORK, "out of memory for the command line");
     const char *path = app->options.command_path;
@@ -494,14 +496,41 @@ put_machine(FILE *out, const struct run_info *info)
         fprintf(out, " -t %u", (unsigned)asked->threads);
 }
 
+/* Writes the turns before the prompt. */
 static void
-put_chat(FILE *out, const struct asked_info *asked)
+put_messages(FILE *out, const cJSON *turns)
+{
+    static const char name[] = "messages=";
+    char *json = cJSON_GetArraySize(turns) > 0 ? cJSON_PrintUnformatted(turns) : NULL;
+    const size_t room = json != NULL ? strlen(json) + sizeof name : 0;
+    char *value = json != NULL ? malloc(room) : NULL;
+    if (value != NULL) {
+        snprintf(value, room, "%s%s", name, json);
+        put_option(out, "--chat-var", value);
+    }
+    free(value);
+    cJSON_free(json);
+}
+
+static void
+put_chat(FILE *out, const struct asked_info *asked, const char *before)
 {
     put_switch(out, "--chat", asked->chat);
     put_switch(out, "--chat-special", asked->chat_special);
-    if (asked->system != NULL)
-        put_option(out, "--system", asked->system);
+    cJSON *turns = NULL;
+    json_read(&turns, before != NULL ? before : "[]", before != NULL ? strlen(before) : 2);
+    const cJSON *first = cJSON_GetArrayItem(turns, 0);
+    const char *role = cJSON_GetStringValue(cJSON_GetObjectItem(first, "role")), *system = asked->system;
+    const bool own = role != NULL && strcmp(role, "system") == 0;
+    if (own)
+        system = cJSON_GetStringValue(cJSON_GetObjectItem(first, "content"));
+    if (system != NULL)
+        put_option(out, "--system", system);
     put_lines(out, "--chat-var", asked->chat_vars);
+    if (own)
+        cJSON_DeleteItemFromArray(turns, 0);
+    put_messages(out, turns);
+    cJSON_Delete(turns);
     put_given(out, "--tools", asked->tools);
     put_given(out, "--chat-template", asked->chat_template);
     put_given(out, "--chat-date", asked->chat_date);
@@ -509,11 +538,11 @@ put_chat(FILE *out, const struct asked_info *asked)
 
 /* Writes the prompt, its template, the context and the number of tokens. */
 static void
-put_text(FILE *out, const struct segment *s, const struct run_info *info, const char *prompt)
+put_text(FILE *out, const struct segment *s, const struct run_info *info, const char *prompt, const char *before)
 {
     const struct asked_info *asked = &info->asked;
     const bool list = s->prompt == 0 && asked->prompts[0] != '\0', one = info->prompts == info->sequences;
-    put_chat(out, asked);
+    put_chat(out, asked, before);
     put_switch(out, "--ignore-eos", asked->ignore_eos);
     fprintf(out, " -c %u", (unsigned)info->ctx);
     if (asked->batch > 0 || (info->sequences > 1 && one)) /* older traces lack the request */
@@ -526,7 +555,7 @@ put_text(FILE *out, const struct segment *s, const struct run_info *info, const 
 }
 
 char *
-shell_command(const struct segment *s, const struct run_info *info, const char *prompt)
+shell_command(const struct segment *s, const struct run_info *info, const char *prompt, const char *before)
 {
     char *text = NULL;
     size_t n;
@@ -538,7 +567,7 @@ shell_command(const struct segment *s, const struct run_info *info, const char *
     put_models(out, info);
     put_machine(out, info);
     put_sampling(out, s, info);
-    put_text(out, s, info, prompt);
+    put_text(out, s, info, prompt, before);
     /* Weights by formula have a shape in the place of a file: "TinyLlama-1.1B,6,0.75". */
     const bool synthetic = strchr(info->model_path, '/') == NULL && strchr(info->model_path, ',') != NULL;
     if (synthetic)

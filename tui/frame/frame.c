@@ -353,7 +353,7 @@ draw(struct app *app)
     else if (app->mode == MODE_MODELS)
         model_chooser_draw(&app->model_chooser, &whole);
     else if (app->mode == MODE_LINE && app->line.use == LINE_PROMPT)
-        line_draw_prompt(&app->line, &whole);
+        line_draw_prompt(&app->line, app_continues(app) ? "next turn of the conversation" : "prompt", &whole);
 }
 
 bool

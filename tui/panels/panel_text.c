@@ -92,6 +92,10 @@ style_of_span(const struct text_panel *p, const struct view *v, const struct flo
     struct style style = {ROLE_DRAFT, NAN, MARK_NONE};
     if (span->kind == FLOW_STRUCK)
         return (struct style){ROLE_REJECTED, NAN, MARK_STRUCK};
+    if (span->kind == FLOW_LABEL)
+        return (struct style){ROLE_TITLE, NAN, MARK_NONE};
+    if (span->kind == FLOW_MARKUP)
+        style.role = ROLE_DIM;
     if (span->kind == FLOW_COMMITTED)
         style = style_committed(channel_of(p, v->scope), v->scope, scope_column(v->scope, span->pos));
     if (scope_note_at(v->scope, scope_focus(v->scope), span->pos) != NULL)
@@ -302,10 +306,15 @@ step(struct text_panel *p, const struct view *v, long by)
     size_t span = v->selection->follow ? p->flow.stable : flow_find(&p->flow, v->selection->pos);
     if (p->flow.n_spans == 0)
         return;
-    if (by < 0)
-        span = span > 0 ? span - 1 : 0;
-    else if (span + 1 < p->flow.n_spans)
-        span++;
+    const struct flow *f = &p->flow;
+    for (bool empty = true; empty;) { /* a template's token between two turns has no text */
+        const size_t to = by > 0 ? span + 1 : span - 1;
+        if (to >= f->n_spans)
+            break;
+        span = to;
+        empty = (span + 1 < f->n_spans ? f->spans[span + 1].at : f->n) == f->spans[span].at ||
+                f->spans[span].kind == FLOW_LABEL || (!v->selection->follow && f->spans[span].pos == v->selection->pos);
+    }
     if (span < p->flow.n_spans)
         select_span(p, v, span);
 }

@@ -15,6 +15,7 @@ flow_close(struct flow *f)
     free(f->text);
     free(f->spans);
     free(f->lines);
+    turns_free(&f->turns);
     *f = (struct flow){0};
 }
 
@@ -99,11 +100,19 @@ append_waiting(struct flow *f)
 }
 
 static bool
-append_token(struct flow *f, const struct scope *s, uint32_t pos, token_t token, enum flow_kind kind)
+push_span(struct flow *f, uint32_t pos, enum flow_kind kind)
 {
     if (!grow(&f->spans, &f->spans_size, f->n_spans + 1, sizeof *f->spans))
         return false;
     f->spans[f->n_spans++] = (struct flow_span){.at = f->n, .pos = pos, .kind = kind, .carry = f->carry};
+    return true;
+}
+
+static bool
+append_token(struct flow *f, const struct scope *s, uint32_t pos, token_t token, enum flow_kind kind)
+{
+    if (!push_span(f, pos, kind))
+        return false;
     uint32_t n = 0;
     const char *bytes = scope_bytes(s, token, &n);
     char joined[4 + 256]; /* the scope stores at most 256 bytes of a token */
@@ -115,12 +124,76 @@ append_token(struct flow *f, const struct scope *s, uint32_t pos, token_t token,
     return append_bytes(f, joined, f->carry.n + n, kind);
 }
 
+/* ---- turns ---- */
+
+/* Begins a turn on a line of its own. */
+static bool
+append_label(struct flow *f, uint32_t pos, const char *label)
+{
+    const bool inside = f->n > 0 && f->text[f->n - 1] != '\n';
+    return append_waiting(f) && (!inside || append_plain(f, "\n", 1)) && push_span(f, pos, FLOW_LABEL) &&
+           append_plain(f, label, strlen(label)) && append_plain(f, " ", 1);
+}
+
+/* Appends a token of the prompt: the parts of it that are in turns, and before the first turn the template's. */
+static bool
+append_turns(struct flow *f, const struct scope *s, uint32_t pos, token_t token)
+{
+    uint32_t n = 0;
+    const char *bytes = scope_bytes(s, token, &n);
+    bool there = false; /* it has a span */
+    for (size_t at = f->prompt_at, end = at + n, to; at < end; at = to) {
+        const struct turn *t = f->turn < f->turns.n ? &f->turns.turn[f->turn] : NULL;
+        const bool inside = t != NULL && at >= t->from;
+        to = t == NULL ? end : inside ? t->to : t->from;
+        to = to < end ? to : end;
+        if (inside && at == t->from && !append_label(f, pos, t->label))
+            return false;
+        const bool shown = inside || (f->turn == 0 && f->turns.preface);
+        if (shown && (!push_span(f, pos, inside ? FLOW_COMMITTED : FLOW_MARKUP) ||
+                      !append_bytes(f, bytes + (at - f->prompt_at), to - at, FLOW_COMMITTED)))
+            return false;
+        there = there || shown;
+        f->turn += inside && to == t->to;
+    }
+    f->prompt_at += n;
+    return there || push_span(f, pos, FLOW_COMMITTED);
+}
+
+/* Finds the turns again if the prompt has got longer. */
+static bool
+update_turns(struct flow *f, const struct scope *s)
+{
+    uint32_t n = f->prompt;
+    const struct scope_column *c;
+    while ((c = scope_column(s, n)) != NULL && c->fate == FATE_PROMPT)
+        n++;
+    if (n == f->prompt)
+        return true;
+    f->prompt = n;
+    if (f->turns.n > 0)
+        f->stable = f->stable_n = f->n_lines = 0;
+    if (!turns_find(&f->turns, s, n))
+        return false;
+    if (f->turns.n == 0)
+        return true;
+    f->stable = f->stable_n = f->n_lines = f->prompt_at = f->turn = 0;
+    f->stable_carry.n = 0;
+    return true;
+}
+
 static bool
 append_committed(struct flow *f, const struct scope *s, uint32_t from, uint32_t to)
 {
     for (uint32_t pos = from; pos < to; pos++) {
         const struct scope_column *c = scope_column(s, pos);
-        if (c != NULL && c->token != TOKEN_NONE && !append_token(f, s, pos, c->token, FLOW_COMMITTED))
+        const bool turns = f->turns.n > 0;
+        if (c == NULL || c->token == TOKEN_NONE)
+            continue;
+        if (turns && pos == f->prompt && !append_label(f, pos, "model ›"))
+            return false;
+        if (!(turns && pos < f->prompt ? append_turns(f, s, pos, c->token)
+                                       : append_token(f, s, pos, c->token, FLOW_COMMITTED)))
             return false;
     }
     return true;
@@ -250,12 +323,14 @@ flow_update(struct flow *f, const struct scope *s, int width)
         f->stable = f->stable_n = f->n_lines = 0;
         f->stable_carry.n = 0;
         f->epoch = scope_now(s)->epoch;
+        f->prompt = 0;
+        turns_free(&f->turns);
     }
     if (f->width != width) {
         f->n_lines = 0;
         f->width = width < 1 ? 1 : width;
     }
-    if (update(f, s))
+    if (update_turns(f, s) && update(f, s))
         return true;
     flow_close(f);
     return false;
@@ -368,7 +443,7 @@ flow_find(const struct flow *f, uint32_t pos)
             high = middle;
     }
     for (size_t i = low; i < f->n_spans; i++) {
-        if (f->spans[i].pos == pos && f->spans[i].kind != FLOW_STRUCK)
+        if (f->spans[i].pos == pos && f->spans[i].kind != FLOW_STRUCK && f->spans[i].kind != FLOW_LABEL)
             return i;
         if (i < f->stable && f->spans[i].pos > pos)
             break;

@@ -4,10 +4,11 @@
 #ifndef TUI_PANELS_TEXT_FLOW_H
 #define TUI_PANELS_TEXT_FLOW_H
 
-#include "tui/scope/scope.h"
+#include "tui/panels/text_turns.h"
 #include "tui/terminal/canvas.h"
 
-enum flow_kind { FLOW_COMMITTED, FLOW_STRUCK, FLOW_GHOST };
+/* FLOW_MARKUP: of the template, before the first turn; FLOW_LABEL: a turn's, before its first token */
+enum flow_kind { FLOW_COMMITTED, FLOW_STRUCK, FLOW_GHOST, FLOW_MARKUP, FLOW_LABEL };
 
 struct flow_carry { /* the first bytes of a character whose rest is in the next token */
     uint8_t n;
@@ -40,6 +41,10 @@ struct flow {
     struct flow_carry stable_carry;
     struct flow_carry carry; /* at the end */
     bool no_drafts;          /* set by the caller: drafts are left out */
+    struct turns turns;      /* of the prompt, */
+    uint32_t prompt;         /* which has so many positions, */
+    size_t prompt_at;        /* and of which so many bytes were appended */
+    size_t turn;             /* the turn at that byte, or the next one */
 };
 
 void flow_close(struct flow *);
@@ -55,7 +60,7 @@ void flow_draw_cut(const struct flow *, const struct canvas *, size_t top);
 size_t flow_line_end(const struct flow *, size_t line); /* without its '\n' */
 size_t flow_line_at(const struct flow *, size_t at);    /* the line that contains byte `at` */
 size_t flow_span_at(const struct flow *, size_t at);    /* the span that contains byte `at`, which must exist */
-/* The span of a position, except struck drafts; n_spans: none. */
+/* The span of a position, except struck drafts and labels; n_spans: none. */
 size_t flow_find(const struct flow *, uint32_t pos);
 
 /* ---- a tile: one sequence of a batch in a small box ---- */

@@ -52,6 +52,15 @@ app_prompt(const struct app *app)
     return segments_prompt(all, segments_now(all));
 }
 
+bool
+app_continues(const struct app *app)
+{
+    /* a prompt of the list is no turn of the user's conversation, and the sequences of a batch have answers of their own */
+    const bool alone = !scope_is_batch(app->run.scope) || scope_versus(app->run.scope) != NULL;
+    return follow_live(&app->run) && session_chats(app->run.source->session) && alone && app->upcoming.own &&
+           !app->anew;
+}
+
 void
 app_choose_scope(struct app *app)
 {

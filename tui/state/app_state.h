@@ -38,6 +38,8 @@ struct app {
     struct message message;
     struct script script;
     struct upcoming upcoming; /* the next prompt */
+    char *system;             /* of :system; NULL: that from the start; owned */
+    bool anew;                /* the next prompt begins another conversation */
     int key_depth;            /* depth of :key within :key */
     bool timeline_held;       /* the mouse drags it */
     struct clicks clicks;     /* of the last frame */
@@ -52,6 +54,7 @@ bool app_command(struct app *, const char *line); /* the same; shows the error a
 bool app_text(struct app *, const char *line);    /* likewise; all blanks after the verb's blank belong to the text */
 void app_open_line(struct app *, enum line_use, const char *text);
 const char *app_prompt(const struct app *); /* the current prompt; NULL: unknown */
+bool app_continues(const struct app *);     /* the next prompt continues the conversation */
 void app_choose_scope(struct app *);        /* panels of a live run show it, or the last run of a race's setting */
 bool app_changed(const struct app *);       /* the screen differs from the last frame */
 /* Ends the main loop; why may be NULL. */

@@ -108,17 +108,30 @@ follow_post(struct followed *f, enum control_kind kind, const char *name, const 
 }
 
 static bool
+post_control(struct followed *f, const struct control *c, struct err *err)
+{
+    const bool posted = session_post(f->source->session, c, err);
+    if (posted && (c->kind == CONTROL_RESTART || c->kind == CONTROL_PROMPT || c->kind == CONTROL_VERSUS))
+        f->baseline_asked = false; /* a new run drops the request */
+    session_requested(f->source->session, follow_seq(f), &f->requested);
+    return posted;
+}
+
+static bool
 post(struct followed *f, uint32_t seq, enum control_kind kind, const char *name, const char *text, uint32_t n,
      struct err *err)
 {
     struct control control = {.kind = kind, .text = text, .n = n, .seq = seq};
     if (name != NULL)
-        snprintf(control.name, sizeof control.name, "%s", name);
-    const bool posted = session_post(f->source->session, &control, err);
-    if (posted && (kind == CONTROL_RESTART || kind == CONTROL_PROMPT || kind == CONTROL_VERSUS))
-        f->baseline_asked = false; /* a new run drops the request */
-    session_requested(f->source->session, follow_seq(f), &f->requested);
-    return posted;
+        snprintf(control.name, sizeof control.name, "%.15s", name);
+    return post_control(f, &control, err);
+}
+
+bool
+follow_post_prompt(struct followed *f, const char *text, const char *before, struct err *err)
+{
+    const struct control control = {.kind = CONTROL_PROMPT, .text = text, .before = before};
+    return sweeping_stop(&f->sweeping, err) && post_control(f, &control, err);
 }
 
 /* Returns how a control that can be undone is recorded; RECORDED_KINDS: it cannot be undone. */

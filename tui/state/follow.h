@@ -41,6 +41,8 @@ bool follow_moving(const struct followed *); /* generating, or playing */
 bool follow_idle(const struct followed *);   /* nothing runs and no request is pending */
 /* Posts a control to a live session. One that would disturb a running sweep stops it first. */
 bool follow_post(struct followed *, enum control_kind, const char *name, const char *text, uint32_t n, struct err *);
+/* Posts a prompt, and the messages before it (struct control). */
+bool follow_post_prompt(struct followed *, const char *text, const char *before, struct err *);
 /* The sequence whose settings commands change: with two settings the one in focus, otherwise 0. */
 uint32_t follow_seq(const struct followed *);
 /* The same for a sequence's setting. */

@@ -37,6 +37,8 @@ void
 sweeping_close(struct sweeping *sw)
 {
     drop_race(sw);
+    free(sw->turns);
+    sw->turns = NULL;
     sweep_close(sw->sweep);
     tuner_close(sw->tuner);
     sw->sweep = NULL;
@@ -49,7 +51,9 @@ static bool
 post(void *user, enum control_kind kind, const char *name, const char *text, struct err *err)
 {
     struct sweeping *sw = user;
-    struct control c = {.kind = kind, .text = text};
+    /* the prompt from before, which is posted at the end */
+    const bool own = kind == CONTROL_PROMPT && !sweeping_now(sw);
+    struct control c = {.kind = kind, .text = text, .before = own ? sw->turns : NULL};
     if (name != NULL)
         snprintf(c.name, sizeof c.name, "%s", name);
     return session_post(sw->session, &c, err);
@@ -118,6 +122,17 @@ restore(struct sweeping *sw, struct err *err)
            (sw->prompt == NULL || post(sw, CONTROL_PROMPT, NULL, sw->prompt, err));
 }
 
+/* Keeps the messages before the present prompt, which runs again at the end. */
+static bool
+keep_turns(struct sweeping *sw, struct err *err)
+{
+    const struct segments *all = scope_segments(sw->scope);
+    const char *turns = segments_before(all, segments_now(all));
+    free(sw->turns);
+    sw->turns = turns != NULL ? strdup(turns) : NULL;
+    return turns == NULL || sw->turns != NULL || err_set(err, ERR_WORK, "out of memory for the conversation");
+}
+
 bool
 sweeping_begin(struct sweeping *sw, const char *grid, char *const *prompts, size_t n_prompts, const char *prompt,
                bool paused, double pace, struct err *err)
@@ -127,7 +142,7 @@ sweeping_begin(struct sweeping *sw, const char *grid, char *const *prompts, size
     if (sweeping_races(sw))
         return err_set(err, ERR_USAGE, "a race is running; Esc or :tune stop ends it");
     session_requested(sw->session, 0, &now);
-    if (!sweep_begin(sw->sweep, grid, prompts, n_prompts, &now, prompt, err))
+    if (!keep_turns(sw, err) || !sweep_begin(sw->sweep, grid, prompts, n_prompts, &now, prompt, err))
         return false;
     sw->raced = false;
     sw->pace = pace;
@@ -147,7 +162,7 @@ sweeping_race(struct sweeping *sw, const struct tune_request *request, const cha
         return err_set(err, ERR_USAGE,
                        copy == NULL ? "out of memory for a race" : "a sweep is running; Esc or :sweep stop ends it");
     }
-    if (!tuner_begin(sw->tuner, request, err)) {
+    if (!keep_turns(sw, err) || !tuner_begin(sw->tuner, request, err)) {
         free(copy);
         return false;
     }

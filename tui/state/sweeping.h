@@ -14,6 +14,7 @@ struct sweeping {
     struct tuner *tuner;      /* owned; NULL in a replay */
     double pace;              /* before the sweep or the race */
     bool paused;
+    char *turns; /* the messages before the prompt from before (struct control); NULL: none; owned */
 
     /* of a race */
     const struct scope *scope; /* of the session; borrowed */

@@ -514,7 +514,7 @@ line_draw(const struct line *l, const struct canvas *c)
 }
 
 void
-line_draw_prompt(struct line *l, const struct canvas *c)
+line_draw_prompt(struct line *l, const char *title, const struct canvas *c)
 {
     const int cols = c->cols > 110 ? 100 : c->cols - 6;
     int rows = editor_rows(&l->editor, cols - 4), offers = offers_rows(&l->offers);
@@ -528,7 +528,7 @@ line_draw_prompt(struct line *l, const struct canvas *c)
     const struct canvas inside = canvas_inside(&box, 1, 2, rows, box.cols - 4),
                         below = canvas_inside(&box, 1 + rows, 2, offers, box.cols - 4);
     canvas_clear(&box);
-    canvas_box(&box, "prompt", "Enter starts a run   Ctrl-J breaks the line   ↑ earlier ones   Esc leaves", true);
+    canvas_box(&box, title, "Enter starts a run   Ctrl-J breaks the line   ↑ earlier ones   Esc leaves", true);
     l->editor.cols = inside.cols; /* ↑ moves up a visible row */
     editor_draw(&l->editor, &inside, uses[LINE_PROMPT].lead);
     if (offers > 0)

@@ -83,8 +83,8 @@ bool line_is_text(const struct line *);     /* a prompt or a search, whose outer
 /* Returns the line as a ':' command for the caller to free, and adds it to the history; NULL: the line is empty, or no memory. Blanks
  * at the end are removed unless the line is text. */
 char *line_command(struct line *);
-void line_draw(const struct line *, const struct canvas *);  /* on one row; not for prompts */
-void line_draw_prompt(struct line *, const struct canvas *); /* a box on the whole screen */
+void line_draw(const struct line *, const struct canvas *);                     /* on one row; not for prompts */
+void line_draw_prompt(struct line *, const char *title, const struct canvas *); /* a box on the whole screen */
 
 /* The filter of the help overlay. */
 

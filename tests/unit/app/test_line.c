@@ -14,7 +14,7 @@ draw(struct line *l, int rows, int cols)
 {
     struct grid g = {.utf8 = true};
     assert_true(grid_open(&g, rows, cols));
-    line_draw_prompt(l, &(struct canvas){.rows = rows, .cols = cols, .grid = &g});
+    line_draw_prompt(l, "prompt", &(struct canvas){.rows = rows, .cols = cols, .grid = &g});
     grid_close(&g);
 }
 

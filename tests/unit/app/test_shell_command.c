@@ -14,7 +14,7 @@ TEST(a_shell_takes_every_word_as_it_was_meant)
     for (uint32_t k = 0; k < info.policies[1].n_knobs; k++)
         s.value[k] = info.policies[1].knobs[k].def;
     s.value[0] = 0.7;
-    char *command = shell_command(&s, &info, prompt);
+    char *command = shell_command(&s, &info, prompt, NULL);
     assert_non_null(command);
     char line[4096], got[4096];
     const char *end = strstr(command, "specscope run ");
@@ -73,7 +73,7 @@ TEST(every_option_of_run_is_copied_or_changes_nothing)
     snprintf(batch.asked.prompts, sizeof batch.asked.prompts, "prompts.jsonl");
     const struct segment s = {
         .policy = 1, .value = {0.3}, .head = "lens", .sampling = info.sampling, .seed = info.seed};
-    char *one = shell_command(&s, &info, "hello"), *many = shell_command(&s, &batch, "hello");
+    char *one = shell_command(&s, &info, "hello", NULL), *many = shell_command(&s, &batch, "hello", NULL);
     for (size_t i = 0; i < n_option_rows; i++) {
         const struct option_row *row = &option_rows[i];
         bool passed_over = (row->commands & COMMAND_RUN) == 0;

@@ -86,6 +86,23 @@ TEST(the_users_turn_is_the_next_after_what_was_said_before)
     assert_fails(turns, &dialogue, ERR_USAGE, "messages: a JSON list is needed");
 }
 
+TEST(earlier_messages_precede_the_users_and_replace_the_system_message)
+{
+    static const char turns[] = "{% for m in messages %}{{ m.role }}:{{ m.content }};{% endfor %}";
+    const struct chat_variable said = {.name = slice_of("messages"),
+                                       .value = slice_of("[{\"role\": \"user\", \"content\": \"Knock\"}]")};
+    struct chat_dialogue dialogue = {
+        .system = "S", USER("Me"), .before = "[{\"role\": \"assistant\", \"content\": \"Who?\"}]"};
+    assert_renders(turns, &dialogue, "system:S;assistant:Who?;user:Me;");
+    dialogue.variables = &said;
+    dialogue.n_variables = 1;
+    assert_renders(turns, &dialogue, "system:S;user:Knock;assistant:Who?;user:Me;");
+    dialogue.before = "[{\"role\": \"system\", \"content\": \"T\"}, {\"role\": \"assistant\", \"content\": \"Who?\"}]";
+    assert_renders(turns, &dialogue, "system:T;user:Knock;assistant:Who?;user:Me;");
+    dialogue.before = "{}";
+    assert_fails(turns, &dialogue, ERR_USAGE, "the messages before a prompt: a JSON list is needed");
+}
+
 TEST(the_day_is_the_callers_and_english)
 {
     const struct chat_dialogue dated = {

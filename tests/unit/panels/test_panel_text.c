@@ -153,6 +153,61 @@ PANEL_TEST(drafts_that_have_no_room_end_in_an_ellipsis)
     assert_string_equal(line(f, 0), "one two…");
 }
 
+/* A chat's run with these messages before its prompt. */
+static void
+converse(struct fixture *f, const char *before, const char *text)
+{
+    f->info.asked.chat = true;
+    f->stream.run++;
+    stream_control(&f->stream, "run", "prompt");
+    stream_control(&f->stream, "prompt", text);
+    f->stream.events[f->stream.n - 1].control.old_text = before;
+}
+
+PANEL_TEST(a_conversation_has_its_turns)
+{
+    struct fixture *f = *state;
+    static const char *const words[] = {"[S]",  "Be",  " kind", "[U]", "Be", " kind", "[M]", "<think>", "Be",
+                                        "\n\n", "Yes", ".",     "[U]", "[",  "U",     "]",   " ?\n",    "[M]"};
+    converse(f,
+             "[{\"role\":\"user\",\"content\":\" Be kind\"},"
+             "{\"role\":\"assistant\",\"content\":\"a thought\\n\\nBe\\n\\nYes.\\n\"}]",
+             "[U] ?");
+    prompt(f, words, 18);
+    use(f, "text");
+    draw(f, 9, 40);
+    assert_string_equal(line(f, 0), "[S]Be kind[U]");
+    assert_string_equal(line(f, 1), "you › Be kind");
+    assert_string_equal(line(f, 2), "model › Be");
+    assert_string_equal(line(f, 3), "");
+    assert_string_equal(line(f, 4), "Yes.");
+    assert_string_equal(line(f, 5), "you › [U] ?");
+    say_token(&f->stream, SOURCE_PREFILL, 18, 10);
+    draw(f, 9, 40);
+    assert_string_equal(line(f, 5), "you › [U] ?");
+    assert_string_equal(line(f, 6), "model › Yes");
+    for (int i = 0, seen = 0; i < 20; i++, seen = f->selection.pos == 12 ? 1 : seen) {
+        press(f, INPUT_LEFT);
+        assert_false(seen && f->selection.pos > 12); /* it passes the markup and the labels */
+    }
+    assert_int_equal(f->selection.pos, 0);
+}
+
+PANEL_TEST(a_prompt_without_turns_is_shown_as_it_is)
+{
+    struct fixture *f = *state;
+    static const char *const words[] = {"[S]", "Hello", "[U]", "hi", "[M]"};
+    converse(f, "[{\"role\":\"user\",\"content\":\"Hi\"}]", "hi"); /* the template changes a turn */
+    prompt(f, words, 5);
+    use(f, "text");
+    draw(f, 2, 40);
+    assert_string_equal(line(f, 0), "[S]Hello[U]hi[M]");
+    converse(f, "", "hi"); /* no template: nothing follows the text */
+    prompt(f, words, 4);
+    draw(f, 2, 40);
+    assert_string_equal(line(f, 0), "[S]Hello[U]hi");
+}
+
 PANEL_TEST(text_is_found_and_pointed_at)
 {
     struct fixture *f = *state;

@@ -46,7 +46,7 @@ assert_written(const struct prompt_format *f, const char *text, const char *expe
     struct prompt p;
     struct err err = {0};
     char got[400] = "";
-    assert_ok(prompt_read(&p, f, text, strlen(text), &err), err);
+    assert_ok(prompt_read(&p, f, text, strlen(text), NULL, &err), err);
     for (uint32_t i = 0; i < p.n; i++) {
         const struct slice s = tokenizer_bytes(f->tokenizer, p.ids[i], true);
         assert_true(strlen(got) + s.len < sizeof got);
@@ -95,7 +95,7 @@ control_tokens(const struct prompt_format *f, const char *text)
     struct prompt p;
     struct err err = {0};
     uint32_t n = 0;
-    assert_ok(prompt_read(&p, f, text, strlen(text), &err), err);
+    assert_ok(prompt_read(&p, f, text, strlen(text), NULL, &err), err);
     for (uint32_t i = 0; i < p.n; i++)
         n += tokenizer_kind(f->tokenizer, p.ids[i]) == TOKEN_CONTROL;
     prompt_free(&p);
@@ -189,9 +189,34 @@ TEST(a_prompt_that_a_template_refuses_leaves_the_others)
     struct err err = {0};
     assert_true(prompt_format_open(&f, v->t, &picky, 100, &err));
     assert_written(&f, "yes", "<s> yes");
-    assert_false(prompt_read(&p, &f, "no", 2, &err));
+    assert_false(prompt_read(&p, &f, "no", 2, NULL, &err));
     assert_string_equal(err.text, "the chat template, line 1: it says: No!");
     assert_written(&f, "maybe", "<s> maybe");
+    prompt_format_close(&f);
+}
+
+TEST(a_conversation_that_does_not_fit_is_called_that)
+{
+    static const char before[] =
+        "[{\"role\":\"user\",\"content\":\"hello\"},{\"role\":\"assistant\",\"content\":\"hello\"}]";
+    const struct vocabulary *v = *state;
+    const struct chat_setting chat = {
+        .on = true, .template = slice_of("{% for m in messages %}{{ m.content }}{{ eos_token }}{% endfor %}")};
+    struct prompt_format f;
+    struct prompt p;
+    struct err err = {0};
+    assert_true(prompt_format_open(&f, v->t, &chat, 100, &err));
+    assert_true(prompt_read(&p, &f, "hello", 5, before, &err));
+    assert_string_equal(p.before, before);
+    const uint32_t n = p.n;
+    prompt_free(&p);
+    prompt_format_close(&f);
+    assert_true(prompt_format_open(&f, v->t, &chat, n, &err));
+    assert_true(prompt_read(&p, &f, "hello", 5, NULL, &err));
+    prompt_free(&p);
+    assert_false(prompt_read(&p, &f, "hello", 5, before, &err));
+    assert_int_equal(strncmp(err.text, "the conversation has ", 21), 0);
+    assert_non_null(strstr(err.text, "; :new begins another one"));
     prompt_format_close(&f);
 }
 
