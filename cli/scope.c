@@ -140,20 +140,21 @@ scope_run_live(struct showing *w, struct engine *engine, struct err *err)
 
 /* ---- which model ---- */
 
+/* Stops the list at its first model. */
 static bool
-one_is_enough(void *there_is, const char *name, const char *path)
+found_model(void *found, const char *name, const char *path)
 {
     (void)name, (void)path;
-    *(bool *)there_is = true;
+    *(bool *)found = true;
     return false;
 }
 
 static bool
 has_models(void)
 {
-    bool there_is = false;
-    model_locations_list(one_is_enough, &there_is, NULL);
-    return there_is;
+    bool found = false;
+    model_locations_list(found_model, &found, NULL);
+    return found;
 }
 
 /* Lets the user choose from the models on this machine. Returns false without a choice; *status is then the program's

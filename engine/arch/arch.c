@@ -551,7 +551,7 @@ arch_usual_layers(struct model *m, const struct arch *arch, struct layer_desc *l
         struct layer_form *f = &layers[l - 1].form;
         f->kind = arch->attention_every == 0 || is_nth(l, arch->attention_every) ? LAYER_ATTENTION : LAYER_RECURRENT;
         f->sees_all = window > 0 && is_nth(l, arch->full_every);
-        if (is_nth(l, arch->unrotated_every) || (arch->traits & (ARCH_LEARNED | ARCH_LEANS)) != 0)
+        if (is_nth(l, arch->unrotated_every) || (arch->traits & (ARCH_LEARNED | ARCH_USES_ALIBI)) != 0)
             f->rope = LAYER_ROPE_NONE;
     }
 }

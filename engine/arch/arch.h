@@ -59,7 +59,7 @@ enum arch_traits {
     ARCH_LOOKS_AHEAD = 1 << 10,       /* layers for multi-token prediction follow the others, for policy mtp */
     ARCH_YARN_IN_PART = 1 << 11,      /* YaRN's bounds aren't rounded; not in GGUF's metadata */
     ARCH_WINDOWS_PLAIN = 1 << 12,     /* layers with a window use RoPE without scaling; not in GGUF's metadata */
-    ARCH_LEANS = 1 << 13,             /* positions by ALiBi; no RoPE */
+    ARCH_USES_ALIBI = 1 << 13,        /* positions by ALiBi; no RoPE */
     ARCH_CLIPS = 1 << 14,             /* config.json's clip_qkv is used */
     ARCH_EMBEDDING_NORM = 1 << 15,
     /* Which layers have a window if config.json has no list. LATE: the layers after the first max_window_layers. ODD:

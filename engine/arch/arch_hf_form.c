@@ -406,7 +406,7 @@ read_alibi(struct model *m, const struct hf_folder *f, const struct arch *arch, 
            struct err *err)
 {
     struct model_desc *d = &m->desc;
-    if ((arch->traits & ARCH_LEANS) != 0 && cJSON_IsFalse(arch_hf_entry(f->config, "attn_config.alibi")))
+    if ((arch->traits & ARCH_USES_ALIBI) != 0 && cJSON_IsFalse(arch_hf_entry(f->config, "attn_config.alibi")))
         return err_set(err, ERR_WORK, "%s: has learned positions (attn_config.alibi is false), which is not supported",
                        f->path);
     if (!cJSON_IsTrue(arch_hf_entry(f->config, "alibi")))

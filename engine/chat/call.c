@@ -289,7 +289,7 @@ macro_call(struct render *r, const struct macro *m, const struct arguments *give
     if (inner == NULL || !render_enter(r))
         return false;
     r->scope = inner;
-    const bool ok = bind_parameters(r, m->node, given) && execute(r, m->node->body, &b) == ENDS_WELL;
+    const bool ok = bind_parameters(r, m->node, given) && execute(r, m->node->body, &b) == ENDS_NORMALLY;
     r->scope = outer;
     r->depth--;
     *out = value_text(buffer_text(&b));

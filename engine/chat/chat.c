@@ -250,7 +250,7 @@ chat_render(const struct chat *c, const struct chat_dialogue *dialogue, char **t
     bool ok = given != NULL && r.scope != NULL ? set_scene(&r, given, dialogue, err) : failed(&r, err);
     if (ok) {
         r.given = given;
-        ok = execute(&r, c->first, &out) == ENDS_WELL || failed(&r, err);
+        ok = execute(&r, c->first, &out) == ENDS_NORMALLY || failed(&r, err);
     }
     if (ok && dialogue->guard != NULL && !take_marks(&out, dialogue->guard))
         ok = err_set(err, ERR_WORK, "out of memory for a prompt of %zu bytes", out.len);

@@ -4,7 +4,7 @@
 static enum ending
 ending_of(bool well)
 {
-    return well ? ENDS_WELL : FAILS;
+    return well ? ENDS_NORMALLY : FAILS;
 }
 
 static bool assign_target(struct render *, const struct node *target, struct value);
@@ -55,7 +55,7 @@ execute_block(struct render *r, const struct node *n, struct buffer *out)
     const enum ending how = execute(r, n->body, &b);
     r->scope = outer;
     struct value text = value_text(buffer_text(&b));
-    if (how != ENDS_WELL)
+    if (how != ENDS_NORMALLY)
         return how;
     if (n->b != NULL && !evaluate_filters(r, n->b, text, &text))
         return FAILS;
@@ -198,12 +198,12 @@ execute_loop(struct render *r, const struct node *n, struct buffer *out)
             return FAILS;
         if (how == ENDS_LOOP)
             break;
-        whole = whole || how == ENDS_WELL;
+        whole = whole || how == ENDS_NORMALLY;
     }
     if (r->failed != NULL)
         return FAILS;
     if (whole || n->otherwise == NULL) /* as in jinja2, `else` runs if no iteration was completed */
-        return ENDS_WELL;
+        return ENDS_NORMALLY;
     struct scope *outer = r->scope;
     r->scope = render_scope(r, outer);
     const enum ending how = r->scope == NULL ? FAILS : execute(r, n->otherwise, out);
@@ -263,10 +263,10 @@ execute_node(struct render *r, const struct node *n, struct buffer *out)
 enum ending
 execute(struct render *r, const struct node *first, struct buffer *out)
 {
-    enum ending how = ENDS_WELL;
+    enum ending how = ENDS_NORMALLY;
     if (!render_enter(r))
         return FAILS;
-    for (; first != NULL && how == ENDS_WELL; first = first->next) {
+    for (; first != NULL && how == ENDS_NORMALLY; first = first->next) {
         r->line = first->line;
         how = execute_node(r, first, out);
     }

@@ -195,7 +195,7 @@ bool evaluate(struct render *, const struct node *, struct value *);
 bool evaluate_filters(struct render *, const struct node *, struct value text, struct value *);
 
 /* How statements end: normally, by a break, by a continue, by an error. */
-enum ending { ENDS_WELL, ENDS_LOOP, ENDS_PASS, FAILS };
+enum ending { ENDS_NORMALLY, ENDS_LOOP, ENDS_PASS, FAILS };
 /* Executes statements and appends their text to `out`. */
 enum ending execute(struct render *, const struct node *first, struct buffer *out);
 

@@ -72,7 +72,7 @@ send(struct upload *u, const struct packing *p, const struct dev_matrix *to, uin
 
 /* Generates a synthetic matrix, number e of a stack, on the device. */
 static bool
-plant(struct upload *u, const struct packing *p, uint32_t e, struct dev_matrix to, struct err *err)
+make_synthetic(struct upload *u, const struct packing *p, uint32_t e, struct dev_matrix to, struct err *err)
 {
     static const char doing[] = "making weights";
     const size_t quants = p->strips * pack_quant_bytes(p), scales = p->strips * pack_scale_bytes(p);
@@ -105,22 +105,22 @@ take_matrix(struct upload *u, const struct packing *p, struct dev_matrix *out, s
             memory_take(u->memory, u->backend, strips * scale, false, "weights", (void **)&out->scales, err));
 }
 
-/* The device generates synthetic matrices, but those of four and six bits. */
+/* The device generates synthetic matrices, except those of four and six bits. */
 static bool
 fill_matrix(struct upload *u, const struct packing *p, const struct dev_matrix *to, struct err *err)
 {
     const size_t fits = u->room / (pack_quant_bytes(p) + pack_scale_bytes(p)); /* at least one */
     const uint32_t strips = p->n * p->strips, most = fits < strips ? (uint32_t)fits : strips;
-    bool planted = true, ok = true;
+    bool synthetic = true, ok = true;
     for (uint32_t i = 0; i < p->n * p->n_parts; i++) {
         const struct tensor *t = pack_part(p, i % p->n_parts, i / p->n_parts);
-        planted = planted && t->data == NULL && !has_pairs(t->type);
+        synthetic = synthetic && t->data == NULL && !has_pairs(t->type);
         if (t->type != p->type)
             *(p->type == WEIGHT_Q8_0 ? &u->to_bytes : &u->to_halves) |= 1u << t->type;
     }
-    for (uint32_t e = 0; planted && ok && e < p->n; e++)
-        ok = plant(u, p, e, *to, err);
-    for (uint32_t first = 0; !planted && ok && first < strips; first += most)
+    for (uint32_t e = 0; synthetic && ok && e < p->n; e++)
+        ok = make_synthetic(u, p, e, *to, err);
+    for (uint32_t first = 0; !synthetic && ok && first < strips; first += most)
         ok = send(u, p, to, first, strips - first < most ? strips - first : most, err);
     return ok;
 }

@@ -26,7 +26,7 @@ put_element(const struct dev_matrix &m, enum weight_type from, float scale, uint
 
 /* Each thread computes eight columns of a packed row. */
 static __global__ void
-__launch_bounds__(SYNTHETIC_THREADS) plant(struct synthetic_args a)
+__launch_bounds__(SYNTHETIC_THREADS) make_synthetic(struct synthetic_args a)
 {
     const struct dev_matrix &m = a.to;
     const size_t i = (size_t)blockIdx.x * SYNTHETIC_THREADS + threadIdx.x;
@@ -52,6 +52,6 @@ extern "C" cudaError_t
 launch_synthetic(struct synthetic_args a, cudaStream_t stream)
 {
     const size_t threads = (size_t)a.to.strips * a.to.units * STRIP * WORDS;
-    return launch(plant, (unsigned)((threads + SYNTHETIC_THREADS - 1) / SYNTHETIC_THREADS), SYNTHETIC_THREADS, a,
-                  stream);
+    return launch(make_synthetic, (unsigned)((threads + SYNTHETIC_THREADS - 1) / SYNTHETIC_THREADS), SYNTHETIC_THREADS,
+                  a, stream);
 }
