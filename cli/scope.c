@@ -18,10 +18,11 @@
 /* State that outlives a change of the model. */
 struct showing {
     struct options *o;
-    char **prompts; /* (n_prompts) */
+    char **prompts, **categories; /* (n_prompts) categories: NULL for the bundled ones */
     size_t n_prompts;
-    struct race_prompt *tune_prompts; /* (n_tune_prompts) of :tune */
+    struct race_prompt *tune_prompts; /* (n_tune_prompts) of :tune, for the model that is shown */
     size_t n_tune_prompts;
+    bool chat_unused;     /* that model has a chat template, and prompts do not go through it */
     char model[PATH_MAX]; /* the model chosen on the screen; "": that of the command line */
     struct app_opening next;
     bool ran; /* one of them did */
@@ -39,6 +40,7 @@ show(const struct source *source, struct showing *w, double pace, struct err *er
                                     .n_prompts = w->n_prompts,
                                     .tune_prompts = w->tune_prompts,
                                     .n_tune_prompts = (uint32_t)w->n_tune_prompts,
+                                    .chat_unused = w->chat_unused,
                                     .presets = config_path(presets, sizeof presets, "presets"),
                                     .command_path = state_path(command, sizeof command, "command"),
                                     .data_dir = data_dir(),
@@ -74,6 +76,28 @@ open_session(struct session **s, const struct showing *w, struct engine *engine,
         return false;
     snprintf(engine->note, sizeof engine->note, "%.150s; %s runs instead", why.text, default_policy);
     return true;
+}
+
+/* Shows the model with the prompts for :tune that suit it; without memory there are none. */
+static int
+show_tunable(const struct source *source, struct showing *w, double pace, struct err *err)
+{
+    char **texts = NULL, **categories = NULL;
+    size_t n = 0;
+    if (w->categories == NULL)
+        generation_tune_prompts(w->o, &texts, &categories, &n, NULL);
+    else
+        n = w->n_prompts;
+    w->tune_prompts = n > 0 ? calloc(n, sizeof *w->tune_prompts) : NULL;
+    w->n_tune_prompts = w->tune_prompts != NULL ? n : 0;
+    for (size_t i = 0; i < w->n_tune_prompts; i++)
+        w->tune_prompts[i] = (struct race_prompt){texts != NULL ? texts[i] : w->prompts[i],
+                                                  categories != NULL ? categories[i] : w->categories[i]};
+    const int status = show(source, w, pace, err);
+    free(w->tune_prompts);
+    prompts_free(texts, n);
+    prompts_free(categories, n);
+    return status;
 }
 
 #define NOT_OPENED (-1) /* the chosen model has no session; *err contains the reason */
@@ -124,7 +148,8 @@ scope_run_live(struct showing *w, struct engine *engine, struct err *err)
                                       .export_to = recording_export,
                                       .trouble = recording_trouble,
                                       .user = recording};
-        status = show(&source, w, so.pace, err);
+        w->chat_unused = generation_chat_unused(o, engine);
+        status = show_tunable(&source, w, so.pace, err);
     } else {
         status = command_failed(err);
     }
@@ -242,38 +267,20 @@ show_models(struct showing *w, bool ask)
     return status;
 }
 
-/* Makes the list of prompts for :tune, of texts and categories that the caller frees. Without memory it is empty. */
-static void
-list_tune_prompts(struct showing *w, char **texts, char **categories, size_t n)
-{
-    w->tune_prompts = n > 0 ? calloc(n, sizeof *w->tune_prompts) : NULL;
-    w->n_tune_prompts = w->tune_prompts != NULL ? n : 0;
-    for (size_t i = 0; i < w->n_tune_prompts; i++)
-        w->tune_prompts[i] = (struct race_prompt){texts[i], categories[i]};
-}
-
 bool
 scope_main(struct options *o, int *status, struct err *err)
 {
     struct showing w = {.o = o};
-    char **texts = NULL, **categories = NULL; /* (n) of :tune */
-    size_t n = 0;
     bool ok = true;
-    if (o->prompts_file != NULL) {
-        ok = prompts_read(o->prompts_file, &w.prompts, &categories, &w.n_prompts, err);
-        n = w.n_prompts;
-    } else { /* if these fail, no prompts are offered */
+    if (o->prompts_file != NULL)
+        ok = prompts_read(o->prompts_file, &w.prompts, &w.categories, &w.n_prompts, err);
+    else /* if this fails, no prompts are offered */
         prompts_bundled("prompts", &w.prompts, NULL, &w.n_prompts, NULL);
-        prompts_bundled("prompts-tune", &texts, &categories, &n, NULL);
-    }
-    list_tune_prompts(&w, texts != NULL ? texts : w.prompts, categories, categories != NULL ? n : 0);
     if (ok && (!isatty(STDIN_FILENO) || !isatty(STDOUT_FILENO)))
         ok = err_set(err, ERR_USAGE, "the scope needs a terminal; without one use `%s run`", program_name());
     if (ok)
         *status = show_models(&w, o->bare && o->model == NULL && o->synth == NULL && has_models());
-    free(w.tune_prompts);
-    prompts_free(texts, n);
-    prompts_free(categories, n);
     prompts_free(w.prompts, w.n_prompts);
+    prompts_free(w.categories, w.n_prompts);
     return ok;
 }

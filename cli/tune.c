@@ -281,23 +281,21 @@ print_held_out(const struct tuner *t, uint32_t candidate)
 {
     char name[700];
     const char *category;
-    uint32_t few = 0;
     const struct comparison c = race_held_out(tuner_race(t), candidate, 0, NULL);
     fputs("      ", stdout);
     print_speed(c, "prompts");
     printf("  %s: %s\n", title(t, candidate, name, sizeof name), tune_verdict(c));
     for (uint32_t i = 0; (category = tuner_category(t, i)) != NULL; i++) {
-        const struct comparison of = race_held_out(tuner_race(t), candidate, 0, category);
-        few += of.n > 0 && of.n < RACE_HEATS;
-        if (of.n < RACE_HEATS || of.n == c.n)
+        struct comparison of = race_held_out(tuner_race(t), candidate, 0, category);
+        const bool held_out = of.n >= RACE_HEATS;
+        if (of.n == c.n)
             continue;
+        of = held_out ? of : race_speed(tuner_race(t), candidate, category);
         fputs("      ", stdout);
         print_speed(of, "prompts");
-        printf("    %s: %s\n", category, tune_verdict(of));
+        printf("    %s%s: %s\n", category, held_out ? "" : " (in the heats)",
+               of.n < RACE_HEATS ? "too few prompts for a verdict" : tune_verdict(of));
     }
-    if (few > 0)
-        printf("                             %u categor%s: too few prompts for a verdict\n", few,
-               few == 1 ? "y" : "ies");
 }
 
 /* name: NULL for an operand; value: NULL if it was not given. */
@@ -320,6 +318,9 @@ print_models(const struct tune *t, uint32_t candidate)
     for (enum aux_role role = 0; role < AUX_MODELS; role++)
         print_option(aux_names[role], role == AUX_DRAFT && draft != NULL ? draft : t->o->aux[role]);
     print_option("synth", t->o->synth);
+    if (t->o->chat.on)
+        fputs(" --chat", stdout);
+    print_option("system", t->o->chat.system);
     print_option(NULL, t->o->model);
     putchar('\n');
 }
@@ -574,7 +575,9 @@ print_report(const struct tune *t)
     if (!tuner_clear(t->tuner)) {
         char why[500];
         printf("\nNo setting is clearly faster than plain decoding here, so none is named for use:\n%s.\n"
-               "A longer race (--time) on a quiet machine narrows the intervals.\n",
+               "A longer race (--time) on a quiet machine narrows the intervals. The verdict on a category is about "
+               "texts\n"
+               "like its own: --prompts FILE races over yours.\n",
                tuner_reason(t->tuner, why, sizeof why));
     }
     print_commands(t, advised(t->tuner));
@@ -607,7 +610,7 @@ read_prompts(struct tune *t, struct err *err)
 {
     const bool ok = t->o->prompts_file != NULL
                         ? prompts_read(t->o->prompts_file, &t->texts, &t->categories, &t->n_prompts, err)
-                        : prompts_bundled("prompts-tune", &t->texts, &t->categories, &t->n_prompts, err);
+                        : generation_tune_prompts(t->o, &t->texts, &t->categories, &t->n_prompts, err);
     if (ok && t->n_prompts < RACE_PROMPTS)
         return err_set(
             err, ERR_USAGE,
@@ -630,6 +633,10 @@ tune_main(struct options *o, int *status, struct err *err)
               (o->drafts == NULL || drafts_open(&t.drafts, t.engine, o->drafts, err));
     if (ok && o->drafts != NULL)
         drafts_print(&t.drafts, o->drafts);
+    if (ok && generation_chat_unused(o, t.engine)) {
+        o->chat.on = true;
+        fputs("specscope: prompts go through the model's chat template, as with --chat\n", stderr);
+    }
     if (ok) {
         engine_repack(t.engine, NULL);
         ok = race(&t, err);

@@ -33,7 +33,8 @@ bool results_close(FILE *, const char *path, struct err *);
  * The caller frees both lists by prompts_free(); there are none after a failure. */
 bool prompts_read(const char *path, char ***prompts, char ***categories, size_t *n, struct err *);
 void prompts_free(char **prompts, size_t n); /* NULL: there are none */
-/* The prompts that come with the program: "prompts", for the benchmark and the scope, or "prompts-tune", three of each category. */
+/* The prompts that come with the program: "prompts", for the benchmark and the scope, "prompts-tune", three of each
+ * category, for a race of the program's own models, and "prompts-tasks", ten of each, for a race of other models. */
 bool prompts_bundled(const char *name, char ***prompts, char ***categories, size_t *n, struct err *);
 
 #endif

@@ -278,6 +278,25 @@ load_progress(void *user, double done)
     return !interrupted;
 }
 
+bool
+generation_chat_unused(const struct options *o, const struct engine *engine)
+{
+    return !o->chat.on && tokenizer_chat_template_name(engine->model->tokenizer, 0) != NULL;
+}
+
+bool
+generation_tune_prompts(const struct options *o, char ***prompts, char ***categories, size_t *n, struct err *err)
+{
+    char model[PATH_MAX], own[PATH_MAX];
+    bool is_own = o->synth == NULL;
+    if (is_own && o->model != NULL) { /* one of the files beside the bundled model */
+        is_own = realpath(o->model, model) != NULL && realpath(bundled_model_path(), own) != NULL;
+        const char *end = is_own ? strrchr(own, '/') : NULL;
+        is_own = end != NULL && strncmp(model, own, (size_t)(end - own) + 1) == 0;
+    }
+    return prompts_bundled(is_own ? "prompts-tune" : "prompts-tasks", prompts, categories, n, err);
+}
+
 /* Returns the note on the tokenizer or the chat template, if the engine has none that is more important. */
 static void
 note_tokenizer(const struct options *o, struct engine *engine)
@@ -288,6 +307,9 @@ note_tokenizer(const struct options *o, struct engine *engine)
     if (o->chat.on && o->chat.template.data == NULL && tokenizer_chat_template_name(t, 0) == NULL)
         snprintf(engine->note, sizeof engine->note,
                  "the model comes without a chat template: prompts go to it as they are");
+    else if (o->command != COMMAND_TUNE && generation_chat_unused(o, engine))
+        snprintf(engine->note, sizeof engine->note,
+                 "the model has a chat template, which is not used: --chat sends prompts as chat messages");
     else
         snprintf(engine->note, sizeof engine->note, "%s", tokenizer_note(t));
 }

@@ -47,6 +47,11 @@ double median(double *v, size_t n); /* the upper one of an even number; sorts v;
 /* Loads the model, with a bar on stderr when it takes over half a second, and a line there if the engine has a note
  * (the scope shows that itself). */
 bool generation_engine(const struct options *, struct engine **, struct err *);
+/* Returns whether the model has a chat template that prompts do not go through, because --chat was not given. */
+bool generation_chat_unused(const struct options *, const struct engine *);
+/* Reads the bundled prompts for a race: for the program's own models those that they were trained for, and for other models tasks of
+ * four categories. As prompts_read(). */
+bool generation_tune_prompts(const struct options *, char ***prompts, char ***categories, size_t *n, struct err *);
 /* Returns the session options; the policy is the first of options->policies. */
 struct session_options generation_options(const struct options *);
 

@@ -90,7 +90,9 @@ const struct option_row option_rows[] = {
                    "answers; so are prompts that are typed later, which continue the dialogue. The template is Jinja "
                    "and runs as in transformers. "
                    "If it fails, a line gives the reason, or the template's own message. A model without a template "
-                   "gets its prompts unchanged, and a line reports this. The options below imply --chat."),
+                   "gets its prompts unchanged, and a line reports this. `tune` implies --chat if the model has a "
+                   "template, and "
+                   "so do the options below."),
     TEXT("system", 0, "TEXT", GENERATES, chat.system, "system message",
          .more = "Without it, the template's own system message is used, if it has one."),
     CALL("chat-var", 0, "NAME=VALUE", GENERATES, set_chat_variable, "chat variable", .repeats = true,

@@ -16,6 +16,7 @@ struct candidate {
 struct prompt {
     uint64_t hash;
     uint32_t index; /* of the prompt in the list */
+    uint32_t place; /* among the heats' prompts of its category, or among the held-out ones */
     char category[32];
 };
 
@@ -105,10 +106,13 @@ by_category(const void *a, const void *b)
     return order != 0 ? order : x->hash < y->hash ? -1 : x->hash > y->hash;
 }
 
+/* Categories alternate, so that the first prompts of a race contain all of them evenly. */
 static int
-by_hash(const void *a, const void *b)
+in_turns(const void *a, const void *b)
 {
     const struct prompt *x = a, *y = b;
+    if (x->place != y->place)
+        return x->place < y->place ? -1 : 1;
     return x->hash < y->hash ? -1 : x->hash > y->hash;
 }
 
@@ -130,11 +134,16 @@ split(struct race *r, const struct race_prompt *list, uint32_t n)
     qsort(all, n, sizeof *all, by_category);
     r->n_held = n / 3;
     r->n_prompts = n - r->n_held;
-    for (uint32_t i = 0, heats = 0, held = 0; i < n; i++)
-        r->prompts[i % 3 == 2 ? r->n_prompts + held++ : heats++] = all[i];
-    /* so that prompts of the categories alternate */
-    qsort(r->prompts, r->n_prompts, sizeof *all, by_hash);
-    qsort(r->prompts + r->n_prompts, r->n_held, sizeof *all, by_hash);
+    uint32_t place[2] = {0, 0}, to[2] = {0, r->n_prompts}; /* of the heats, held out */
+    for (uint32_t i = 0; i < n; i++) {
+        const bool held = i % 3 == 2, first = i == 0 || strcmp(all[i].category, all[i - 1].category) != 0;
+        if (first)
+            place[0] = place[1] = 0;
+        all[i].place = place[held]++;
+        r->prompts[to[held]++] = all[i];
+    }
+    qsort(r->prompts, r->n_prompts, sizeof *all, in_turns);
+    qsort(r->prompts + r->n_prompts, r->n_held, sizeof *all, in_turns);
     free(all);
     return true;
 }

@@ -32,6 +32,13 @@ check "info prints the template's length" grep -Eq '^chat +a template of [0-9]+ 
 works "without --chat it is text" run -p hello -n 2 --trace "$TMP/untold" "$CHAT"
 printf 'hello' >"$TMP/text"
 check "a prompt without --chat has no tokens of the template" began_with "$TMP/untold"
+check "run says that the model's chat template is not used" grep -q 'has a chat template, which is not used: --chat' "$TMP/err"
+works "with --chat a template is used" run --chat -p hello -n 2 "$CHAT"
+check "run says nothing of a template that is used" sh -c "! grep -q 'chat template' '$TMP/err'"
+works "a model with a template is tuned" tune -n 4 --policy ngram --ignore-eos --time 30s --trace "$TMP/tuned" "$CHAT"
+check "tune says that its prompts are chat messages" grep -q "prompts go through the model's chat template, as with --chat" "$TMP/err"
+check "tune's command has --chat" grep -q "^  $PROGRAM --policy .* --chat $CHAT\$" "$TMP/out"
+check "tune's run is one with --chat" grep -q '"chat":[[:space:]]*true' "$TMP/tuned/run.json"
 works "bench takes --chat" bench --chat -n 2 --repeat 1 -p hello "$CHAT"
 
 # ---- control tokens as plain text ----

@@ -6,6 +6,13 @@ cd "$(dirname "$0")/../.." || exit 1
 for i in 1 2 3 4 5 6 7 8 9; do
     echo "{\"category\": \"$((i % 3))\", \"turns\": [\"number $i\"]}"
 done >"$TMP/nine.jsonl"
+tasks_are_forty() {
+    test "$(wc -l <models/prompts-tasks.jsonl)" -eq 40 || return 1
+    for category in questions summaries 'code edits' translation; do
+        test "$(grep -c "\"category\": \"$category\"" models/prompts-tasks.jsonl)" -eq 10 || return 1
+    done
+}
+check "the bundled list for other models has ten tasks of each of four categories" tasks_are_forty
 head -6 "$TMP/nine.jsonl" >"$TMP/six.jsonl"
 works "a race ends with a winner" tune -n 24 --policy ngram --policy sd --draft self:2 --ignore-eos --time 2m --prompts "$TMP/nine.jsonl" --json "$TMP/race.json" --csv "$TMP/race.csv" --save best "$TINY"
 check "the table has plain decoding and both policies" sh -c "grep -q ' ar' '$TMP/out' && grep -q ' sd' '$TMP/out' && grep -q ' ngram' '$TMP/out'"
@@ -54,7 +61,7 @@ assert clear != ("No setting is clearly faster than plain decoding here" in text
 assert clear == bool(json.load(open(sys.argv[1]))["engines"]) or clear
 PY
 fi
-works "a trace contains the race" tune -n 8 --policy sd --policy ngram --draft self:2 --trace "$TMP/race" "$TINY"
+works "a trace contains the race" tune -n 8 --policy sd --policy ngram --draft self:2 --ignore-eos --trace "$TMP/race" "$TINY"
 has_race() { # trace
     grep -q '"policy","ar","ngram"' "$1/controls.csv" && grep -q ',"k",' "$1/controls.csv" && test "$(grep -c ',"run",' "$1/controls.csv")" -gt 30
 }
@@ -76,7 +83,7 @@ done
 cp "$TINY" "$TMP/drafts/target.gguf"
 "$BUILD/tests/tinymodel" "$TMP/drafts/other.gguf" --layers 1 --vocab 300 --no-space-prefix >/dev/null
 head -c 1000 "$TINY" >"$TMP/drafts/broken.gguf"
-works "each smaller model with the target's vocabulary in a folder is a draft model" tune -n 24 --policy sd --drafts "$TMP/drafts" --time 60s \
+works "each smaller model with the target's vocabulary in a folder is a draft model" tune -n 24 --ignore-eos --policy sd --drafts "$TMP/drafts" --time 60s \
     --json "$TMP/drafts.json" "$TINY"
 check "models that are no draft models are counted by reason" \
     grep -q ': 2 draft models; skipped: 1 not readable, 1 with another vocabulary, 1 not smaller than the target$' "$TMP/err"
@@ -84,7 +91,7 @@ check "the table has both draft models" sh -c "grep -q 'with $TMP/drafts/below/1
 check "the JSON names the draft models" sh -c "grep -q '\"draft\":.*below/1.gguf' '$TMP/drafts.json' && grep -q '\"draft\":.*below/2.gguf' '$TMP/drafts.json'"
 cp "$TMP/drafts/below/2.gguf" "$HOME/.cache/huggingface/hub/models--org--pair/snapshots/c/pair.gguf"
 echo c >"$HOME/.cache/huggingface/hub/models--org--pair/refs/main"
-works "the models of a cache have its names" tune -n 24 --policy sd --drafts hf --time 60s "$TINY"
+works "the models of a cache have its names" tune -n 24 --ignore-eos --policy sd --drafts hf --time 60s "$TINY"
 check "the table names draft models as the cache does" grep -q 'with hf:org/pair:pair.gguf' "$TMP/out"
 refuses "a folder that does not exist" 2 'no such folder' tune --drafts "$TMP/nowhere" "$TINY"
 "$PROGRAM" tune -n 32 --time 1h --trace "$TMP/cut" >"$TMP/out" 2>"$TMP/err" &

@@ -355,6 +355,11 @@ begin_race(struct app *app, const char *rest, struct err *err)
     if (!sweeping_race(&app->run.sweeping, &request, app_prompt(app), !scope->running && scope->end[0] == '\0', o->pace,
                        err))
         return false;
+    if (o->chat_unused)
+        message_print(&app->message,
+                      "the race's prompts go to the model as they are, as this run's do: start %s with "
+                      "--chat to use the model's chat template",
+                      program_name());
     app_choose_scope(app); /* the runs of an earlier race are gone */
     app->run.ended = false;
     return run_panel(app, "tune", err);

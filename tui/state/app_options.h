@@ -22,6 +22,7 @@ struct app_options {
     size_t n_prompts;
     const struct race_prompt *tune_prompts; /* (n_tune_prompts) of :tune; borrowed */
     uint32_t n_tune_prompts;
+    bool chat_unused;            /* the model has a chat template, and prompts do not go through it */
     const char *presets;         /* the folder of presets; NULL: none */
     const char *command_path;    /* the file that receives copied command lines; NULL: none */
     const char *data_dir;        /* the folder that contains themes/; NULL: only built-in themes */

@@ -218,6 +218,31 @@ TEST(a_third_of_each_category_is_held_out)
     race_close(r);
 }
 
+/* A race that ends early has prompts of all categories. */
+TEST(categories_alternate_in_heats_and_held_out_prompts)
+{
+    static const char *const categories[] = {"chat", "lists", "summaries", "sums"};
+    enum { N = 40, CATEGORIES = 4 };
+    struct race_prompt list[N];
+    char words[N][16];
+    struct race *r;
+    struct err err;
+    for (uint32_t i = 0; i < N; i++) {
+        snprintf(words[i], sizeof words[i], "prompt %u", i);
+        list[i] = (struct race_prompt){words[i], categories[i % CATEGORIES]};
+    }
+    for (uint64_t n = 0; n < 20; n++) {
+        assert_true(race_open(&r, list, N, n, &err));
+        for (uint32_t i = 0; i < race_n_prompts(r) / CATEGORIES; i++) {
+            uint32_t seen = 0;
+            for (uint32_t k = 0; k < CATEGORIES; k++)
+                seen |= 1u << race_prompt(r, i * CATEGORIES + k) % CATEGORIES;
+            assert_int_equal(seen, (1u << CATEGORIES) - 1);
+        }
+        race_close(r);
+    }
+}
+
 TEST(time_may_end_the_heats)
 {
     struct race *r = open_race(4, seed);
