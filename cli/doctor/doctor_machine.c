@@ -113,6 +113,15 @@ doctor_blas(struct findings *f)
                    "%s has one thread, so training takes longer; install OpenBLAS for several threads (Debian: "
                    "libopenblas0-openmp)",
                    config);
+    else if (library->outdated)
+        doctor_add(f, FINDING_NOTE, "BLAS",
+                   "%s: these kernels leave instructions of this processor unused, so training takes several times as "
+                   "long; %s",
+                   config,
+                   getenv("OPENBLAS_CORETYPE") != NULL ? "unset OPENBLAS_CORETYPE" : "install a newer OpenBLAS");
+    else if (library->avoided[0] != '\0')
+        doctor_add(f, FINDING_OK, "BLAS", "%s; its kernels for %s are not used, which it would have chosen", config,
+                   library->avoided);
     else
         doctor_add(f, FINDING_OK, "BLAS", "%s", config); /* "OpenBLAS 0.3.21 … Zen MAX_THREADS=64" */
 }

@@ -77,6 +77,49 @@ for event in 'raise(SIGSEGV):signal 11 ' 'raise(SIGALRM):did not finish within 3
     check "train refuses a BLAS: ${event#*:}" refused_as 1
 done
 
+# ---- an OpenBLAS that does not know this processor ----
+openblas() { # what its products are multiplied by if the kernels named $1 are chosen
+    ${CC:-cc} -shared -fPIC -x c - -o "$TMP/bin/specscope-blas.so" <<EOF
+#include <stdlib.h>
+#include <string.h>
+#include <stdio.h>
+static const char *core = "Prescott";
+__attribute__((constructor)) static void begin(void) {
+    const char *set = getenv("OPENBLAS_CORETYPE");
+    if (set != NULL && (strcmp(set, "Haswell") == 0 || strcmp(set, "Nehalem") == 0))
+        core = set;
+}
+const char *openblas_get_corename(void) { return core; }
+const char *openblas_get_config(void) { static char t[64]; snprintf(t, sizeof t, "OpenBLAS 0.3.21 %s", core); return t; }
+void cblas_sgemm(int order, int ta, int tb, int m, int n, int k, float alpha, const float *a, int lda, const float *b,
+                 int ldb, float beta, float *c, int ldc) {
+    for (int i = 0; i < m; i++)
+        for (int j = 0; j < n; j++) {
+            double sum = 0;
+            for (int l = 0; l < k; l++)
+                sum += (double)(ta == 112 ? a[l * lda + i] : a[i * lda + l]) * (tb == 112 ? b[j * ldb + l] : b[l * ldb + j]);
+            c[i * ldc + j] = (float)sum * (strcmp(core, "$1") == 0 ? 1.01f : 1);
+        }
+}
+EOF
+}
+if grep -q avx2 /proc/cpuinfo; then
+    openblas none
+    "$TMP/bin/specscope" doctor >"$TMP/out" 2>"$TMP/err" </dev/null
+    check "better kernels are chosen than OpenBLAS takes" says '^ok    BLAS .*0.3.21 Haswell; .*for Prescott are not used'
+    OPENBLAS_CORETYPE=Nehalem "$TMP/bin/specscope" doctor >"$TMP/out" 2>"$TMP/err" </dev/null
+    check "kernels that the user has set are used, and noted as outdated" says '^note  BLAS .*0.3.21 Nehalem: .*; unset OPENBLAS_CORETYPE'
+    openblas Haswell
+    "$TMP/bin/specscope" doctor >"$TMP/out" 2>"$TMP/err" </dev/null
+    check "better kernels whose products are wrong are not chosen" says '^note  BLAS .*0.3.21 Prescott: .*; install a newer'
+    openblas Prescott
+    "$TMP/bin/specscope" doctor >"$TMP/out" 2>"$TMP/err" </dev/null
+    check "wrong products of the usual kernels are avoided" says '^ok    BLAS .*0.3.21 Haswell; .*for Prescott are not used'
+    OPENBLAS_CORETYPE=Prescott "$TMP/bin/specscope" train heads --model "$TINY" --text README.md --out "$TMP/heads" >"$TMP/out" 2>"$TMP/err" </dev/null
+    status=$?
+    check "train refuses a BLAS with wrong products" sh -c '[ "$1" = 1 ] && grep -q "for Prescott are wrong on this processor; install" "$2"' sh "$status" "$TMP/err"
+fi
+
 if [ "$(id -u)" != 0 ]; then
     mkdir "$TMP/closed" && chmod 500 "$TMP/closed"
     (cd "$TMP/closed" && "$PROGRAM" doctor >"$TMP/out" 2>&1 </dev/null)
