@@ -1,6 +1,7 @@
 #include "kernels/request.h"
 
 #include <inttypes.h>
+#include <string.h>
 
 struct kv_cache_desc
 kv_cache_for_sequences(uint32_t ctx, uint32_t n)
@@ -234,11 +235,16 @@ request_first_layer(const struct forward_pass *w)
     return first;
 }
 
+static const char not_numbers[] = " are not numbers: the file is damaged, or made for other kernels";
+
 bool
 request_not_numbers(uint32_t layer, struct err *err)
 {
-    return err_set(err, ERR_WORK,
-                   "the model's values after layer %" PRIu32
-                   " are not numbers: the file is damaged, or made for other kernels",
-                   layer);
+    return err_set(err, ERR_WORK, "the model's values after layer %" PRIu32 "%s", layer, not_numbers);
+}
+
+bool
+request_is_not_numbers(const struct err *err)
+{
+    return err->kind == ERR_WORK && strstr(err->text, not_numbers) != NULL;
 }

@@ -50,5 +50,7 @@ uint32_t request_first_layer(const struct forward_pass *w);
 
 /* Sets the error of a request that computed values that are not numbers (NaN). Returns false. */
 bool request_not_numbers(uint32_t layer, struct err *);
+/* Returns whether an error is the one that request_not_numbers() sets. */
+bool request_is_not_numbers(const struct err *);
 
 #endif

@@ -304,7 +304,8 @@ note_tokenizer(const struct options *o, struct engine *engine)
     const struct tokenizer *t = engine->model->tokenizer;
     if (engine->note[0] != '\0')
         return;
-    if (o->chat.on && o->chat.template.data == NULL && tokenizer_chat_template_name(t, 0) == NULL)
+    if (o->chat.on && o->chat.template.data == NULL && o->chat.name == NULL &&
+        tokenizer_chat_template_name(t, 0) == NULL)
         snprintf(engine->note, sizeof engine->note,
                  "the model comes without a chat template: prompts go to it as they are");
     else if (o->command != COMMAND_TUNE && generation_chat_unused(o, engine))

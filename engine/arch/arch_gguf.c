@@ -79,6 +79,25 @@ largest(const struct gguf_value *v, double *out)
     return v->element == GGUF_U32 || v->element == GGUF_I32 ? VALUE_WHOLE : VALUE_OTHER;
 }
 
+static enum arch_value
+scalar(const struct gguf_value *v, double *out)
+{
+    *out = gguf_number(v, 0);
+    return v->element == GGUF_F32 || v->element == GGUF_F64 ? VALUE_REAL : VALUE_WHOLE;
+}
+
+/* Reads an array of equal numbers, one for each layer, as that number. */
+static enum arch_value
+uniform(const struct gguf_value *v, double *out)
+{
+    if (v->count == 0 || v->element == GGUF_BOOL || v->element == GGUF_STRING || v->element == GGUF_ARRAY)
+        return VALUE_OTHER;
+    for (uint64_t i = 1; i < v->count; i++)
+        if (!(gguf_number(v, i) == gguf_number(v, 0)))
+            return VALUE_OTHER;
+    return scalar(v, out);
+}
+
 /* Some architectures have a number for each layer (read_own_numbers()); this is then the largest. */
 static enum arch_value
 number(const struct arch_source *s, const char *name, double *out)
@@ -88,12 +107,13 @@ number(const struct arch_source *s, const char *name, double *out)
         return VALUE_MISSING;
     if (v->type == GGUF_ARRAY && ((s->arch->traits & ARCH_KINDS) != 0 || s->arch->attention_every > 0))
         return largest(v, out);
-    if (v->type == GGUF_BOOL || v->type == GGUF_STRING || v->type == GGUF_ARRAY)
+    if (v->type == GGUF_ARRAY)
+        return uniform(v, out);
+    if (v->type == GGUF_BOOL || v->type == GGUF_STRING)
         return VALUE_OTHER;
-    struct gguf_value scalar = *v; /* read it as an array of one element */
-    scalar.element = v->type;
-    *out = gguf_number(&scalar, 0);
-    return v->type == GGUF_F32 || v->type == GGUF_F64 ? VALUE_REAL : VALUE_WHOLE;
+    struct gguf_value one = *v; /* read it as an array of one element */
+    one.element = v->type;
+    return scalar(&one, out);
 }
 
 static bool

@@ -381,7 +381,7 @@ understand_rope(const struct hf_folder *f, cJSON *c, const char *words, struct e
             ok = err_set(err, ERR_WORK, "%s: config.json's RoPE scaling is not understood; " REMEDY, f->path);
         else if (has_kinds(said))
             ok = err_set(err, ERR_WORK,
-                         "%s: its layers turn in different ways (rope_parameters), which is not known of a '%s'",
+                         "%s: its kinds of layers have different RoPE parameters, which is not supported in a '%s'",
                          f->path, cJSON_GetStringValue(arch_hf_entry(c, "model_type")));
         else if (cJSON_IsObject(said))
             ok = put(c, "rope_parameters", cJSON_Duplicate(said, true)) || no_memory(f, err);

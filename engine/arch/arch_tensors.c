@@ -696,7 +696,7 @@ arch_refuse_leftovers(const struct arch_taking *t)
     for (size_t i = 0, len; arch_next_unused(t, &i, &name, &len);)
         if (!arch_looks_ahead(t, name, len))
             return err_set(t->err, ERR_WORK,
-                           "%s: tensor '%s' is no part of a plain %s; a model that needs it is not supported",
+                           "%s: tensor '%s' does not belong to a plain %s; models that need it are not supported",
                            t->source->path, printable_line(shown, sizeof shown, name, len), t->source->arch->hf);
     return true;
 }

@@ -93,7 +93,7 @@ packed_fp8_plan(struct packed_job *j)
         return packed_refuse(j, "is in FP8 without a scale");
     if (j->codes->rows == 0 || j->codes->cols == 0 || j->codes->rows > INT32_MAX || j->codes->cols > INT32_MAX ||
         j->scales->type >= WEIGHT_TYPES)
-        return packed_refuse(j, "is in FP8, but no matrix, or its scales are no plain numbers");
+        return packed_refuse(j, "is in FP8, but it is not a matrix, or its scales have a type that is not supported");
     j->rows = (uint32_t)j->codes->rows;
     j->cols = (uint32_t)j->codes->cols;
     if (!blocks_of(j, &b))

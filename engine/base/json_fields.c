@@ -201,7 +201,7 @@ parse_name(struct fields *p, const struct field *f, const char *text, void *at)
     while (i <= f->most && strcmp(f->names[i], text) != 0)
         i++;
     if (i > f->most)
-        field_refuse(p, f->key, "is none of the names it can be");
+        field_refuse(p, f->key, "is not one of the possible names");
     else
         put_whole(f, at, i);
 }

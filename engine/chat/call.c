@@ -139,6 +139,32 @@ raise_exception(struct call *c, struct value *out)
     return value_write(c->r, &b, c->a[0]) && render_fail(c->r, "it says: %.*s", (int)b.len, b.at);
 }
 
+/* Copies a date's format, with what Python's datetime without a time zone has for %f (microseconds; dates here have none),
+ * %z, %:z and %Z. Returns false if there is no room. */
+static bool
+resolve_format(struct slice asked, char *out, size_t size)
+{
+    size_t n = 0;
+    for (size_t i = 0; i < asked.len; i++) {
+        const char *at = asked.data + i;
+        const size_t left = asked.len - i;
+        const char *text = NULL;
+        size_t used = 1;
+        if (left >= 2 && at[0] == '%') {
+            used = left >= 3 && at[1] == ':' && at[2] == 'z' ? 3 : 2;
+            text = at[1] == 'f' ? "000000" : at[1] == 'z' || at[1] == 'Z' || used == 3 ? "" : NULL;
+        }
+        const size_t len = text != NULL ? strlen(text) : used;
+        if (len >= size - n)
+            return false;
+        memcpy(out + n, text != NULL ? text : at, len);
+        n += len;
+        i += used - 1;
+    }
+    out[n] = '\0';
+    return true;
+}
+
 /* Formats in English regardless of the locale, like Python's datetime. */
 static bool
 strftime_now(struct call *c, struct value *out)
@@ -147,10 +173,10 @@ strftime_now(struct call *c, struct value *out)
     struct slice asked = {0};
     if (!call_text(c, 0, &asked))
         return false;
-    if (asked.len >= sizeof format || asked.len == 0 || memchr(asked.data, '\0', asked.len) != NULL)
-        return asked.len == 0 ? (*out = value_words(""), true) : render_fail(c->r, "a date's format is too long");
-    memcpy(format, asked.data, asked.len);
-    format[asked.len] = '\0';
+    if (memchr(asked.data, '\0', asked.len) != NULL || !resolve_format(asked, format, sizeof format))
+        return render_fail(c->r, "a date's format is too long");
+    if (format[0] == '\0')
+        return *out = value_words(""), true;
     const locale_t english = newlocale(LC_ALL_MASK, "C", (locale_t)0);
     if (english == (locale_t)0)
         return render_fail(c->r, "out of memory");

@@ -2,7 +2,9 @@
 #include <stdlib.h>
 
 #include "engine/session/session_internal.h"
+#include "engine/synthetic/model_open.h"
 #include "kernels/base/clock.h"
+#include "kernels/request.h"
 
 #define LATE_US 100000 /* rounds that are later than this do not catch up */
 
@@ -243,6 +245,24 @@ session_round_done(struct session *s, uint32_t emitted)
         set_paused(s, true);
 }
 
+/* Fails because a model computed values that are not numbers: with the tensor that has some itself, if one has. */
+static bool
+fail_values(struct session *s, const char *where, const struct err *e)
+{
+    const struct model *models[1 + AUX_MODELS] = {s->engine->model};
+    for (int role = 0; role < AUX_MODELS; role++)
+        models[1 + role] = s->engine->aux[role].model;
+    for (size_t i = 0; i < sizeof models / sizeof *models; i++) {
+        char tensor[80], text[sizeof e->text];
+        if (models[i] == NULL || !model_broken_tensor(models[i], tensor, sizeof tensor))
+            continue;
+        snprintf(text, sizeof text, "%.200s: tensor '%s' contains values that are not numbers; fetch the model again",
+                 models[i]->path, tensor);
+        return session_fail(s, where, text);
+    }
+    return session_fail(s, where, e->text);
+}
+
 bool
 session_stop(struct session *s, const char *where)
 {
@@ -254,5 +274,7 @@ session_stop(struct session *s, const char *where)
             receive(s, m, POINT_TOKEN);
     if (s->asked.quit || s->asked.new_run)
         return false;
+    if (request_is_not_numbers(e))
+        return fail_values(s, where, e);
     return session_fail(s, where, e->kind != ERR_NONE ? e->text : "failed without a message");
 }

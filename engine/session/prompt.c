@@ -4,7 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Finds the template of a setting among the model's; len 0: the model has none. Fails if none has this name. */
+/* Finds the template of a setting among the model's; len 0: the model has none, and none is named. Fails if none has the
+ * name. */
 static bool
 find_template(const struct chat_setting *c, const struct tokenizer *t, struct slice *template, struct err *err)
 {
@@ -15,8 +16,12 @@ find_template(const struct chat_setting *c, const struct tokenizer *t, struct sl
     if (name == NULL)
         name = c->tools != NULL && tokenizer_chat_template(t, "tool_use").len > 0 ? "tool_use" : "default";
     *template = tokenizer_chat_template(t, name);
-    if (template->len > 0 || tokenizer_chat_template_name(t, 0) == NULL)
+    const bool any = tokenizer_chat_template_name(t, 0) != NULL;
+    if (template->len > 0 || (!any && c->name == NULL))
         return true;
+    if (!any)
+        return err_set(err, ERR_USAGE,
+                       "the model has no chat template '%s', and none of another name; give a Jinja file", name);
     char names[200] = "";
     for (size_t i = 0, n = 0; tokenizer_chat_template_name(t, i) != NULL && n < sizeof names; i++)
         n += (size_t)snprintf(names + n, sizeof names - n, "%s%s", i > 0 ? ", " : "",

@@ -133,6 +133,47 @@ folder_tokenizer_open(struct tokenizer **t, const char *folder, struct err *err)
     return ok;
 }
 
+/* ---- weights that are not numbers ---- */
+
+/* Returns whether n values of a type are finite. Values of other types than those that backends compute with are not
+ * looked at. */
+static bool
+all_finite(enum weight_type type, const unsigned char *data, uint64_t n)
+{
+    enum { PART = 4096 }; /* values: a multiple of every type's block */
+    float values[PART];
+    if (type == WEIGHT_TYPES || data == NULL)
+        return true;
+    for (uint64_t done = 0; done < n; done += PART) {
+        const size_t some = n - done < PART ? (size_t)(n - done) : PART;
+        tensor_blocks(type, data + tensor_row_bytes(type, (size_t)done), some, values);
+        for (size_t i = 0; i < some; i++)
+            if (!isfinite(values[i]))
+                return false;
+    }
+    return true;
+}
+
+bool
+model_broken_tensor(const struct model *m, char *name, size_t size)
+{
+    const struct gguf *g = m->synthetic == NULL ? m->file : NULL;
+    for (uint64_t i = 0; g != NULL && i < g->n_tensors; i++) {
+        const struct gguf_tensor *t = &g->tensors[i];
+        if (!all_finite(gguf_weight_type(t->type), t->data, t->dims[0] * t->dims[1] * t->dims[2] * t->dims[3]))
+            return printable_line(name, size, t->name.data, t->name.len), true;
+    }
+    for (size_t i = 0; m->folder != NULL && i < m->folder->n_tensors; i++) {
+        const struct safetensor *t = m->folder->tensors[i];
+        uint64_t n = 1;
+        for (uint32_t k = 0; k < t->n_dims; k++)
+            n *= t->dims[k];
+        if (!all_finite(t->type, t->data, n))
+            return printable_line(name, size, t->name, strlen(t->name)), true;
+    }
+    return false;
+}
+
 #define SHORTEST 512u /* tokens that a context should have */
 
 static void

@@ -38,6 +38,10 @@ bool model_read(struct model **, struct gguf *, struct err *);
 uint32_t model_positions(const struct model *, uint32_t ctx, uint32_t sequences);
 void model_close(struct model *); /* not before every backend's weights made from it are unloaded */
 
+/* Writes the name of the first tensor in the model's file that has a value which is no finite number, for an error message;
+ * `size` should be 80 or more. Reads the whole file. Returns false if there is none. */
+bool model_broken_tensor(const struct model *, char *name, size_t size);
+
 /* Describes a model without running it, for lists of models. */
 
 /* All texts can be printed. */

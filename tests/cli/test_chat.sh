@@ -92,6 +92,7 @@ works "a template from a file" run --chat-template "$TMP/mine.jinja" -p hello -n
 printf '[hello]' >"$TMP/text"
 check "a template from a file replaces the model's" began_with "$TMP/mine"
 refuses "a named template that the model does not have is refused" 2 "no chat template 'rag', but: default" run --chat-template rag -p hello "$CHAT"
+refuses "a named template is refused if the model has none" 2 "no chat template 'nope', and none of another name" run --chat-template nope -p hello "$TINY"
 refuses "a variable's line breaks are JSON's" 2 'a line break in a value' run --chat-var "a=
 b" -p hello "$CHAT"
 if [ -n "$HAVE_PYTHON" ]; then

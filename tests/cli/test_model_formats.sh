@@ -14,6 +14,10 @@ check "info reports biases on Q, K and V" grep -q 'biases on Q, K and V' "$TMP/o
 works "info describes a model with windows" info $MODELS/mistral.gguf
 check "info reports a window of five positions" grep -q 'attends to the last 5 positions' "$TMP/out"
 
+"$BUILD/tests/tinymodel" "$TMP/nan.gguf" --layers 2 --width 32 >/dev/null
+printf '\377\377\377\377' | dd of="$TMP/nan.gguf" bs=1 seek=$(($(wc -c <"$TMP/nan.gguf") - 4)) conv=notrunc 2>/dev/null
+refuses "a tensor with values that are not numbers is named" 1 "nan.gguf: tensor 'output.weight' contains values that are not numbers" run -p hello "$TMP/nan.gguf"
+
 works "a vocabulary is described" info $MODELS/vocabulary.gguf
 check "info calls a vocabulary one" grep -q 'a vocabulary only' "$TMP/out"
 refuses "a vocabulary cannot run" 1 'holds a vocabulary and no weights' run $MODELS/vocabulary.gguf

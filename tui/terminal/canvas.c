@@ -4,7 +4,6 @@
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
-#include <utf8proc.h>
 
 #include "engine/base/utf8.h"
 #include "tui/terminal/theme.h"
@@ -28,13 +27,40 @@ canvas_inside(const struct canvas *c, int y, int x, int rows, int cols)
         .y = c->y + y, .x = c->x + x, .rows = rows < 0 ? 0 : rows, .cols = cols < 0 ? 0 : cols, .grid = c->grid};
 }
 
-/* Cleans a cluster for a cell: removes joiners and variation selectors, whose width differs between terminals, puts a mark without a
- * character on ◌, and replaces control characters by '?'. Returns its bytes. */
+/* Returns the bytes of a decomposed Hangul syllable, whose consonants and vowel some terminals draw one after the other, and
+ * its composed form; 0 if the text does not begin with one. */
+static size_t
+hangul_syllable(const char *text, size_t bytes, uint32_t *composed)
+{
+    enum {
+        LEAD = 0x1100,
+        LEADS = 19,
+        VOWEL = 0x1161,
+        VOWELS = 21,
+        BEFORE_TAIL = 0x11a7,
+        TAILS = 28,
+        SYLLABLE = 0xac00
+    };
+    uint32_t lead, vowel, tail;
+    const size_t a = utf8_character(text, bytes, &lead), b = a > 0 ? utf8_character(text + a, bytes - a, &vowel) : 0;
+    if (b == 0 || lead - LEAD >= LEADS || vowel - VOWEL >= VOWELS)
+        return 0;
+    *composed = SYLLABLE + ((lead - LEAD) * VOWELS + vowel - VOWEL) * TAILS;
+    const size_t c = utf8_character(text + a + b, bytes - a - b, &tail);
+    if (c == 0 || tail <= BEFORE_TAIL || tail >= BEFORE_TAIL + TAILS)
+        return a + b;
+    *composed += tail - BEFORE_TAIL;
+    return a + b + c;
+}
+
+/* Cleans a cluster for a cell: removes joiners and variation selectors, whose width differs between terminals, composes Hangul, puts a
+ * mark without a character on ◌, and replaces control characters by '?'. Returns its bytes. */
 static size_t
 clean(const char *cluster, size_t bytes, char *out, size_t size)
 {
-    size_t length = 0;
-    for (size_t i = 0; i < bytes;) {
+    uint32_t composed = 0;
+    size_t i = hangul_syllable(cluster, bytes, &composed), length = i > 0 ? utf8_put(out, composed) : 0;
+    while (i < bytes) {
         uint32_t code;
         const size_t used = utf8_character(cluster + i, bytes - i, &code);
         if (used == 0 || !printable_code((int32_t)code)) {
@@ -43,7 +69,7 @@ clean(const char *cluster, size_t bytes, char *out, size_t size)
         }
         const bool dropped = code == 0x200c || code == 0x200d || (code >= 0xfe00 && code <= 0xfe0f) ||
                              (code >= 0xe0100 && code <= 0xe01ef);
-        if (!dropped && length == 0 && utf8proc_charwidth((int32_t)code) <= 0)
+        if (!dropped && length == 0 && text_columns(code) == 0)
             length = utf8_put(out, 0x25cc); /* ◌ */
         if (!dropped) {
             if (length + used > size)

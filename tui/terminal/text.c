@@ -13,11 +13,17 @@ text_incomplete(const char *bytes, size_t n)
     return 0;
 }
 
-/* Columns of one character: 0 for marks and joiners, 2 for wide ones. */
-static int
-columns_of(uint32_t code)
+/* Terminals draw the vowel and the final consonant of a decomposed Hangul syllable in the cells of its first consonant. */
+static bool
+follows_in_syllable(uint32_t code)
 {
-    const int width = utf8proc_charwidth((int32_t)code);
+    return (code >= 0x1160 && code <= 0x11ff) || (code >= 0xd7b0 && code <= 0xd7fb);
+}
+
+int
+text_columns(uint32_t code)
+{
+    const int width = follows_in_syllable(code) ? 0 : utf8proc_charwidth((int32_t)code);
     return width < 0 ? 0 : width > 2 ? 2 : width;
 }
 
@@ -32,11 +38,11 @@ text_cluster(const char *utf8, int *columns)
     size_t length = utf8_character(utf8, n, &code);
     if (length == 0)
         return 1;
-    const int width = columns_of(code);
+    const int width = text_columns(code);
     *columns = width == 0 ? 1 : width; /* a mark without a character has a cell of its own */
     while (length < n) {
         const size_t used = utf8_character(utf8 + length, n - length, &code);
-        if (used == 0 || (unsigned char)utf8[length] < 0x80 || columns_of(code) != 0)
+        if (used == 0 || (unsigned char)utf8[length] < 0x80 || text_columns(code) != 0)
             break;
         length += used;
     }

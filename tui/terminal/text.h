@@ -14,6 +14,8 @@
 /* Returns the number of bytes at the end, 0 to 3, that are the beginning of a UTF-8 character. */
 size_t text_incomplete(const char *bytes, size_t n);
 
+/* Returns the columns of one character: 0 for marks, joiners and what follows in a decomposed Hangul syllable; 2 for wide ones. */
+int text_columns(uint32_t code);
 /* Returns the bytes of a string's first cluster, 0 at its end; *columns is its width: 1 or 2. An invalid byte is a cluster of one column, so a
  * loop over clusters always ends. */
 size_t text_cluster(const char *utf8, int *columns);

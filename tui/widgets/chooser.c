@@ -338,7 +338,7 @@ draw_list(struct model_chooser *c, const struct canvas *list)
         row++;
     }
     if (n == 0)
-        canvas_text(list, 0, 3, ROLE_DIM, "no model has that in its name");
+        canvas_text(list, 0, 3, ROLE_DIM, "no model has a name that contains this text");
     return n;
 }
 
@@ -369,7 +369,7 @@ describe(const struct model_summary *summary, char *out, size_t size)
     if (n < size && summary->chats)
         n += (size_t)snprintf(out + n, size - n, "; chats (--chat)");
     if (n < size && summary->ctx < summary->ctx_train)
-        snprintf(out + n, size - n, "; memory is good for %" PRIu32 " of them", summary->ctx);
+        snprintf(out + n, size - n, "; memory suffices for %" PRIu32 " of them", summary->ctx);
 }
 
 static void
@@ -382,7 +382,7 @@ draw_details(struct model_chooser *c, const struct canvas *details)
     draw_name(details, 0, 1, details->cols - 2, ROLE_DIM, model_list_path(c->list, c->at));
     const struct canvas rest = canvas_inside(details, 1, 1, details->rows - 1, details->cols - 2);
     if (!model_list_look(c->list, c->at, &summary)) {
-        canvas_paragraph(&rest, ROLE_DIM, "not looked at yet");
+        canvas_paragraph(&rest, ROLE_DIM, "not inspected yet");
         return;
     }
     if (summary.why[0] != '\0') {
@@ -409,7 +409,7 @@ draw_title(struct model_chooser *c, const struct canvas *row)
         run += model_list_look(c->list, i, &summary) && summary.why[0] == '\0';
     }
     if (c->seen < n)
-        snprintf(right, sizeof right, "%zu of %zu looked at", c->seen, n);
+        snprintf(right, sizeof right, "%zu of %zu inspected", c->seen, n);
     else
         snprintf(right, sizeof right, "%zu of %zu run here", run, n);
     int x = 1 + canvas_text(row, 0, 1, ROLE_TITLE, "specscope") + 2;

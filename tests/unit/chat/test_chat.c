@@ -108,6 +108,8 @@ TEST(the_day_is_the_callers_and_english)
     const struct chat_dialogue dated = {
         USER("Hi"), .now = {.tm_year = 124, .tm_mon = 1, .tm_mday = 29, .tm_hour = 7, .tm_wday = 4, .tm_yday = 59}};
     assert_renders("{{ strftime_now('%d %b %Y %A %H:%M') }}", &dated, "29 Feb 2024 Thursday 07:00");
+    assert_renders("{{ strftime_now('%H:%M:%S.%f|%z|%:z|%Z|%%f%%%Z') }}", &dated, "07:00:00.000000||||%f%");
+    assert_renders("[{{ strftime_now('%Z') }}{{ strftime_now('') }}]", &dated, "[]");
 }
 
 TEST(failures_name_the_line_and_the_reason)

@@ -209,7 +209,7 @@ TEST(biases_and_head_norms_come_as_f32)
            "tensor 'model.layers.0.self_attn.q_norm.weight' is missing");
     refuse(TINY_CONFIG("qwen3", ""), &normed,
            "tensor 'model.layers.0.self_attn.q_proj.weight' is 8 x 8"); /* 128 wide */
-    refuse(TINY_CONFIG("llama", ""), &normed, "'model.layers.0.self_attn.k_norm.weight' is no part of a plain llama");
+    refuse(TINY_CONFIG("llama", ""), &normed, "'model.layers.0.self_attn.k_norm.weight' does not belong to a plain llama");
 }
 
 TEST(misaligned_tensors_are_copied)
@@ -234,8 +234,8 @@ TEST(leftover_tensors_are_named)
     const struct tiny_weights bias = {.extra = "model.layers.0.self_attn.o_proj.bias"},
                               strange = {.extra = "model.layers.0.mlp.experts\\u0007"},
                               table = {.extra = "model.layers.0.self_attn.rotary_emb.inv_freq"};
-    refuse(TINY_CONFIG("mistral", ""), &bias, "tensor 'model.layers.0.self_attn.o_proj.bias' is no part of");
-    refuse(TINY_CONFIG("llama", ""), &strange, "tensor 'model.layers.0.mlp.experts\\x07' is no part of");
+    refuse(TINY_CONFIG("mistral", ""), &bias, "tensor 'model.layers.0.self_attn.o_proj.bias' does not belong to");
+    refuse(TINY_CONFIG("llama", ""), &strange, "tensor 'model.layers.0.mlp.experts\\x07' does not belong to");
     struct read r = accept(TINY_CONFIG("llama", ""), &table);
     drop(&r);
 }

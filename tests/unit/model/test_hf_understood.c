@@ -103,7 +103,7 @@ TEST(layers_with_a_window_have_a_rotation_of_their_own_in_some_architectures)
     says("olmo3", kinds, ARCH_HF_ROPE_LOCAL, "{\"rope_theta\":7}");
     says("olmo3", scaled, "rope_parameters", "{\"rope_type\":\"yarn\",\"factor\":8}");
     says("olmo3", scaled, ARCH_HF_ROPE_LOCAL, "{}");
-    refused("llama", kinds, "its layers turn in different ways (rope_parameters), which is not known of a");
+    refused("llama", kinds, "its kinds of layers have different RoPE parameters, which is not supported in a");
     refused("gemma3_text", "{'rope_scaling':{'type':'linear','factor':8}}", "'rope_scaling' needs a 'rope_type'");
 }
 

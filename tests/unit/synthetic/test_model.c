@@ -108,6 +108,27 @@ TEST(a_written_file_opens_and_its_name_is_printable)
     unlink(path);
 }
 
+TEST(the_tensor_with_values_that_are_not_numbers_is_named)
+{
+    static const char name[] = "blk.1.ffn_down.weight";
+    static const enum weight_type types[] = {WEIGHT_F32, WEIGHT_F16, WEIGHT_Q8_0};
+    for (size_t i = 0; i < sizeof types / sizeof *types; i++) {
+        const struct tinymodel options = {.n_layers = 3, .mlp = types[i]};
+        struct built b;
+        struct model *m = open_tiny_model(&b, &options);
+        char broken[80];
+        assert_false(model_broken_tensor(m, broken, sizeof broken));
+        const struct gguf_tensor *t = gguf_find_tensor(m->file, name);
+        assert_non_null(t);
+        const size_t last = (size_t)(t->data - b.bytes) + (size_t)t->bytes - tensor_block_bytes(types[i]);
+        memset(b.bytes + last, 0xff, types[i] == WEIGHT_F32 ? 4 : 2); /* NaN; of Q8_0, the last block's scale */
+        assert_true(model_broken_tensor(m, broken, sizeof broken));
+        assert_string_equal(broken, name);
+        model_close(m);
+        free(b.bytes);
+    }
+}
+
 TEST(hashes_of_models_differ)
 {
     static const struct tinymodel shapes[] = {

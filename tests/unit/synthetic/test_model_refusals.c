@@ -35,6 +35,53 @@ with_u32(const struct tinymodel *options, const char *key, uint32_t v)
     return b;
 }
 
+/* Makes a number of the metadata a list of six, all equal but the last. 32 bytes more keep the tensors aligned. */
+static void
+make_list(struct built *b, const char *key, uint32_t last)
+{
+    enum { N = 6, MORE = 32 };
+    struct gguf_bytes list = {0};
+    uint32_t v;
+    const size_t at = (size_t)(after(b, key) - b->bytes);
+    memcpy(&v, b->bytes + at + 4, sizeof v);
+    put_u32(&list, GGUF_ARRAY);
+    put_u32(&list, GGUF_U32);
+    put_u64(&list, N);
+    for (int i = 0; i < N; i++)
+        put_u32(&list, i < N - 1 || last == 0 ? v : last);
+    b->bytes = realloc(b->bytes, b->len + MORE);
+    assert_true(b->bytes != NULL && !list.failed && list.len == MORE + 8);
+    memmove(b->bytes + at + list.len, b->bytes + at + 8, b->len - at - 8);
+    memcpy(b->bytes + at, list.data, list.len);
+    b->len += MORE;
+    free(list.data);
+}
+
+TEST(a_number_for_each_layer_is_one_number_if_all_are_equal)
+{
+    static const char *const keys[] = {"llama.attention.head_count_kv", "llama.feed_forward_length",
+                                       "llama.attention.head_count"};
+    static const struct tinymodel six = {.n_layers = 6};
+    for (size_t i = 0; i < 3; i++) {
+        struct built b = build(&six);
+        make_list(&b, keys[i], 7);
+        char says[100];
+        snprintf(says, sizeof says, "'%s' should be a whole number", keys[i]);
+        assert_refused(&b, says);
+    }
+    struct built b = build(&six);
+    for (size_t i = 0; i < 3; i++)
+        make_list(&b, keys[i], 0);
+    struct model *m;
+    struct err err;
+    assert_ok(read_bytes(&m, &b, &err), err);
+    assert_int_equal(m->desc.heads, 4);
+    assert_int_equal(m->desc.kv_heads, 2);
+    assert_int_equal(m->desc.ffn, 128);
+    model_close(m);
+    free(b.bytes);
+}
+
 TEST(other_architectures_are_named)
 {
     struct built b = build(&(struct tinymodel){.arch = "plamo"});
@@ -52,7 +99,7 @@ TEST(lies_about_sizes_are_refused)
     } cases[] = {
         {"llama.block_count", 0, "'llama.block_count' is 0"},
         {"llama.block_count", 5, "'blk.4.attn_norm.weight' is missing"},
-        {"llama.block_count", 3, "tensor 'blk.3.attn_norm.weight' is no part of"},
+        {"llama.block_count", 3, "tensor 'blk.3.attn_norm.weight' does not belong to"},
         {"llama.block_count", 4000, "4000 layers, but only"},
         {"llama.block_count", UINT32_MAX, "'llama.block_count' is 4294967295"},
         {"llama.context_length", 0, "'llama.context_length' is 0"},
@@ -117,7 +164,7 @@ TEST(missing_and_strange_tensors_are_named)
     unsigned char *head = memmem(b.bytes, b.len, "\0output.weight", 14);
     assert_non_null(head);
     head[13] = '?';
-    assert_refused(&b, "tensor 'output.weigh?' is no part of");
+    assert_refused(&b, "tensor 'output.weigh?' does not belong to");
 }
 
 TEST(unsupported_types_are_named)

@@ -88,7 +88,7 @@ TEST(control_characters_are_shown_as_bytes)
     assert_safe("\xef\xbb\xbf", 3, "\\xef\\xbb\\xbf"); /* byte order mark */
     assert_safe("\xe2\x80\xa8", 3, "\\xe2\\x80\\xa8"); /* line separator */
     assert_safe("\n", 1, "⏎");
-    assert_safe("\t", 1, "\\x09");
+    assert_safe("\t", 1, "→");
 }
 
 TEST(broken_utf8_is_shown_byte_by_byte)
@@ -139,6 +139,11 @@ TEST(widths_are_those_of_a_terminal)
     assert_int_equal(columns, 1);
     assert_int_equal(text_cluster("日", &columns), 3);
     assert_int_equal(columns, 2);
+    assert_int_equal(text_cluster("\u1112\u1161\u11ab\u1100", &columns), 9);
+    assert_int_equal(columns, 2);
+    assert_int_equal(text_cluster("\u1161", &columns), 3);
+    assert_int_equal(columns, 1);
+    assert_int_equal(text_width("\u1112\u1161\u11ab\u1100\u1173\u11af"), 4);
     assert_int_equal(text_cluster("", &columns), 0);
     assert_int_equal(text_fit("日本", 3, &columns), 3); /* half a character does not fit */
     assert_int_equal(columns, 2);
@@ -199,6 +204,18 @@ TEST(a_canvas_draws_nothing_outside_itself)
     const struct canvas beyond = canvas_inside(&c, 9, 9, 5, 5), before = canvas_inside(&c, -3, -3, 4, 4);
     assert_true(beyond.rows == 0 || beyond.cols == 0);
     assert_true(before.y == c.y && before.x == c.x && before.rows == 1 && before.cols == 1);
+    grid_close(&g);
+}
+
+TEST(decomposed_hangul_is_drawn_as_syllables)
+{
+    struct grid g = {.utf8 = true};
+    assert_true(grid_open(&g, 2, 8));
+    const struct canvas c = {.rows = 2, .cols = 8, .grid = &g};
+    canvas_text(&c, 0, 0, ROLE_TEXT, "\u1112\u1161\u11ab\u1100\u1173\u11af|\u1100\u1161");
+    assert_row(&g, 0, "한글|가");
+    canvas_text(&c, 1, 0, ROLE_TEXT, "\u1161x"); /* a vowel alone */
+    assert_row(&g, 1, "◌\u1161x");
     grid_close(&g);
 }
 
