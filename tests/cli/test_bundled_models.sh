@@ -8,11 +8,11 @@ says() { # pattern: a line of `info`
 }
 
 works "info describes the bundled model" info
-check "it has sixteen layers" says '^architecture +llama, 16 layers'
-check "its head is at most 0.65 of a layer" sh -c "sed -n 's/.*ρ = //p' '$TMP/out' | awk '{ exit !(\$1 <= 0.65) }'"
-check "its file is at most 32 MB" sh -c '[ "$(stat -c %s models/fables-q8_0.gguf)" -le 32000000 ]'
-check "ten prompts come with it" sh -c '[ "$(grep -c "\"turns\"" models/prompts.jsonl)" -eq 10 ]'
-check "its trained heads are found" sh -c "'$PROGRAM' bench -n 4 --repeat 1 -p a --policy specbound --head trained >/dev/null"
+check "the bundled model has sixteen layers" says '^architecture +llama, 16 layers'
+check "the bundled model's head is at most 0.65 of a layer" sh -c "sed -n 's/.*ρ = //p' '$TMP/out' | awk '{ exit !(\$1 <= 0.65) }'"
+check "the bundled model's file is at most 32 MB" sh -c '[ "$(stat -c %s models/fables-q8_0.gguf)" -le 32000000 ]'
+check "ten prompts are bundled" sh -c '[ "$(grep -c "\"turns\"" models/prompts.jsonl)" -eq 10 ]'
+check "the bundled trained heads are found" sh -c "'$PROGRAM' bench -n 4 --repeat 1 -p a --policy specbound --head trained >/dev/null"
 
 TEXT='Ruby’s list: three apples (1 + 2 = 3), "a red hen",	and 愛.'
 for model in fables fables-companion fables-draft fables-hybrid; do
