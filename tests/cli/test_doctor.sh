@@ -9,7 +9,7 @@ lines_are_findings() { # each a level, a topic and more; the last one counts the
     awk 'END { if (!/^[0-9]+ ok, [0-9]+ to note, [0-9]+ bad$/ || $1 != n["ok"] + 0 || $3 != n["note"] + 0 || $6 != n["bad"] + 0 || NR < 10) exit 1 }
          { n[$1]++; if (NF < 3) exit 1 }' "$TMP/out"
 }
-works "it ends well where nothing is bad" doctor
+works "doctor ends well where nothing is bad" doctor
 check "each finding is a line, and they are counted" lines_are_findings
 check "no terminal is no mistake" says '^note  terminal .*no terminal'
 check "the bundled model and all that belongs to it are found" says '^ok    bundled .*16 layers, with heads, auxiliary models and themes'
@@ -17,7 +17,7 @@ check "no config file is no mistake" says "^ok    config .*$XDG_CONFIG_HOME/spec
 kernels=$(awk '$2 == "kernels" { sub(",", "", $3); sub(";", "", $3); print $3 }' "$TMP/out")
 check "the kernels are those of a run" sh -c \
     "'$PROGRAM' run -n 1 -p a --json - '$TINY' 2>/dev/null | grep -q '$kernels x'"
-check "nothing is made" [ ! -e "$XDG_STATE_HOME" ]
+check "doctor makes no file" [ ! -e "$XDG_STATE_HOME" ]
 if command -v taskset >/dev/null 2>&1 && [ "$(getconf _NPROCESSORS_ONLN)" -gt 1 ]; then
     taskset -c 0 "$PROGRAM" doctor >"$TMP/out" 2>"$TMP/err" </dev/null
     check "processors that may not be used are reported" says "^note  threads .*1 of $(getconf _NPROCESSORS_ONLN) .*-t 1"
@@ -27,7 +27,7 @@ fi
 
 (unset XDG_CONFIG_HOME XDG_STATE_HOME && HOME='' "$PROGRAM" doctor >"$TMP/out" 2>&1 </dev/null)
 check "an empty HOME is none" says '^note  config .*neither HOME nor XDG_CONFIG_HOME'
-refuses "it takes no arguments" 2 'it takes no arguments' doctor here
+refuses "doctor takes no arguments" 2 'it takes no arguments' doctor here
 mkdir -p "$XDG_CONFIG_HOME/specscope" "$XDG_STATE_HOME/specscope"
 echo '{"theme": "light"}' >"$XDG_CONFIG_HOME/specscope/config.json"
 printf 'one\ntwo\n' >"$XDG_STATE_HOME/specscope/prompts"
@@ -154,9 +154,9 @@ if command -v script >/dev/null 2>&1; then
     check "doctor reports the mouse" says 'ok    mouse'
     check "doctor reports the characters" says 'ok    characters .*UTF-8'
     doctor_in xterm-256color 140 'COLORTERM=truecolor'
-    check "24-bit colours that the environment speaks of" says 'ok    colours .*24-bit (from COLORTERM'
+    check "24-bit colours of COLORTERM are reported" says 'ok    colours .*24-bit (from COLORTERM'
     doctor_in screen 140 'TMUX=x'
-    check "in tmux the type is its own to set" says 'note  colours .*8 of them.*default-terminal tmux-256color'
+    check "doctor names tmux's option for more colours" says 'note  colours .*8 of them.*default-terminal tmux-256color'
     doctor_in xterm 30
     check "a terminal that is too small is bad" says 'bad   size .*30x40 is too small'
     doctor_in vt100 100 'LC_ALL=C'
