@@ -84,7 +84,7 @@ if command -v script >/dev/null 2>&1; then
     }
     printf ':messages\n:save-screen %s\n:prompt mice\n:quit\n' "$TMP/shot" >"$TMP/script"
     check "a theme that never ends is not taken" in_scope 0 "$at.json" "at.json: \(is not a file\|cannot be read\)" --theme "$at.json" --script "$TMP/script"
-    check "nor is a script" in_scope 2 "$at" "at: \(is not a file\|cannot be read\)" --script "$at"
+    check "a script that never ends is not taken" in_scope 2 "$at" "at: \(is not a file\|cannot be read\)" --script "$at"
     check "a history that never ends is left alone, with a word" in_scope 0 "$XDG_STATE_HOME/specscope/prompts" \
         "not added to the history" --script "$TMP/script"
 fi
