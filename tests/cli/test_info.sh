@@ -8,7 +8,7 @@ says() { # model, what stands in its lines, in order
 says falcon-alibi 'GELU without a gate, LayerNorm, ALiBi'
 check "without rotation RoPE is not mentioned" sh -c "! grep -q RoPE '$TMP/out'"
 says gpt2 'LayerNorm, learned positions'
-check "nor where positions were learned" sh -c "! grep -q RoPE '$TMP/out'"
+check "where positions were learned RoPE is not mentioned" sh -c "! grep -q RoPE '$TMP/out'"
 says olmo-clip 'LayerNorm, queries, keys and values clipped at 0.8'
 says gemma2 'norms after sublayers'
 check "caps of logits are printed" grep -q 'logits capped at ' "$TMP/out"
