@@ -56,7 +56,7 @@ check "a GGUF file is found by a part of its name" is hf:org/quants:q8_0 granite
 check "another GGUF file is found by a part of its name" is hf:org/quants:Q4_K_M phi2
 check "several files are distinguished" refused hf:org/quants 'several such GGUF files: phi-Q4_K_M.gguf, phi-Q8_0.gguf; .* hf:org/quants:PART$'
 check "for a missing model the command that downloads it is printed" refused hf:org/none 'hf download org/none$'
-check "with the revision" refused hf:org/none@v2:Q8_0 'hf download org/none --revision v2$'
+check "the command that downloads a missing revision is printed" refused hf:org/none@v2:Q8_0 'hf download org/none --revision v2$'
 check "a file in a folder of the snapshot is found" is hf:org/large:q8_0 granite
 check "one of several parts is found by the first" is hf:org/large:BF16 phi2
 check "a file in a folder is found by its whole name" is hf:org/large:Q8_0/Big-Q8_0.gguf granite
@@ -65,7 +65,7 @@ check "a projector is not found by its name" refused hf:org/seeing:mmproj 'such 
 check "a commit is named by its first digits" is hf:org/large@0123:Q8_0 granite
 check "digits of no commit are refused" refused hf:org/large@0124:Q8_0 'revision 0124$'
 check "a name without hf: is offered with it" refused org/tiny 'no such file or folder; the Hugging Face cache has hf:org/tiny$'
-check "whether or not it is there" refused org/another 'hf download org/another) and give hf:org/another$'
+check "a name without hf: that is not there is offered with it" refused org/another 'hf download org/another) and give hf:org/another$'
 check "a path is no such name" refused ./org/another 'No such file'
 check "a name without an organisation is refused" refused hf:none 'hf:ORG/NAME' 2
 check "a name cannot leave the cache" refused hf:../../etc/x 'hf:ORG/NAME' 2
@@ -82,15 +82,15 @@ check "OLLAMA_MODELS is heeded" sh -c "OLLAMA_MODELS=$OLLAMA HOME=/nonesuch '$PR
 check "a wrong path is refused" refused "$FAMILIES/quite-another-thing" 'cannot be opened\|No such file'
 "$PROGRAM" models >"$WORK/list" 2>&1
 check "models lists the bundled one first" sh -c "head -n 1 '$WORK/list' | grep -q 'bundled.*llama, 16 layers'"
-check "… those of the Hugging Face cache" grep -q '^hf:org/tiny .*gemma3_text, 6 layers' "$WORK/list"
-check "… Ollama's" grep -q '^ollama:toy:latest .*granite, 4 layers' "$WORK/list"
-check "… of other registries, too" sh -c "grep -q '^ollama:hf.co/org/pulled:Q8_0 .*granite' '$WORK/list' && grep -q '^ollama:localhost:5000/team/toy:latest ' '$WORK/list' && grep -q '^ollama:somebody/toy:latest ' '$WORK/list'"
-check "… one with an adapter does not run" grep -q '^ollama:tuned:latest  *-  is an adapter' "$WORK/list"
-check "… files in folders of snapshots" grep -q '^hf:org/large:Q8_0/Big-Q8_0.gguf .*granite' "$WORK/list"
-check "… no projectors" sh -c "! grep -q mmproj '$WORK/list'"
-check "… reasons begin with a word or a file's name" grep -q '^hf:org/incomplete  *-  model-00001-of-00001.safetensors: is missing' "$WORK/list"
-check "… files" grep -q 'phi-Q8_0.gguf .*granite' "$WORK/list"
-check "… and why one does not run" grep -q 'broken.gguf *-  .*damaged' "$WORK/list"
+check "models lists those of the Hugging Face cache" grep -q '^hf:org/tiny .*gemma3_text, 6 layers' "$WORK/list"
+check "models lists Ollama's" grep -q '^ollama:toy:latest .*granite, 4 layers' "$WORK/list"
+check "models lists Ollama's of other registries" sh -c "grep -q '^ollama:hf.co/org/pulled:Q8_0 .*granite' '$WORK/list' && grep -q '^ollama:localhost:5000/team/toy:latest ' '$WORK/list' && grep -q '^ollama:somebody/toy:latest ' '$WORK/list'"
+check "models marks one with an adapter as not running" grep -q '^ollama:tuned:latest  *-  is an adapter' "$WORK/list"
+check "models lists files in folders of snapshots" grep -q '^hf:org/large:Q8_0/Big-Q8_0.gguf .*granite' "$WORK/list"
+check "models lists no projectors" sh -c "! grep -q mmproj '$WORK/list'"
+check "reasons of models begin with a word or a file's name" grep -q '^hf:org/incomplete  *-  model-00001-of-00001.safetensors: is missing' "$WORK/list"
+check "models lists files" grep -q 'phi-Q8_0.gguf .*granite' "$WORK/list"
+check "models prints why one does not run" grep -q 'broken.gguf *-  .*damaged' "$WORK/list"
 check "every line names a model" sh -c "[ \$(wc -l <'$WORK/list') = 14 ]"
 check "an empty folder is reported" sh -c "HOME=/nonesuch '$PROGRAM' models | grep -q 'nothing in the caches'"
 check "a manifest that is none is passed over" sh -c "echo '{' >'$OLLAMA/manifests/registry.ollama.ai/library/toy/latest'; ! '$PROGRAM' models | grep -q ollama:toy"
