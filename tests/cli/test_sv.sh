@@ -39,7 +39,7 @@ for key in s a p cell gamma cut goodput latency table; do
 done
 check "drafts that were not verified have no verdict" grep -q 'draft,.*,,$' "$TMP/trace/tokens.csv"
 for set in row_cost=0 row_cost=0.2 window=12 cap=1 verify=all; do
-    check "with $set it generates ar's text" [ "$(text_of --policy sv --set $set "$model")" = "$(text_of --policy ar "$model")" ]
+    check "sv with $set generates ar's text" [ "$(text_of --policy sv --set $set "$model")" = "$(text_of --policy ar "$model")" ]
 done
 specscope run -n 4 --policy sv --temp 0.7 "$model"
 check "another temperature is reported" says err 'profile is of temperature 0'
