@@ -27,7 +27,7 @@ check "the head's file names the model's first layers" grep -aq '"draft":"self:2
 works "specdecpp drafts with it" run -n 20 --policy specdecpp --draft self:2 --accept "$head_file" "$model"
 check "specdecpp prints no warning about the head of its own layers" [ "$(grep -c . "$TMP/err")" -le 2 ]
 for set in h=0 h=0.5 h=1; do
-    check "with $set it generates ar's text" same_text --policy specdecpp --draft self:2 --accept "$head_file" --set $set
+    check "specdecpp with $set generates ar's text" same_text --policy specdecpp --draft self:2 --accept "$head_file" --set $set
 done
 refuses "other layers are another draft model" 1 "trained for another draft model (self:2; this is self:3)" \
     run --policy specdecpp --draft self:3 --accept "$head_file" "$model"
@@ -40,7 +40,7 @@ check "train profile names both numbers of layers" says out 'profile of tiny, se
 works "sv runs with a profile of the model's layers" run -n 40 --policy sv --draft self:1 --companion self:3 --profile "$profile" --trace "$TMP/trace" "$model"
 check "sv looks up cells of a profile of the model's layers" grep -q ',"cell",' "$TMP/trace/series.csv"
 for set in row_cost=0 row_cost=0.3 verify=all; do
-    check "with $set it generates ar's text" same_text --policy sv --draft self:1 --companion self:3 --profile "$profile" --set $set
+    check "sv with $set generates ar's text" same_text --policy sv --draft self:1 --companion self:3 --profile "$profile" --set $set
 done
 refuses "another depth of the draft is another profile" 2 "of another draft model, self:1" \
     run --policy sv --draft self:2 --companion self:3 --profile "$profile" "$model"
