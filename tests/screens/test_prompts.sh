@@ -54,7 +54,7 @@ drawn_again
 check "after -p no bundled prompt starts by itself" hides 'next prompt in'
 
 terminal 120x36 "exec $PROGRAM --once --pace 0 -n 12 --ignore-eos --prompts $LIST"
-check "with --once" wait_for 'all tokens are generated'
+check "--once ends at the first text" wait_for 'all tokens are generated'
 drawn_again
 check "--once keeps the first text" shows '<s> Everybody in the valley'
 check "--once counts no seconds" hides 'next prompt in'
