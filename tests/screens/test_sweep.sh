@@ -80,7 +80,7 @@ ar() { # CSV: the baseline's line
 }
 ar "$WORK/run/whole.csv" >"$WORK/a"
 ar "$WORK/grid.csv" >"$WORK/c"
-check "both have a line of autoregressive decoding" sh -c "grep -q '^2 \"\" 1 1 0 0 0 16$' '$WORK/a' && cmp '$WORK/a' '$WORK/c'"
+check "the sweep's file and bench's have a line of autoregressive decoding" sh -c "grep -q '^2 \"\" 1 1 0 0 0 16$' '$WORK/a' && cmp '$WORK/a' '$WORK/c'"
 check "autoregressive decoding runs among the points, at least once in eight" test "$(field rounds ^ar, "$WORK/run/whole.csv")" -eq $((4 * 39))
 check "a resumed sweep's file has autoregressive decoding" test "$(field rounds ^ar, "$WORK/resumed.csv")" -eq $((4 * 39))
 check "every point has its speed in multiples of ar's, with a standard error" sh -c "test \$(grep tau= '$WORK/run/whole.csv' | awk -F, '\$4 > 0 && \$5 > 0' | wc -l) -eq 30"
