@@ -11,11 +11,11 @@ chain_exit_knob(struct policy *p, const struct model_info *model)
 
 /* ---- the rule ---- */
 
-/* Why a chain of this length ends; NULL: it continues. */
+/* Why a chain of this length ends; NULL: it continues. full: why the round takes no more drafts, or NULL. */
 static const char *
-long_enough(const struct chain_rule *rule, uint32_t drafted, bool full)
+long_enough(const struct chain_rule *rule, uint32_t drafted, const char *full)
 {
-    return drafted >= rule->most ? rule->full : full ? "budget" : NULL;
+    return drafted >= rule->most ? rule->full : full;
 }
 
 /* Does a prediction of this confidence end the chain? */
@@ -35,7 +35,7 @@ open_chains(struct chain_end *chains, uint32_t n, const struct chain_rule *rules
     for (uint32_t i = 0; i < n; i++) {
         struct chain_end *c = &chains[i];
         if (c->reason == NULL)
-            c->reason = long_enough(&rules[i], round_drafted(c->round), round_full(c->round));
+            c->reason = long_enough(&rules[i], round_drafted(c->round), round_full_reason(c->round));
         if (c->reason == NULL)
             out[count++] = c;
     }
@@ -137,7 +137,7 @@ void
 chain_what_if(struct what_if *w, const struct chain_rule *rule)
 {
     bool stops = false;
-    while (!stops && long_enough(rule, w->drafted, what_if_full(w)) == NULL) {
+    while (!stops && long_enough(rule, w->drafted, what_if_full(w) ? "budget" : NULL) == NULL) {
         stops = unsure(rule, (double)what_if_inspect(w, rule->exit_layer)->confidence);
         if (stops && rule->below == CHAIN_STOPS_BEFORE)
             return;

@@ -102,6 +102,8 @@ del_tpl(const struct del_sums *s, uint32_t layer, uint32_t length)
     return tokens / ((double)length * layer + s->layers);
 }
 
+#define ROUNDING 1e-12 /* of a TPL, relative: values that are equal but for it are ties */
+
 struct del_choice
 del_choose(const struct del_sums *s, struct del_bounds within)
 {
@@ -109,8 +111,8 @@ del_choose(const struct del_sums *s, struct del_bounds within)
     double most = del_tpl(s, within.e_min, 0);
     for (uint32_t length = 0; length <= within.d_max; length++) /* of equal values the first counts */
         for (uint32_t layer = within.e_min; layer <= within.e_max; layer++) {
-            double tpl = del_tpl(s, layer, length);
-            if (tpl > most) {
+            const double tpl = del_tpl(s, layer, length);
+            if (tpl > most * (1 + ROUNDING)) {
                 most = tpl;
                 best = (struct del_choice){layer, length};
             }
@@ -291,17 +293,26 @@ learn_rows(struct del_sums *sums, const struct layer_record *record, uint32_t fi
     }
 }
 
+/* Returns how many rows are learned from before the first round: the prompt's window, of which the record may have fewer; later in a
+ * run all that the record has, in place of the rounds before. */
+static uint32_t
+lead(const struct layer_record *record, const double *value)
+{
+    const uint32_t prompt = record->first + record->begin, window = (uint32_t)value[KNOB_WINDOW];
+    return !record->from_prompt ? record->begin : window < prompt ? window : prompt;
+}
+
 static bool
 del_what_if(const struct layer_record *record, const double *value, struct tally *out)
 {
-    struct del_sums sums;
+    struct del_sums sums = {0};
     struct prediction *row = calloc(record->layers, sizeof *row);
-    const uint32_t window = (uint32_t)value[KNOB_WINDOW], lead = record->begin < window ? record->begin : window;
-    const bool ok = del_sums_open(&sums, record->layers) && row != NULL;
+    const uint32_t before = lead(record, value);
+    const bool ok = before <= record->begin && del_sums_open(&sums, record->layers) && row != NULL;
     struct what_if w;
     what_if_begin(&w, record, out);
     if (ok)
-        learn_rows(&sums, record, record->begin - lead, lead, 1, row);
+        learn_rows(&sums, record, record->begin - before, before, 1, row);
     while (ok && what_if_round(&w)) {
         const struct del_choice c = del_choose(&sums, bounds(value));
         const struct chain_rule rule = rule_of(&sums, value, c);

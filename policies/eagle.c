@@ -150,7 +150,7 @@ draft_tree(struct policy *p, struct round *r)
             return false;
     if (!propose(d, t, (uint32_t)p->value[KNOB_NODES]))
         return false;
-    round_summary(d, depth < k ? "budget" : "k", (int)d->exit_layer, NAN, -1, (int)k);
+    round_summary(d, depth >= k ? "k" : depth < d->budget ? "rows" : "budget", (int)d->exit_layer, NAN, -1, (int)k);
     return true;
 }
 

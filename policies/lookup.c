@@ -121,14 +121,25 @@ best_of(const struct candidate *c, uint32_t n)
     return best;
 }
 
+/* Returns the depth of the tree, and why it is not deeper. */
+static uint32_t
+depth_of(const struct lookup_rule *rule, uint32_t matched, uint32_t budget, const char **reason)
+{
+    const double reach = rule->per_match > 0 ? floor(rule->per_match * matched) : rule->depth;
+    const bool short_match = reach < rule->depth;
+    const uint32_t depth = short_match ? (uint32_t)reach : rule->depth;
+    *reason = budget < depth ? "budget" : short_match ? rule->full_match : rule->full;
+    return budget < depth ? budget : depth;
+}
+
 void
-lookup_text(struct lookup *l, const struct lookup_rule *rule, const token_t *text, uint32_t n)
+lookup_text(struct lookup *l, const struct lookup_rule *rule, const token_t *text, uint32_t n, uint32_t budget)
 {
     struct places p;
+    const char *full;
     find(&p, rule, text, n);
     *l = (struct lookup){.matched = p.length, .reason = p.n > 0 ? "end of text" : "no match"};
-    const double reach = rule->per_match > 0 ? floor(rule->per_match * p.length) : rule->depth;
-    const uint32_t depth = reach < rule->depth ? (uint32_t)reach : rule->depth;
+    const uint32_t depth = depth_of(rule, p.length, budget, &full);
     const bool tree = rule->nodes > rule->depth;
     /* The sets of candidates are disjoint: there are at most as many candidates as occurrences. */
     struct candidate candidate[LOOKUP_PLACES] = {
@@ -138,11 +149,11 @@ lookup_text(struct lookup *l, const struct lookup_rule *rule, const token_t *tex
         struct candidate *c = &candidate[best_of(candidate, waiting)];
         const double probability = (double)count(c->chosen) / p.n;
         if (probability < rule->probability || l->n == rule->nodes) {
-            l->reason = l->n == rule->nodes ? rule->full : "probability";
+            l->reason = probability < rule->probability ? "probability" : tree ? rule->full_tree : full;
             return;
         }
         if (c->depth == depth) {
-            l->reason = rule->full;
+            l->reason = full;
             *c = candidate[--waiting];
             continue;
         }
@@ -161,12 +172,8 @@ draft_one(struct round *r, const struct lookup_rule *rule)
 {
     struct lookup l;
     int32_t node[LOOKUP_NODES];
-    lookup_text(&l, rule, r->tokens, r->n_tokens);
+    lookup_text(&l, rule, r->tokens, r->n_tokens, r->budget);
     for (uint32_t i = 0; i < l.n; i++) {
-        if (round_full(r)) {
-            l.reason = "budget";
-            break;
-        }
         const struct proposal draft = {.parent = l.node[i].parent < 0 ? 0 : node[l.node[i].parent],
                                        .token = l.node[i].token,
                                        .exit_layer = NO_LAYER,
@@ -198,9 +205,9 @@ lookup_what_if_round(struct what_if *w, const struct lookup_rule *rule)
     struct lookup l = {0};
     int32_t end = -1; /* of the accepted path */
     if (after < record->n_text)
-        lookup_text(&l, rule, record->text, record->n_text - after);
+        lookup_text(&l, rule, record->text, record->n_text - after, w->budget);
     const uint32_t pending = record->first + w->at;
-    for (uint32_t i = 0; i < l.n && !what_if_full(w); i++) {
+    for (uint32_t i = 0; i < l.n; i++) {
         const token_t next = layer_record_token(record, pending + w->accepted + 1);
         const bool right = !record->accepts && l.node[i].parent == end && l.node[i].token == next;
         what_if_propose_token(w, l.node[i].depth, right);

@@ -16,7 +16,8 @@ struct lookup_rule {
     uint32_t depth;       /* drafts in depth, at most */
     uint32_t nodes;       /* drafts, at most; more than `depth`: a tree, else a chain */
     double probability;   /* of a draft's path, at least */
-    const char *full;     /* why drafting stopped if it reached `depth` */
+    /* why drafting stopped if it reached `depth`, drafts for each token of the match, or `nodes` in a tree */
+    const char *full, *full_match, *full_tree;
 };
 
 struct lookup_node {
@@ -42,8 +43,8 @@ bool lookup_ngram_open(struct policy *, int least, const char *drafts, const cha
 struct lookup_rule lookup_ngram(const double *value);
 
 /* Finds earlier occurrences of the last tokens of a text of n tokens, and drafts the tokens that follow them, the most
- * frequent continuation first and, of equally frequent ones, the latest. Time: O(n). */
-void lookup_text(struct lookup *, const struct lookup_rule *, const token_t *text, uint32_t n);
+ * frequent continuation first and, of equally frequent ones, the latest. None is deeper than `budget`. Time: O(n). */
+void lookup_text(struct lookup *, const struct lookup_rule *, const token_t *text, uint32_t n, uint32_t budget);
 
 /* Proposes the drafts that each round's text gives, by the rule of its knob values, and writes the summaries; reports the series
  * `match`. False: stop now. */

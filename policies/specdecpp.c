@@ -63,7 +63,7 @@ specdecpp_proposed(void *user, struct chain_end *const *chains, uint32_t n)
         if (round_slot(b->round[chains[i]->chain], chains[i]->node) != SLOT_NONE)
             some[count++] = chains[i];
         else
-            chains[i]->reason = "budget"; /* the target lacks the token, so it has no row and no draft follows */
+            chains[i]->reason = "vocabulary"; /* the target lacks the token, so it has no row and no draft follows */
     if (!chain_run(some, count, chains[0]->round->exit_layer, rows))
         return false;
     for (uint32_t i = 0; i < count; i++) {

@@ -27,7 +27,9 @@ rule_of(const double *value)
                                 .depth = k,
                                 .nodes = nodes > k ? nodes : k,
                                 .probability = value[KNOB_PROBABILITY],
-                                .full = "k"};
+                                .full = "k",
+                                .full_match = "spec_factor",
+                                .full_tree = "nodes"};
 }
 
 static bool

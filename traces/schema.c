@@ -56,6 +56,7 @@ static const struct column layers[] = {
     ADDED_RANGED("head", I32, layer.head, COUNT),
     COLUMN("probed_by", PROBED, layer.probed_by),
     ADDED("acceptance", REAL, layer.acceptance),
+    ADDED("temperature", REAL, layer.temperature),
 };
 
 static const struct column experts[] = {
@@ -108,6 +109,7 @@ static const struct column rounds[] = {
     ADDED("aside_us", REAL, round_end.learning_us),
     MOE("verify_experts", REAL, round_end.verify_experts),
     ADDED_RANGED("reject_rank", I32, round_end.reject_rank, INDEX),
+    ADDED_RANGED("cut", U32, round_end.cut, COUNT),
 };
 
 #define TABLE(file, required, moe, type, columns)                                                                      \

@@ -69,7 +69,7 @@ struct table {
     size_t n_columns;
 };
 
-#define TABLE_COLUMNS 25 /* most columns of a table */
+#define TABLE_COLUMNS 26 /* most columns of a table */
 
 extern const struct table trace_tables[TABLES];
 

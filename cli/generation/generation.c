@@ -159,6 +159,7 @@ outcome_json(const struct outcome *out, const struct engine *engine, const struc
     json_number(j, "verified", (double)t->verified);
     json_number(j, "accepted", (double)t->accepted);
     json_number(j, "emitted", (double)t->emitted);
+    json_number(j, "cut", (double)t->cut);
     json_number(j, "acceptance_rate", m.acceptance_rate);
     json_number(j, "per_token_acceptance", m.per_token_acceptance);
     if (o->versus == NULL)

@@ -53,7 +53,7 @@ struct token_event {
 
 struct verdict_event {
     int32_t candidate;
-    int8_t accepted, committed; /* accepted and not committed: after an end of sequence, or off the path */
+    int8_t accepted, committed; /* accepted and not committed: off the path, or cut (in older traces) */
 };
 
 struct layer_event {
@@ -61,7 +61,9 @@ struct layer_event {
     enum layer_model model; /* model of `layer`; kl_final and rank_final compare with this model's last layer */
     int32_t layer, head;
     token_t token;
-    float confidence, annealed, entropy, kl_final;
+    float confidence, entropy, kl_final;
+    /* the confidence at another temperature, by which a policy decides; NAN: none */
+    float annealed, temperature;
     int32_t rank_final;  /* -1: unknown */
     int8_t final_agrees; /* with the prediction of the target's last layer, for all models; -1: unknown */
     /* of the token before `pos`, as predicted by the draft model's acceptance head from the same row; NAN: not asked for */
@@ -144,6 +146,9 @@ struct round_event {
     char policy[16];
     uint32_t draft_us, verify_us, probe_us; /* probe_us: the scope's own probes, not part of the round's work */
     uint32_t drafted, verified, accepted, emitted;
+    /* Drafts after the last committed token: an accepted draft ended the text. They have no verdict, and the numbers above
+     * do not contain them. */
+    uint32_t cut;
     int32_t exit_layer;                /* the policy's current exit layer; -1: none */
     float threshold;                   /* NAN: none */
     int32_t d_max, w_max;              /* -1: none */

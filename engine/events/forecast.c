@@ -68,20 +68,37 @@ add_loads(struct record_loads *to, const struct record_loads *from)
     }
 }
 
-/* Returns the standard error from two variances: of the blocks, whose sum is the ratio, and of the draws, where the
+/* Neighbouring tokens are of the same round and of the same passage. So blocks of a text count as independent samples only
+ * if they are as long as this (docs/forecasts.md: What-if). */
+#define BLOCK_TOKENS 16
+
+/* Returns the number of blocks of a text: a power of two. */
+static uint32_t
+blocks_of(uint32_t tokens)
+{
+    uint32_t n = RECORD_BLOCKS;
+    while (n > 2 && tokens < n * BLOCK_TOKENS)
+        n /= 2;
+    return n;
+}
+
+/* Returns the standard error from two variances: of n blocks, whose sum is the ratio, and of the draws, where the
  * rounds of the text count as one more. */
 static double
-error(const float *block, const float *draw)
+error(const float *part, uint32_t n, const float *draw)
 {
     double blocks = 0, draws = 0, mean = 0;
-    for (uint32_t i = 0; i < RECORD_BLOCKS; i++)
-        blocks += (double)(block[i] * block[i]);
+    for (uint32_t i = 0; i < n; i++) {
+        double sum = 0;
+        for (uint32_t k = 0; k < RECORD_BLOCKS / n; k++)
+            sum += (double)part[i * (RECORD_BLOCKS / n) + k];
+        blocks += sum * sum;
+    }
     for (uint32_t i = 0; i < FORECAST_DRAWS; i++)
         mean += (double)draw[i] / FORECAST_DRAWS;
     for (uint32_t i = 0; i < FORECAST_DRAWS; i++)
         draws += ((double)draw[i] - mean) * ((double)draw[i] - mean);
-    return sqrt(blocks * RECORD_BLOCKS / (RECORD_BLOCKS - 1) +
-                draws / (FORECAST_DRAWS - 1) * (1 + 1.0 / FORECAST_DRAWS));
+    return sqrt(blocks * n / (n - 1) + draws / (FORECAST_DRAWS - 1) * (1 + 1.0 / FORECAST_DRAWS));
 }
 
 const struct forecast forecast_none = {.speedup = NAN,
@@ -121,8 +138,9 @@ forecast_make(const struct policy_ops *ops, const struct layer_record *record, c
     measure(out, &total, record->layers, rho);
     measure_time(out, &all, (double)total.emitted, record, cost, rho, work);
     spread_over_blocks(out, work);
-    out->se = (float)hypot(error(out->block, out->draw), out->in_time ? (double)out->speedup * cost->error : 0);
     out->tokens = record->n - record->begin;
+    out->se = (float)hypot(error(out->block, blocks_of(out->tokens), out->draw),
+                           out->in_time ? (double)out->speedup * cost->error : 0);
     return true;
 }
 
@@ -140,19 +158,21 @@ forecast_ceiling(const struct policy_ops *ops, const struct layer_record *record
 struct estimate
 forecast_gain(const struct forecast *other, const struct forecast *now)
 {
+    const uint32_t n = blocks_of(now->tokens);
     float block[RECORD_BLOCKS], draw[FORECAST_DRAWS];
     for (uint32_t i = 0; i < RECORD_BLOCKS; i++)
         block[i] = other->block[i] - now->block[i];
     for (uint32_t i = 0; i < FORECAST_DRAWS; i++)
         draw[i] = other->draw[i] - now->draw[i];
-    return (struct estimate){(double)(other->speedup - now->speedup), error(block, draw), RECORD_BLOCKS};
+    return (struct estimate){(double)(other->speedup - now->speedup), error(block, n, draw), n};
 }
 
-double
-forecast_gain_least(const struct forecast *other, const struct forecast *now)
+bool
+forecast_better(const struct forecast *other, const struct forecast *now)
 {
     const struct estimate gain = forecast_gain(other, now);
-    return gain.value - estimate_reach(RECORD_BLOCKS - 1) * gain.se;
+    return gain.value >= FORECAST_LEAST_GAIN * (double)now->speedup &&
+           gain.value > estimate_reach((double)gain.n - 1) * gain.se;
 }
 
 bool
@@ -169,6 +189,7 @@ effects_part(const struct layer_record *r, uint32_t from, uint32_t to, struct la
         return false;
     part->begin = from - 1 - r->first;
     part->n = to - 1 - r->first;
+    part->from_prompt = r->from_prompt && part->begin == r->begin;
     part->n_text -= part->n_text < end - to ? part->n_text : end - to;
     if (to < end)
         part->policy[0] = '\0'; /* the recorded state is of a later round */
@@ -225,11 +246,11 @@ static struct difference
 difference_on(const struct effect_text *text, uint32_t a, uint32_t b)
 {
     const struct forecast *fa = &text->setting[a].of, *fb = &text->setting[b].of;
-    const struct estimate gain = a != b ? forecast_gain(fa, fb) : (struct estimate){0, 0, RECORD_BLOCKS};
+    const struct estimate gain = a != b ? forecast_gain(fa, fb) : (struct estimate){0, 0, blocks_of(text->tokens)};
     struct difference d = {.value = gain.value * 100 / (double)fb->speedup,
                            .se = gain.se * 100 / (double)fb->speedup,
                            .verdict = DIFFERENCE_NOISE};
-    if (fabs(d.value) > estimate_reach(RECORD_BLOCKS - 1) * d.se)
+    if (fabs(d.value) > estimate_reach((double)gain.n - 1) * d.se)
         d.verdict = d.value > 0 ? DIFFERENCE_MORE : DIFFERENCE_LESS;
     return d;
 }

@@ -21,7 +21,7 @@ struct forecast {  /* NAN where not defined */
     uint32_t tokens;       /* number of simulated tokens; 0: there is no forecast */
     /* The parts of se that two forecasts of the same text do not share: */
     float draw[FORECAST_DRAWS]; /* speedup, of each draw */
-    float block[RECORD_BLOCKS]; /* influence of each block of the text on the mean of speedup */
+    float block[RECORD_BLOCKS]; /* influence of each part of the text on the mean of speedup */
 };
 
 extern const struct forecast forecast_none; /* all NAN */
@@ -35,10 +35,12 @@ bool forecast_make(const struct policy_ops *, const struct layer_record *, const
  * depend on the text's own words. */
 double forecast_ceiling(const struct policy_ops *, const struct layer_record *, const double *values, double rho,
                         const struct cost_model *);
-/* Returns the speedup of `other` minus that of `now`; both are of the same record, in time or not. */
+/* Returns the speedup of `other` minus that of `now`; both are of the same record, in time or not. The samples are
+ * blocks of the text. */
 struct estimate forecast_gain(const struct forecast *other, const struct forecast *now);
-/* Returns the lower end of the 95% interval of the gain. If it is above 0, `other` is better beyond noise. */
-double forecast_gain_least(const struct forecast *other, const struct forecast *now);
+/* Is `other` better: by FORECAST_LEAST_GAIN at least, and with a 95% interval of the gain above 0? */
+#define FORECAST_LEAST_GAIN 0.02
+bool forecast_better(const struct forecast *other, const struct forecast *now);
 
 /* Effects of changed settings on the same tokens (docs/methods.md: The ledger). Two segments of a run have different
  * texts, so their measures cannot be compared. Instead, forecasts are stored for the text of a segment: of its own

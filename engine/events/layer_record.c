@@ -124,6 +124,8 @@ layer_record_add(struct layer_record *r, const struct layer_sample *sample, uint
         struct layer_prediction *c = &row[l];
         c->agrees = sample[l].agrees;
         c->confidence = sample[l].confidence;
+        c->annealed = sample[l].annealed;
+        c->temperature = sample[l].temperature;
         for (int i = 0; i < RECORD_LISTED; i++)
             c->gap[i] = gap_of(c->confidence, sample[l].top_p[i + 1]);
         fit(c, &sample[l], vocab);
@@ -135,6 +137,8 @@ layer_record_annealed(const struct layer_prediction *c, float temperature)
 {
     if (!(temperature > 1))
         return c->confidence;
+    if (fabsf(temperature - c->temperature) < 1e-6f && !isnan(c->annealed))
+        return c->annealed;
     const double x = 1 / (double)temperature, d = x - 1;
     const double rest = (double)c->fit[0] + d * ((double)c->fit[1] + d * ((double)c->fit[2] + x * (double)c->fit[3]));
     return (float)(1 / (1 + listed(c, x) + exp(rest)));

@@ -18,6 +18,7 @@
 struct layer_prediction {
     bool agrees; /* the predicted token is the target's */
     float confidence;
+    float annealed, temperature; /* the confidence at this temperature, as the run computed it; NAN: unknown */
     /* For layer_record_annealed(): the distance of the next likeliest tokens' logits from the highest, and a
      * polynomial in 1/T for the logarithm of the sum over all other tokens. */
     float gap[RECORD_LISTED], fit[4];
@@ -58,10 +59,12 @@ struct record_loads {
 };
 
 struct layer_record {
-    uint32_t layers;    /* L */
-    uint32_t sequence;  /* sequence of the text */
-    uint32_t first, n;  /* first: position of row 0; n: number of rows */
-    uint32_t begin;     /* row of the first round's pending token; rows before it are used only for learning */
+    uint32_t layers;   /* L */
+    uint32_t sequence; /* sequence of the text */
+    uint32_t first, n; /* first: position of row 0; n: number of rows */
+    uint32_t begin;    /* row of the first round's pending token; rows before it are used only for learning */
+    bool
+        from_prompt; /* that is the run's first round: the rows before `begin` are of the prompt, and it has begin + first */
     double head_load;   /* loads of a head call at a layer below L, in units of the target's head */
     bool trained;       /* layers below L predict with trained heads */
     double layers_load; /* loads of a head call on all layers, in the same unit */
@@ -90,7 +93,8 @@ void layer_record_close(struct layer_record *);
 struct layer_sample {
     bool agrees; /* the predicted token is the target's */
     float confidence, entropy,
-        top_p[PREDICTION_TOP]; /* descending, the first is the confidence; NAN or 0 for missing ones */
+        top_p[PREDICTION_TOP];   /* descending, the first is the confidence; NAN or 0 for missing ones */
+    float annealed, temperature; /* NAN or 0: unknown */
 };
 void layer_record_add(struct layer_record *, const struct layer_sample *, uint32_t vocab);
 
@@ -115,7 +119,7 @@ layer_record_token(const struct layer_record *r, uint32_t position)
  * policy starts with its initial state. */
 bool layer_record_follows(const struct layer_record *, const char *policy, uint32_t n);
 
-/* max softmax(z/T) for T in [1, 3]; exact at 1. */
+/* max softmax(z/T) for T in [1, 3]; exact at 1, and at the temperature of the run. */
 float layer_record_annealed(const struct layer_prediction *, float temperature);
 
 /* Confidences of layers after a wrong draft, collected from the events of one sequence. Drafts after a rejected draft

@@ -25,6 +25,7 @@ tally_add(struct tally *to, const struct tally *t)
     to->verified += t->verified;
     to->accepted += t->accepted;
     to->emitted += t->emitted;
+    to->cut += t->cut;
     to->shared += t->shared;
     to->rejected_rounds += t->rejected_rounds;
     to->layers += t->layers;
@@ -62,6 +63,7 @@ tally_of(const struct round_event *r)
                           .verified = r->verified,
                           .accepted = r->accepted,
                           .emitted = r->emitted,
+                          .cut = r->cut,
                           /* a draft after the first rejected one is verified, too, but has no effect */
                           .rejected_rounds = r->accepted < r->verified,
                           .layers = (double)r->layers_loaded,

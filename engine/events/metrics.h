@@ -9,7 +9,7 @@
 
 struct tally { /* sums over rounds */
     /* rejected_rounds: rounds that ended in a rejection */
-    uint64_t rounds, drafted, verified, accepted, emitted, rejected_rounds;
+    uint64_t rounds, drafted, verified, accepted, emitted, cut, rejected_rounds;
     /* The part of `emitted` that several sequences in one round emit without speculation: emitted − emitted / lines of
      * the round. */
     double shared;

@@ -7,6 +7,8 @@ void
 positions_round(struct positions *p, const struct round_event *r)
 {
     p->rounds++;
+    p->emitted += r->emitted;
+    p->squares += (double)r->emitted * r->emitted;
     for (uint32_t i = 0; i < POSITIONS && i < r->verified && i <= r->accepted; i++) {
         p->tested[i]++;
         p->accepted[i] += i < r->accepted;
@@ -18,19 +20,19 @@ positions_round(struct positions *p, const struct round_event *r)
 void
 positions_add(struct positions *p, const struct positions *of_a_prompt)
 {
-    double accepted = 0;
     p->rounds += of_a_prompt->rounds;
+    p->emitted += of_a_prompt->emitted;
+    p->squares += of_a_prompt->squares;
     for (uint32_t i = 0; i <= POSITION_RANKS; i++)
         p->ranks[i] += of_a_prompt->ranks[i];
     for (uint32_t i = 0; i < POSITIONS; i++) {
         p->tested[i] += of_a_prompt->tested[i];
         p->accepted[i] += of_a_prompt->accepted[i];
-        accepted += (double)of_a_prompt->accepted[i];
         if (of_a_prompt->rounds > 0)
             ratio_add(&p->prompts[i], (double)of_a_prompt->accepted[i], (double)of_a_prompt->rounds);
     }
     if (of_a_prompt->rounds > 0)
-        ratio_add(&p->tokens, accepted + (double)of_a_prompt->rounds, (double)of_a_prompt->rounds);
+        ratio_add(&p->tokens, (double)of_a_prompt->emitted, (double)of_a_prompt->rounds);
 }
 
 uint32_t
@@ -66,14 +68,9 @@ positions_tokens(const struct positions *p)
 {
     if (p->tokens.n > 1)
         return ratio_estimate(&p->tokens);
-    const double n = (double)p->rounds;
-    double mean = 0, squares = 0; /* accepted[i] rounds accepted more than i drafts, and (i + 1)² − i² = 2i + 1 */
-    for (uint32_t i = 0; i < POSITIONS && n > 0; i++) {
-        mean += (double)p->accepted[i] / n;
-        squares += (2 * i + 1) * (double)p->accepted[i];
-    }
-    return (struct estimate){.value = n > 0 ? 1 + mean : (double)NAN,
-                             .se = n > 1 ? sqrt(fmax(0, squares - n * mean * mean) / (n * (n - 1))) : (double)NAN,
+    const double n = (double)p->rounds, mean = n > 0 ? (double)p->emitted / n : (double)NAN;
+    return (struct estimate){.value = mean,
+                             .se = n > 1 ? sqrt(fmax(0, p->squares - n * mean * mean) / (n * (n - 1))) : (double)NAN,
                              .n = p->rounds};
 }
 

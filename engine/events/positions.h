@@ -2,7 +2,7 @@
  * it were accepted:
  *
  *     conditional rate     a_i = rounds that accepted draft i / rounds that tested it
- *     unconditional rate   u_i = rounds that accepted draft i / all rounds,   tokens a round = 1 + Σ u_i
+ *     unconditional rate   u_i = rounds that accepted draft i / all rounds
  *
  * u never rises. llama.cpp and vLLM accept these rates in place of a drafter, to measure the speed of a setting.
  *
@@ -19,7 +19,8 @@
 #define POSITION_RANKS  10                 /* counted one by one */
 
 struct positions { /* zeroed: no rounds */
-    uint64_t rounds;
+    uint64_t rounds, emitted;
+    double squares; /* sum of the squares of emitted tokens over rounds */
     uint64_t tested[POSITIONS], accepted[POSITIONS];
     uint64_t ranks[POSITION_RANKS + 1];           /* rejections by rank; [0]: all later ranks */
     struct ratio_sums prompts[POSITIONS], tokens; /* over rounds; a sample is a prompt added by positions_add() */
@@ -32,7 +33,8 @@ uint32_t positions_count(const struct positions *); /* the last position that wa
  * prompts. */
 struct estimate positions_conditional(const struct positions *, uint32_t i);
 struct estimate positions_unconditional(const struct positions *, uint32_t i);
-/* 1 + Σ u_i: the tokens of a round that ends in a correction or bonus. Samples are rounds, or several prompts. */
+/* Emitted tokens per round: 1 + Σ u_i where every round ends in a correction or bonus. Samples are rounds, or several
+ * prompts. */
 struct estimate positions_tokens(const struct positions *);
 /* Rejections with a known rank. */
 uint64_t positions_ranked(const struct positions *);

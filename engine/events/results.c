@@ -123,7 +123,7 @@ results_csv_head(FILE *out)
     fputs(CSV_BEGINS ",category", out);
     for (int k = 0; k < RESULT_COLUMNS; k++)
         fprintf(out, ",%s", result_columns[k].csv);
-    fputs(",lossless,rounds,drafted,verified,accepted,emitted,layers_loaded,heads_loaded,decode_s,model,machine,"
+    fputs(",lossless,rounds,drafted,verified,accepted,emitted,cut,layers_loaded,heads_loaded,decode_s,model,machine,"
           "conditional,unconditional,reject_ranks\r\n",
           out);
 }
@@ -163,9 +163,10 @@ results_csv_line(FILE *out, const struct result *r)
         if (!isnan(value))
             fprintf(out, "%.9g", value);
     }
-    fprintf(out, ",%s,%llu,%llu,%llu,%llu,%llu,%.9g,%.9g,%.9g,", r->lossless, (unsigned long long)t->rounds,
+    fprintf(out, ",%s,%llu,%llu,%llu,%llu,%llu,%llu,%.9g,%.9g,%.9g,", r->lossless, (unsigned long long)t->rounds,
             (unsigned long long)t->drafted, (unsigned long long)t->verified, (unsigned long long)t->accepted,
-            (unsigned long long)t->emitted, t->layers, t->heads, (t->draft_us + t->verify_us) * 1e-6);
+            (unsigned long long)t->emitted, (unsigned long long)t->cut, t->layers, t->heads,
+            (t->draft_us + t->verify_us) * 1e-6);
     results_csv_text(out, r->model);
     fputc(',', out);
     results_csv_text(out, r->machine);

@@ -161,7 +161,9 @@ emit_layer(struct sequence *sequence, const struct layer_event *about, const str
     struct layer_event *l = &e.layer;
     l->token = in_vocabulary(s, g->token);
     l->confidence = g->confidence;
-    l->annealed = sequence->state.annealed && about->model == MODEL_TARGET ? g->annealed : NAN;
+    const bool annealed = sequence->state.annealed && about->model == MODEL_TARGET;
+    l->annealed = annealed ? g->annealed : NAN;
+    l->temperature = annealed ? sequence->state.temperature[about->layer] : NAN;
     l->entropy = g->entropy;
     l->kl_final = g->kl_final;
     l->rank_final = g->rank_final < last ? g->rank_final : last;

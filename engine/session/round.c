@@ -228,13 +228,19 @@ round_verify_first(struct round *r, uint32_t n)
         context_discard(s->ctx, last->slot); /* with all rows after it */
     last->slot = SLOT_NONE;
     st->n = n + 2;
-    st->cut = st->steps - (n + 1);
+    st->unverified = st->steps - (n + 1);
 }
 
 bool
 round_full(const struct round *r)
 {
     return r->state->steps >= r->budget || r->state->n == VERIFY_NODES || r->state->lacks_last;
+}
+
+const char *
+round_full_reason(const struct round *r)
+{
+    return !round_full(r) ? NULL : r->state->lacks_last ? "vocabulary" : "budget";
 }
 
 int32_t

@@ -45,7 +45,7 @@ struct round {
 
     /* for observe(): the result of verification */
     const struct verdict *verdict;
-    uint32_t drafted, accepted, emitted; /* accepted: before any cut */
+    uint32_t drafted, accepted, emitted; /* as in struct round_event */
     bool cut;                            /* ended by EOS, -n or the context, so its length does not count */
 
     struct round_state *state; /* the session's */
@@ -131,6 +131,8 @@ struct proposal {
  * rejected, and makes the round full. */
 int32_t round_propose(struct round *, const struct proposal *);
 bool round_full(const struct round *);
+/* Why it is full: "budget" (the length, the context or a forward pass), "vocabulary" (the target lacks the last draft); NULL: it is not. */
+const char *round_full_reason(const struct round *);
 uint32_t round_drafted(const struct round *); /* nodes so far, without the pending one */
 /* After drafting: verifies only the first n drafts of a chain. Draft n + 1 is tested, too, but without a row: the choice of n may depend
  * on it, and it must not be dropped for its own value. */

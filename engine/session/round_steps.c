@@ -40,7 +40,7 @@ begin_one(struct sequence *q)
     r->drafted = r->accepted = r->emitted = 0;
     r->cut = false;
     st->n = 1;
-    st->steps = st->cut = 0;
+    st->steps = st->unverified = 0;
     st->lacks_last = false;
     st->pos[0] = q->n_tokens - 1;
     st->node[0] = (struct verify_row){.parent = -1, .token = q->tokens[st->pos[0]], .slot = SLOT_NONE, .q = DIST_NONE};
@@ -82,6 +82,13 @@ emission_of(const struct sequence *q)
     return m;
 }
 
+/* Did an accepted draft end the text? */
+static bool
+ends_in_draft(const struct emission *m)
+{
+    return m->ended && !m->own;
+}
+
 static bool
 commit_one(struct sequence *q)
 {
@@ -91,9 +98,9 @@ commit_one(struct sequence *q)
     const struct emission *m = &st->emission;
     st->emission = emission_of(q);
     r->verdict = &st->verdict;
-    r->drafted = st->steps;
-    r->accepted = st->verdict.n_path;
     r->emitted = m->n;
+    r->accepted = m->own ? m->n - 1 : m->n;
+    r->drafted = ends_in_draft(m) ? r->accepted : st->steps; /* the others are cut */
     r->cut = m->ended || (st->steps == r->budget && r->budget < context_limits(s->ctx)->max_rows - 1);
     if (!context_keep(s->ctx, q->seq, m->row, m->n) || !seq_aux_keep(q, r->verdict, m->n))
         return session_stop(s, "commit");
@@ -108,14 +115,16 @@ emit_verdict(struct sequence *q)
     const struct round_state *st = &q->state;
     const struct emission *m = &st->emission;
     const struct verdict *v = &st->verdict;
-    uint32_t committed = m->own ? m->n - 1 : m->n; /* emitted drafts */
+    const uint32_t end = st->pos[0] + q->round.drafted; /* later drafts are cut */
     for (uint32_t node = 1; node < st->n; node++) {
         uint32_t at = 0;
+        if (st->pos[node] > end)
+            continue;
         while (at < v->n_path && v->path[at] != node)
             at++;
         struct event e = {
             .type = EVENT_VERDICT,
-            .verdict = {.candidate = (int32_t)node, .accepted = at < v->n_path, .committed = at < committed}};
+            .verdict = {.candidate = (int32_t)node, .accepted = at < v->n_path, .committed = at < v->n_path}};
         seq_emit(q, &e);
     }
     uint32_t judge = v->n_path > 0 ? v->path[v->n_path - 1] : 0;
@@ -139,7 +148,7 @@ reject_rank(const struct round_state *st)
     uint32_t child = 1;
     while (child < st->n && st->node[child].parent != end)
         child++;
-    if (v->kind != NEXT_CORRECTION || child == st->n || st->listed[child][0] == TOKEN_NONE)
+    if (v->kind != NEXT_CORRECTION || !st->emission.own || child == st->n || st->listed[child][0] == TOKEN_NONE)
         return -1;
     for (int32_t i = 0; i < PREDICTION_RANKS; i++)
         if (st->listed[child][i] == v->next)
@@ -170,7 +179,8 @@ end_one(struct sequence *q, const struct spent *together, uint32_t sequences)
     line->wait_us = (float)us_of(q, together, SPENT_WAIT, sequences);
     line->learning_us = (float)us_of(q, together, SPENT_LEARNING, sequences);
     line->drafted = r->drafted;
-    line->verified = r->drafted - q->state.cut;
+    line->cut = q->state.steps - r->drafted;
+    line->verified = line->cut > 0 ? r->drafted : r->drafted - q->state.unverified;
     line->accepted = r->accepted;
     line->emitted = r->emitted;
     line->reject_rank = reject_rank(&q->state);

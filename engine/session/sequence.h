@@ -57,7 +57,7 @@ struct round_state {
     token_t listed[VERIFY_NODES][PREDICTION_RANKS]; /* the prediction that a node came from; TOKEN_NONE: none */
     uint32_t n;                                     /* nodes, with node 0 */
     uint32_t steps;                                 /* depth of the tree: drafts on its longest path */
-    uint32_t cut;                                   /* drafts that are not verified */
+    uint32_t unverified;                            /* drafts of the chain that are not verified */
     struct round_event line;                        /* filled in during the round */
     struct spent own;                               /* costs of this sequence alone, if several take part */
     struct verdict verdict;

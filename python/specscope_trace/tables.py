@@ -10,14 +10,14 @@ COLUMNS: Dict[str, List[str]] = {
     "tokens": COMMON + ["round", "pos", "parent", "candidate", "token_id", "source", "exit_layer", "confidence", "annealed",
                         "head", "accepted", "committed"],
     "layers": COMMON + ["round", "pos", "model", "layer", "token_id", "confidence", "annealed", "entropy", "kl_final",
-                        "rank_final", "final_agrees", "top", "head", "probed_by", "acceptance"],
+                        "rank_final", "final_agrees", "top", "head", "probed_by", "acceptance", "temperature"],
     "experts": COMMON + ["round", "pos", "layer", "experts"],
     "series": COMMON + ["round", "key", "index", "value"],
     "vocab": COMMON + ["token_id", "text"],
     "controls": COMMON + ["round", "name", "old", "new", "applied_round"],
     "rounds": COMMON + ["round", "policy", "draft_us", "verify_us", "probe_us", "drafted", "verified", "accepted", "emitted",
                         "exit_layer", "threshold", "d_max", "w_max", "layers_loaded", "heads_loaded", "stop_reason",
-                        "heads_us", "wait_us", "aside_us", "verify_experts", "reject_rank"],
+                        "heads_us", "wait_us", "aside_us", "verify_experts", "reject_rank", "cut"],
 }
 ORDER = list(COLUMNS)  # in which the tables are written: what a round's line promises is there before it
 TEXTS = {"text", "key", "name", "old", "new", "policy", "stop_reason"}  # quoted, and escaped

@@ -310,7 +310,8 @@ class Trace:
               w_max: Optional[int] = None, verify_experts: Optional[float] = None, stop_reason: str = "",
               reject_rank: Optional[int] = None, seq: int = 0, last: bool = True) -> None:
         """Records a round: the drafts, how many were accepted (of a tree: which), and the token that the full model
-        gave itself: a correction, or a bonus where all were accepted; None where there was none (an end of sequence).
+        gave itself: a correction, or a bonus where all were accepted; None where there was none: the last accepted draft
+        ended the text, and drafts after it are cut.
         layers_loaded: layers' weights read, heads_loaded: LM heads, both for modelled speedups. verify_experts: of a
         mixture, the experts that the verification read at a layer, on average. reject_rank: at the first rejection, the
         rank of the full model's token among the drafter's predictions, from 1; 0: it is not among the first ones that
@@ -318,21 +319,23 @@ class Trace:
         self._check_run()
         nodes = [d if isinstance(d, Draft) else Draft(int(d)) for d in drafts]
         flags = self._verdicts(nodes, accepted)
-        judged = len(nodes) if verified is None else verified
         parents = [i if d.parent is None else int(d.parent) for i, d in enumerate(nodes)]
         if any(not 0 <= parent <= i for i, parent in enumerate(parents)):
             raise ValueError("a draft's parent comes before it")
-        if not sum(flags) <= judged <= len(nodes):
+        depths = [0]
+        for parent in parents:
+            depths.append(depths[parent] + 1)
+        kept = [token is not None or depth <= sum(flags) for depth in depths[1:]]
+        judged = sum(kept) if verified is None else verified
+        if not sum(flags) <= judged <= sum(kept):
             raise ValueError("%d verified of %d drafts with %d accepted" % (judged, len(nodes), sum(flags)))
         if reject_rank is not None and reject_rank < 0:
             raise ValueError("a rank is at least 1, or 0 if the token is not listed")
         first = self._positions.get(seq, 0)
-        places = [first]
-        for parent in parents:
-            places.append(places[parent] + 1)
         self._check_pos(first + sum(flags) + 1)
         of_trunk = None if token is None else self._check_token(token)
-        lines = [self._draft_values(d, parents[i], i, places[i + 1] - 1, flags[i] if i < judged else None)
+        lines = [self._draft_values(d, parents[i], i, first + depths[i + 1] - 1,
+                                    flags[i] if kept[i] and sum(kept[:i]) < judged else None)
                  for i, d in enumerate(nodes)]
         self._check_layer(exit_layer, 0)
         self._check_layer(d_max, 0)
@@ -353,11 +356,11 @@ class Trace:
         self._positions[seq] = first + emitted
         self._add("rounds", seq, {
             "round": number, "policy": self._policy, "draft_us": round(draft_seconds * 1e6),
-            "verify_us": round(verify_seconds * 1e6), "probe_us": 0, "drafted": len(nodes), "verified": judged,
+            "verify_us": round(verify_seconds * 1e6), "probe_us": 0, "drafted": sum(kept), "verified": judged,
             "accepted": sum(flags), "emitted": emitted, "exit_layer": exit_layer, "threshold": real(threshold),
             "d_max": d_max, "w_max": w_max, "layers_loaded": real(layers_loaded), "heads_loaded": real(heads_loaded),
             "stop_reason": stop_reason, "verify_experts": real(verify_experts),
-            "reject_rank": None if reject_rank is None else int(reject_rank)})
+            "reject_rank": None if reject_rank is None else int(reject_rank), "cut": len(nodes) - sum(kept)})
         self._round += last
         self.flush()
 

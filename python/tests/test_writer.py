@@ -50,6 +50,15 @@ class Written(unittest.TestCase):
         self.assertEqual(run_json(self.path)["lines"], {
             table + ".csv": len(self.rows(table)) for table in COLUMNS if table != "experts"})
 
+    def test_drafts_after_the_end_of_the_text_are_cut(self):
+        with self.open() as t:
+            t.begin([1, 2])
+            t.round([Draft(4), Draft(5), Draft(6), Draft(7)], 2, draft_seconds=0, verify_seconds=0)
+            self.assertEqual(t.position, 4)
+        self.assertEqual([r["accepted"] for r in self.rows("tokens")], ["", "", "1", "1", "", ""])
+        (r,) = self.rows("rounds")
+        self.assertEqual([r[c] for c in ("drafted", "verified", "accepted", "emitted", "cut")], ["2", "2", "2", "2", "2"])
+
     def test_run_json_has_the_costs_of_steps(self):
         cost = {"context": 0, "layer": [1.5] * 12}
         with self.open(cost=cost):

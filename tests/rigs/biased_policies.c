@@ -106,7 +106,7 @@ dropping_draft(struct policy *const *p, struct round *const *r, uint32_t n)
     struct round_state *st = r[0]->state;
     const bool ok = policy_sv.draft(p, r, n);
     if (st->n > 1 && st->node[st->n - 1].slot == SLOT_NONE)
-        st->n--, st->cut++;
+        st->n--, st->unverified++;
     return ok;
 }
 

@@ -27,6 +27,7 @@ assert_same_layer(const struct layer_event *a, const struct layer_event *b)
     assert_int_equal(a->token, b->token);
     assert_same_real(a->confidence, b->confidence);
     assert_same_real(a->annealed, b->annealed);
+    assert_same_real(a->temperature, b->temperature);
     assert_same_real(a->entropy, b->entropy);
     assert_same_real(a->kl_final, b->kl_final);
     assert_same_real(a->acceptance, b->acceptance);
@@ -78,6 +79,7 @@ assert_same_round(const struct round_event *a, const struct round_event *b)
     assert_same_real(a->learning_us, b->learning_us);
     assert_same_real(a->verify_experts, b->verify_experts);
     assert_int_equal(a->reject_rank, b->reject_rank);
+    assert_int_equal(a->cut, b->cut);
 }
 
 void

@@ -29,6 +29,7 @@ assert_same_cells(const struct scope *a, const struct scope *b, enum layer_model
         assert_int_equal(x[l].rank_final, y[l].rank_final);
         assert_same_real(x[l].confidence, y[l].confidence);
         assert_same_real(x[l].annealed, y[l].annealed);
+        assert_same_real(x[l].temperature, y[l].temperature);
         assert_same_real(x[l].entropy, y[l].entropy);
         assert_same_real(x[l].kl_final, y[l].kl_final);
         assert_memory_equal(x[l].top, y[l].top, sizeof x[l].top);

@@ -93,6 +93,7 @@ say_layer(struct stream *s, uint32_t pos, int layer, token_t token, float confid
                                     .token = token,
                                     .confidence = confidence,
                                     .annealed = NAN,
+                                    .temperature = NAN,
                                     .entropy = 1 - confidence,
                                     .kl_final = NAN,
                                     .acceptance = NAN,

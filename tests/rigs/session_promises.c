@@ -103,12 +103,30 @@ check_rank(struct promises *p, const struct event *e)
     p->out->ranked++;
 }
 
+/* Drafts after the last token, if a draft ended the text. *depth: of the deepest of them, after that token. */
+static uint32_t
+cut_drafts(const struct sequence_promises *q, uint32_t *depth)
+{
+    uint32_t n = 0;
+    *depth = 0;
+    for (uint32_t i = 1; i <= q->drafts && !q->own; i++)
+        if (q->pos[i] >= q->next_pos) {
+            *depth = q->pos[i] - q->next_pos + 1 > *depth ? q->pos[i] - q->next_pos + 1 : *depth;
+            n++;
+        }
+    return n;
+}
+
 static void
 check_round(struct promises *p, const struct event *e)
 {
     const struct round_event *r = &e->round_end;
     struct sequence_promises *q = p->at;
-    if (q->verdicts + (r->drafted - r->verified) != q->drafts)
+    uint32_t depth;
+    const uint32_t cut = cut_drafts(q, &depth);
+    if (r->cut != depth)
+        broken(p, e, "a round that says another number of cut drafts");
+    if (q->verdicts + cut + (r->drafted - r->verified) != q->drafts)
         broken(p, e, "a round without all verdicts of what it verified");
     if (r->emitted == 0 || r->emitted != q->committed || r->accepted != q->accepted)
         broken(p, e, "a round that says other counts than its tokens and verdicts");
@@ -140,6 +158,7 @@ check_token(struct promises *p, const struct event *e)
             const bool of_it = q->heard.pos == t->pos && q->heard.confidence == t->confidence;
             q->draft[t->candidate] = t->token;
             q->parent[t->candidate] = t->parent;
+            q->pos[t->candidate] = t->pos;
             q->list[t->candidate] = of_it ? q->heard : (struct layer_event){0};
         }
         return;
@@ -234,7 +253,7 @@ check_number(struct promises *p, const struct event *e)
         q->round = e->round;
         q->joining = false;
         q->drafts = q->verdicts = q->accepted = q->committed = 0;
-        q->end = 0;
+        q->end = q->judged_last = 0;
         q->correction = TOKEN_NONE;
         q->judged = q->own = q->whole = false;
     } else if (q->whole && q->round > 0) {
@@ -248,10 +267,12 @@ static void
 check_verdict(struct promises *p, const struct event *e)
 {
     struct sequence_promises *q = p->at;
-    if (q->own || e->verdict.candidate != (int32_t)++q->verdicts || (e->verdict.committed && !e->verdict.accepted))
-        broken(p, e, "verdicts out of order, after the target's token, or committed and not accepted");
+    q->verdicts++;
+    if (q->own || e->verdict.candidate <= q->judged_last || e->verdict.committed != e->verdict.accepted)
+        broken(p, e, "verdicts out of order, after the target's token, or committed without being accepted");
     else if (e->verdict.committed)
         commit(p, e, q->draft[e->verdict.candidate]);
+    q->judged_last = e->verdict.candidate;
     q->accepted += e->verdict.accepted == 1;
     q->end = e->verdict.accepted == 1 ? e->verdict.candidate : q->end;
     q->judged = true;

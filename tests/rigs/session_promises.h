@@ -6,6 +6,8 @@
 
 struct sequence_promises {
     uint32_t round, next_pos, drafts, verdicts;
+    uint32_t pos[VERIFY_NODES];   /* of the round's drafts */
+    int32_t judged_last;          /* the draft of the latest verdict */
     uint32_t accepted, committed; /* drafts in this round; tokens in this round */
     bool judged, own, whole;      /* the round's verification began; the target's own token, its ROUND came */
     bool live, joining;           /* of a batch: joined, and has not left; no round since then */

@@ -146,6 +146,7 @@ add_layers(struct stream *s, uint32_t n, enum probed_by by)
                                   .token = t,
                                   .confidence = real(s),
                                   .annealed = real(s),
+                                  .temperature = real(s),
                                   .entropy = real(s),
                                   .kl_final = real(s),
                                   .acceptance = real(s),

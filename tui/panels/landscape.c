@@ -131,7 +131,7 @@ landscape_best(const struct landscape *l, const struct policy_info *policy, uint
         snprintf(out, n, "no gain, at most %.2f×", (double)r.high);
         return;
     }
-    if (s->n < 2 || s->best >= s->n || s->speedup[s->best] - l->now.speedup < 0.01F)
+    if (s->n < 2 || s->best >= s->n)
         return;
     knob_format(&policy->knobs[knob], landscape_value(&policy->knobs[knob], s->n, s->best, l->values[knob]), value,
                 sizeof value);

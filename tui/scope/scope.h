@@ -22,7 +22,7 @@ struct scope_cell { /* a layer's prediction at a position */
     bool compared, agreed; /* with the last layer, for scope_agreement() */
     uint8_t probed_by;     /* enum probed_by: its first source */
     token_t token;
-    float confidence, annealed, entropy, kl_final, acceptance;
+    float confidence, annealed, temperature, entropy, kl_final, acceptance; /* as in struct layer_event */
     int32_t rank_final;
     token_t top[PREDICTION_TOP];
     float top_p[PREDICTION_TOP];

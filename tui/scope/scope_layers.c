@@ -20,6 +20,7 @@ store_prediction(struct scope *s, uint64_t *probed, struct scope_cell *cell, con
                                     .probed_by = (uint8_t)g->probed_by,
                                     .confidence = NAN,
                                     .annealed = NAN,
+                                    .temperature = NAN,
                                     .entropy = NAN,
                                     .kl_final = NAN,
                                     .acceptance = NAN,
@@ -31,6 +32,7 @@ store_prediction(struct scope *s, uint64_t *probed, struct scope_cell *cell, con
     cell->token = g->token;
     prefer(&cell->confidence, g->confidence);
     prefer(&cell->annealed, g->annealed);
+    prefer(&cell->temperature, g->temperature);
     prefer(&cell->entropy, g->entropy);
     prefer(&cell->kl_final, g->kl_final);
     prefer(&cell->acceptance, g->acceptance);

@@ -26,7 +26,9 @@ sample_at(const struct scope *s, uint32_t pos, struct layer_sample *out)
         struct layer_sample *sample = &out[l - 1];
         *sample = (struct layer_sample){.agrees = cells[l].token == cells[last].token,
                                         .confidence = cells[l].confidence,
-                                        .entropy = cells[l].entropy};
+                                        .entropy = cells[l].entropy,
+                                        .annealed = cells[l].annealed,
+                                        .temperature = cells[l].temperature};
         memcpy(sample->top_p, cells[l].top_p, sizeof sample->top_p);
     }
     return true;
@@ -139,7 +141,8 @@ complete(const struct scope *s, struct layer_record *r, uint32_t prompt)
     r->begin = lead > over ? lead : over;
     r->sequence = s->focus->seq;
     r->policy[0] = '\0';
-    if (r->first + r->begin > prompt)
+    r->from_prompt = of_prompt > 0 && r->begin == of_prompt;
+    if (!r->from_prompt)
         set_state(s, r);
     r->trained = trained > 0;
     r->head_load = trained == 1 ? 1 : 1 + trained;

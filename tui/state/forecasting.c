@@ -168,8 +168,7 @@ work(struct forecasting *f, const struct followed *run, const struct policy_info
         values[i] = landscape_value(&policy->knobs[i], s->n, at, values[i]);
         ask(f, run, values, &forecast);
         s->speedup[at] = forecast.speedup;
-        if (forecast_gain_least(&forecast, &f->next.now) > 0 &&
-            (s->best == s->n || forecast.speedup > s->speedup[s->best])) {
+        if (forecast_better(&forecast, &f->next.now) && (s->best == s->n || forecast.speedup > s->speedup[s->best])) {
             s->best = at;
             s->best_modelled = forecast.modelled;
             s->best_se = (float)forecast_gain(&forecast, &f->next.now).se;
@@ -190,7 +189,7 @@ work(struct forecasting *f, const struct followed *run, const struct policy_info
     g->cell[y][x] =
         (struct landscape_cell){at_point.speedup,    at_point.modelled, at_point.se,   at_point.tokens_per_round,
                                 at_point.acceptance, at_point.layers,   at_point.heads};
-    if (forecast_gain_least(&at_point, &f->next.now) > 0 &&
+    if (forecast_better(&at_point, &f->next.now) &&
         (!g->has_best || at_point.speedup > g->cell[g->best[1]][g->best[0]].speedup)) {
         g->has_best = true;
         memcpy(g->best, point, sizeof g->best);

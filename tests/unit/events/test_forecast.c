@@ -8,7 +8,7 @@
 #include "policies/what_if.h"
 #include "tests/rigs/test.h"
 
-enum { LAYERS = 4, ROWS = 160 };
+enum { LAYERS = 4, ROWS = 168 };
 
 static struct layer_record record;
 
@@ -93,7 +93,7 @@ TEST(lost_words_end_a_draft_sooner)
     assert_true(chain(&record, values, &lost));
     record.lost = 0;
     assert_true(chain(&record, values, &found));
-    assert_true(lost.drafted + 10 < found.drafted); /* 20 rounds continue after a wrong draft of 0.6 */
+    assert_true(lost.drafted + 10 < found.drafted); /* 21 rounds continue after a wrong draft of 0.6 */
     assert_int_equal(lost.accepted, found.accepted);
     assert_int_equal(lost.emitted, found.emitted);
 }
@@ -104,10 +104,9 @@ TEST(a_gain_is_of_the_same_text)
     const struct forecast now = forecast_with(0.5, 2), more = forecast_with(0.5, 3), far = forecast_with(0.05, 32);
     const struct estimate none = forecast_gain(&now, &now);
     assert_true(none.value == 0 && none.se == 0);
-    assert_true(forecast_gain_least(&now, &now) <= 0);
-    assert_true(forecast_gain_least(&more, &now) >
-                0); /* every fourth token is wrong: 3 drafts are right, in each block */
-    assert_true(forecast_gain(&far, &now).value < 0 && forecast_gain_least(&far, &now) < 0);
+    assert_false(forecast_better(&now, &now));
+    assert_true(forecast_better(&more, &now)); /* every fourth token is wrong: 3 drafts are right, in each block */
+    assert_true(forecast_gain(&far, &now).value < 0 && !forecast_better(&far, &now));
     assert_true(forecast_gain(&more, &now).se < (double)more.se + (double)now.se);
 }
 
@@ -155,6 +154,31 @@ TEST(copies_of_a_text_have_no_ceiling)
     assert_true(isnan(forecast_ceiling(&policy_ngram, &record, values, 1, &dear)));
     record.n_text = 0;
     assert_true(isnan(forecast_ceiling(&policy_ngram, &record, values, 1, &dear)));
+}
+
+TEST(a_gain_below_2_per_cent_is_not_better)
+{
+    struct forecast now = {.speedup = 2, .tokens = ROWS}, more = now;
+    more.speedup = 2.03f; /* in every part and draw: there is no doubt about it */
+    for (uint32_t i = 0; i < FORECAST_DRAWS; i++) {
+        now.draw[i] = now.speedup;
+        more.draw[i] = more.speedup;
+    }
+    assert_false(forecast_better(&more, &now));
+    for (uint32_t i = 0; i < FORECAST_DRAWS; i++)
+        more.draw[i] = more.speedup = 2.05f;
+    assert_true(forecast_better(&more, &now));
+}
+
+TEST(a_short_text_has_few_blocks)
+{
+    static const struct {
+        uint32_t tokens, blocks;
+    } cases[] = {{24, 2}, {63, 2}, {64, 4}, {127, 4}, {128, 8}, {255, 8}, {256, 16}};
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        const struct forecast f = {.speedup = 1, .tokens = cases[i].tokens};
+        assert_int_equal(forecast_gain(&f, &f).n, cases[i].blocks);
+    }
 }
 
 TEST(a_policy_without_what_if_has_no_forecast)

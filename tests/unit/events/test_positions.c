@@ -55,6 +55,22 @@ TEST(unconditional_rates_never_rise_and_add_up_to_the_tokens_of_a_round)
     }
 }
 
+/* An accepted end of text has no bonus after it, and the drafts after it are in no rate. */
+TEST(tokens_of_a_round_are_those_that_were_emitted)
+{
+    const struct round_event rounds[] = {round_of(3, 1),
+                                         {.verified = 2, .accepted = 2, .emitted = 2, .cut = 3, .reject_rank = -1}};
+    struct positions p = {0}, all = {0};
+    positions_round(&p, &rounds[0]);
+    positions_round(&p, &rounds[1]);
+    assert_true(fabs(positions_tokens(&p).value - 2) < 1e-12);
+    assert_true(fabs(positions_tokens(&p).se - 0) < 1e-12);
+    assert_int_equal(positions_count(&p), 2);
+    assert_true(fabs(positions_conditional(&p, 1).value - 0.5) < 1e-12);
+    positions_add(&all, &p);
+    assert_true(fabs(positions_tokens(&all).value - 2) < 1e-12);
+}
+
 TEST(prompts_are_the_samples_of_unconditional_rates)
 {
     struct positions all = {0}, a = {0}, b = {0};

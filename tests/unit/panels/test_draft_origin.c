@@ -138,7 +138,7 @@ PANEL_TEST(draft_positions_have_both_rates_and_the_ranks)
     for (uint32_t i = 0; i < 3; i++) {
         f->stream.round++;
         say_token(&f->stream, SOURCE_CORRECTION, 4 + i, 1);
-        say_round(&f->stream, 2, i == 0, 1)->round_end.reject_rank = rank[i];
+        say_round(&f->stream, 2, i == 0, i == 0 ? 2 : 1)->round_end.reject_rank = rank[i];
     }
     use(f, "positions");
     draw(f, 9, 30);

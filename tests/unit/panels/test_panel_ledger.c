@@ -54,7 +54,7 @@ static struct effects effects;
 static struct forecast
 forecast_of(float modelled, float spread)
 {
-    struct forecast f = {.speedup = modelled, .modelled = modelled, .tokens = 100};
+    struct forecast f = {.speedup = modelled, .modelled = modelled, .tokens = 256};
     for (int i = 0; i < FORECAST_DRAWS; i++)
         f.draw[i] = modelled;
     for (int i = 0; i < RECORD_BLOCKS; i++)
@@ -67,7 +67,7 @@ static void
 forecasts(struct fixture *f, uint32_t number, float own, float first)
 {
     struct effect_text *text = &effects.text[number];
-    *text = (struct effect_text){.number = number, .tokens = 100, .n = number == 0 ? 1 : 2};
+    *text = (struct effect_text){.number = number, .tokens = 256, .n = number == 0 ? 1 : 2};
     text->setting[0].number = number;
     text->setting[0].of = forecast_of(own, 0.005f);
     text->setting[1].number = 0;

@@ -108,6 +108,25 @@ TEST(ties_go_to_the_smaller_length_then_the_smaller_layer)
     del_sums_close(&s);
 }
 
+/* α_l = l/L makes TPL(l, 1) equal to TPL(l, 0), whatever both are rounded to. */
+TEST(exact_ties_do_not_depend_on_rounding)
+{
+    for (uint32_t layers = 2; layers <= 64; layers++)
+        for (uint32_t l = 1; l < layers; l++) {
+            struct del_sums s;
+            assert_true(del_sums_open(&s, layers));
+            s.n = layers;
+            s.c[l] = l;
+            for (int i = 0; i < 7; i++, del_sums_decay(&s, 0.95)) {
+                const struct del_choice c =
+                    del_choose(&s, (struct del_bounds){.e_min = 1, .e_max = layers - 1, .d_max = 18});
+                assert_int_equal(c.length, 0);
+                assert_int_equal(c.exit_layer, 1);
+            }
+            del_sums_close(&s);
+        }
+}
+
 TEST(without_observations_one_token_a_round)
 {
     struct del_sums s;

@@ -30,7 +30,9 @@ random_rule(bool tree)
     struct lookup_rule rule = {.least = 1 + random_below(3),
                                .depth = 1 + random_below(12),
                                .latest = !tree && random_below(2) == 0,
-                               .full = "k"};
+                               .full = "k",
+                               .full_match = "spec_factor",
+                               .full_tree = "nodes"};
     rule.most = rule.least + random_below(20);
     rule.per_match = random_below(2) == 0 ? 0 : 0.25 * (1 + random_below(8));
     rule.probability = random_below(2) == 0 ? 0 : 0.1 * random_below(8);
@@ -101,7 +103,7 @@ TEST(a_chain_is_the_most_frequent_continuation)
             depth += more;
         }
         struct lookup l;
-        lookup_text(&l, &rule, t.token, t.n);
+        lookup_text(&l, &rule, t.token, t.n, LOOKUP_NODES);
         assert_int_equal(l.matched, length);
         assert_int_equal(l.n, depth);
         for (uint32_t i = 0; i < depth; i++) {
@@ -157,7 +159,7 @@ TEST(a_tree_has_the_likeliest_paths)
         const struct lookup_rule rule = random_rule(true);
         uint32_t next[LOOKUP_PLACES], n;
         struct lookup l;
-        lookup_text(&l, &rule, t.token, t.n);
+        lookup_text(&l, &rule, t.token, t.n, LOOKUP_NODES);
         assert_int_equal(l.matched, occurrences(&t, &rule, next, &n));
         assert_true(l.n <= rule.nodes);
         double least = 1;
@@ -175,6 +177,56 @@ TEST(a_tree_has_the_likeliest_paths)
             check_left_out(&l, parent, &t, &rule, next, n, least);
     }
     assert_true(forks > TRIALS);
+}
+
+/* Siblings that are not as deep as the last path are kept. */
+TEST(a_tree_near_the_length_has_all_paths_that_fit)
+{
+    uint32_t siblings = 0;
+    for (int trial = 0; trial < TRIALS; trial++) {
+        const struct text t = random_text();
+        struct lookup_rule rule = random_rule(true);
+        const uint32_t budget = random_below(5), nodes = rule.nodes;
+        struct lookup l, shallow;
+        lookup_text(&l, &rule, t.token, t.n, budget);
+        rule.depth = budget < rule.depth ? budget : rule.depth;
+        rule.nodes = nodes;
+        lookup_text(&shallow, &rule, t.token, t.n, LOOKUP_NODES);
+        assert_int_equal(l.n, shallow.n);
+        for (uint32_t i = 0; i < l.n; i++) {
+            assert_int_equal(l.node[i].token, shallow.node[i].token);
+            assert_int_equal(l.node[i].parent, shallow.node[i].parent);
+        }
+        siblings += budget == 1 && l.n > 1;
+    }
+    print_message("# %u trees of depth 1 have siblings\n", (unsigned)siblings);
+    assert_true(siblings > TRIALS / 100);
+}
+
+/* The text "ab ab ab a", a number for a letter: two tokens match, and what follows occurs three times. */
+TEST(the_reason_is_the_limit_that_ended_the_draft)
+{
+    static const token_t text[] = {1, 2, 3, 1, 2, 4, 1, 2, 3, 1, 2, 3, 1, 2};
+    const struct lookup_rule rule = {
+        .least = 1, .most = 2, .depth = 4, .nodes = 4, .full = "k", .full_match = "spec_factor", .full_tree = "nodes"};
+    static const struct {
+        uint32_t depth, nodes, budget;
+        double per_match, probability;
+        const char *reason;
+    } cases[] = {{3, 3, 9, 0, 0, "k"},           {8, 8, 2, 0, 0, "budget"},
+                 {8, 8, 9, 1, 0, "spec_factor"}, {8, 8, 9, 0, 0.8, "probability"},
+                 {2, 3, 9, 0, 0, "nodes"},       {3, 3, 0, 0, 0, "budget"}};
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        struct lookup_rule r = rule;
+        struct lookup l;
+        r.depth = cases[i].depth;
+        r.nodes = cases[i].nodes;
+        r.per_match = cases[i].per_match;
+        r.probability = cases[i].probability;
+        lookup_text(&l, &r, text, sizeof text / sizeof *text, cases[i].budget);
+        assert_int_equal(l.matched, 2);
+        assert_string_equal(l.reason, cases[i].reason);
+    }
 }
 
 TEST_SEED(seed, 20);

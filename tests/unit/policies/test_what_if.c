@@ -69,6 +69,8 @@ struct errors {
     double tokens, acceptance, layers,
         heads;      /* mean absolute error of tokens/round, accepted/verified, loads a token; relative */
     uint32_t exact; /* settings whose rounds are foretold to the last draft */
+    bool
+        rounds; /* accepted drafts and rounds are exact in all settings with the record's alpha, if there is such a knob */
 };
 
 static struct tally
@@ -126,9 +128,10 @@ compare(const char *name)
     const struct sampling greedy = {.top_p = 1};
     struct policy p;
     struct err err;
-    struct errors sum = {0};
+    struct errors sum = {.rounds = true};
     uint64_t random = 5;
     assert_true(policy_open(&p, ops, &model, &greedy, &err));
+    const int alpha = policy_knob_index(&p.info, "alpha");
     for (int i = 0; i < settings; i++) {
         double values[POLICY_KNOBS];
         struct knob_setting set[POLICY_KNOBS];
@@ -141,6 +144,8 @@ compare(const char *name)
         assert_true(ops->what_if(&record, values, &f));
         const struct tally m = measure(name, set, n);
         assert_int_equal(f.emitted, m.emitted);
+        if (alpha < 0 || values[alpha] == p.info.knobs[alpha].def)
+            sum.rounds = sum.rounds && f.rounds == m.rounds && f.accepted == m.accepted;
         sum.tokens += off_by((double)m.rounds, (double)f.rounds) / settings; /* the tokens are the same */
         sum.acceptance += off_by(share(&f), share(&m)) / settings;
         sum.layers += off_by(f.layers, m.layers) / settings;
@@ -197,9 +202,11 @@ TEST(forecasts_equal_the_rounds_that_follow)
 {
     static const struct {
         const char *name;
-        bool exact; /* in all settings, else in half of them: drafts from earlier text depend on nothing else */
-    } policies[] = {{"specbound", false}, {"layerskip", true}, {"dv", false}, {"fsm", true},      {"del", false},
-                    {"ngram", true},      {"suffix", true},    {"sd", true},  {"ngram+sd", true}, {"specdecpp", false}};
+        bool exact;  /* in all settings, else in half of them: drafts from earlier text depend on nothing else */
+        bool rounds; /* as in struct errors */
+    } policies[] = {{"specbound", false, true}, {"layerskip", true, true}, {"dv", false, false},   {"fsm", true, true},
+                    {"del", false, true},       {"ngram", true, true},     {"suffix", true, true}, {"sd", true, true},
+                    {"ngram+sd", true, true},   {"specdecpp", false, true}};
     for (size_t i = 0; i < sizeof policies / sizeof policies[0]; i++) {
         if (settings < SETTINGS && (i + seed_of_half) % 2 == 1)
             continue;
@@ -207,7 +214,60 @@ TEST(forecasts_equal_the_rounds_that_follow)
         assert_true(e.tokens < 0.02);
         assert_true(e.acceptance < 0.05 && e.layers < 0.02 && e.heads < 0.03);
         assert_true(e.exact >= (uint32_t)(policies[i].exact ? settings : settings / 2));
+        assert_true(e.rounds || !policies[i].rounds);
     }
+}
+
+/* At position 76 the confidence of layer 1 is 0.54958, and τ is 0.55: an estimate of it would exit or not. */
+TEST(the_present_setting_is_forecast_exactly)
+{
+    static const char text[] =
+        "In a small village by the sea lived an old fisherman called Osric. One evening he found";
+    struct session_options o = options_of("specbound");
+    o.prompt = text;
+    o.prompt_len = strlen(text);
+    o.tokens = 110;
+    keep_record_of(&o, o.tokens - 1);
+    const struct model_info model = {engine->model->desc.n_layers, engine->model->desc.width, engine->model->desc.vocab,
+                                     engine->model->rho, NULL};
+    struct policy p;
+    struct err err;
+    struct tally f;
+    struct session_rig_result r;
+    assert_true(policy_open(&p, policy_named("specbound"), &model, &o.sampling, &err));
+    assert_true(p.ops->what_if(&record, p.value, &f));
+    policy_close(&p);
+    assert_true(session_rig_generate(engine, &o, NULL, NULL, &r, &err));
+    assert_int_equal(f.rounds, r.metrics.total.rounds);
+    assert_int_equal(f.accepted, r.metrics.total.accepted);
+    session_rig_free(&r);
+}
+
+/* A record begins at the prompt's last 32 positions; DEL learns from as many as its window says, if the prompt has them. */
+TEST(values_that_need_more_of_the_prompt_than_was_probed_have_no_forecast)
+{
+    struct session_options o = options_of("del");
+    char text[1024] = "";
+    for (int i = 0; i < 6; i++)
+        strcat(text, "The miller had two sons and a grey donkey. ");
+    o.prompt = text;
+    o.prompt_len = strlen(text);
+    o.ctx = 512;
+    keep_record_of(&o, TOKENS - 1);
+    assert_true(record.from_prompt && record.begin == 32 && record.first > 32);
+    const struct model_info model = {engine->model->desc.n_layers, engine->model->desc.width, engine->model->desc.vocab,
+                                     engine->model->rho, NULL};
+    struct policy p;
+    struct err err;
+    struct tally f;
+    assert_true(policy_open(&p, policy_named("del"), &model, &o.sampling, &err));
+    double *window = &p.value[policy_knob_index(&p.info, "window")];
+    assert_true(p.ops->what_if(&record, p.value, &f));
+    *window = 33;
+    assert_false(p.ops->what_if(&record, p.value, &f));
+    record.from_prompt = false; /* later in a run all rows before the first round count, whatever the window */
+    assert_true(p.ops->what_if(&record, p.value, &f));
+    policy_close(&p);
 }
 
 /* Temperature 1 is known, all others follow from it nearly: against what the backend computes at every layer of every accepted

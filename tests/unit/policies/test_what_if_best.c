@@ -121,12 +121,14 @@ follow_knob(const struct policy *p, uint32_t k, size_t prompt, double real_now, 
     memcpy(values, p->value, sizeof values);
     for (uint32_t i = 0; i < n; i++) {
         values[k] = landscape_value(knob, n, i, p->value[k]);
-        assert_true(forecast_make(p->ops, &record, values, engine->model->rho, NULL, &at[i]));
-        if (forecast_gain_least(&at[i], &now) > 0 && (best == n || at[i].modelled > at[best].modelled))
+        if (forecast_make(p->ops, &record, values, engine->model->rho, NULL, &at[i]) && forecast_better(&at[i], &now) &&
+            (best == n || at[i].modelled > at[best].modelled))
             best = i;
     }
     const uint32_t samples[] = {0, n - 1, (uint32_t)(splitmix64(random) % n), (uint32_t)(splitmix64(random) % n)};
     for (size_t i = 0; i < sizeof samples / sizeof samples[0]; i++) {
+        if (isnan(at[samples[i]].modelled)) /* it needs more of the prompt than was probed */
+            continue;
         values[k] = landscape_value(knob, n, samples[i], p->value[k]);
         add_forecast(line, (double)at[samples[i]].modelled, measure(p, prompt, values));
     }

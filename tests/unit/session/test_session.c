@@ -3,6 +3,7 @@
 
 #include "engine/events/positions.h"
 #include "policies/policy.h"
+#include "tests/rigs/recorded_run.h"
 #include "tests/rigs/session_fixture.h"
 #include "tests/rigs/test.h"
 
@@ -148,6 +149,55 @@ TEST(an_end_of_sequence_ends_the_run_at_the_same_token_under_every_policy)
         session_rig_free(&ar);
     }
     print_message("# %u of %d prompts ended with eos\n", (unsigned)ended, SESSION_PROMPTS);
+}
+
+/* A round counts drafts up to the end of the text, and those after it apart. */
+static uint32_t
+check_cut(const struct recorded_run *run)
+{
+    uint32_t drafts = 0, verdicts = 0, accepted = 0, own = 0, cut = 0;
+    for (size_t i = 0; i < run->n; i++) {
+        const struct event *e = &run->events[i];
+        const struct round_event *r = &e->round_end;
+        drafts += e->type == EVENT_TOKEN && e->token.source == SOURCE_DRAFT;
+        own += e->type == EVENT_TOKEN && (e->token.source == SOURCE_CORRECTION || e->token.source == SOURCE_BONUS);
+        verdicts += e->type == EVENT_VERDICT;
+        accepted += e->type == EVENT_VERDICT && e->verdict.accepted > 0;
+        assert_true(e->type != EVENT_VERDICT || e->verdict.accepted == e->verdict.committed);
+        if (e->type != EVENT_ROUND)
+            continue;
+        assert_int_equal(r->drafted + r->cut, drafts);
+        assert_int_equal(r->drafted, verdicts);
+        assert_int_equal(r->verified, verdicts);
+        assert_int_equal(r->accepted, accepted);
+        assert_int_equal(r->emitted, accepted + own);
+        assert_true(r->cut == 0 || (r->accepted == r->verified && own == 0 && r->reject_rank == -1));
+        cut += r->cut;
+        drafts = verdicts = accepted = own = 0;
+    }
+    return cut;
+}
+
+TEST(drafts_after_the_end_of_the_text_are_cut_and_in_no_rate)
+{
+    static const char *const chains[] = {"layerskip", "specbound", "dv", "ngram"};
+    struct fixture *f = *state;
+    uint32_t cut = 0;
+    for (size_t i = 0; i < SESSION_PROMPTS * (sizeof chains / sizeof *chains); i++) {
+        struct session_options o = session_usual();
+        struct recorded_run run;
+        struct err err = {0};
+        o.ignore_eos = false;
+        o.tokens = 120;
+        o.prompt = session_prompts[i % SESSION_PROMPTS];
+        o.prompt_len = strlen(o.prompt);
+        o.policy = chains[i / SESSION_PROMPTS];
+        assert_ok(record_run(f->engine, &o, &run, &err), err);
+        cut += check_cut(&run);
+        recorded_run_free(&run);
+    }
+    print_message("# %u drafts were cut\n", (unsigned)cut);
+    assert_true(cut > 0);
 }
 
 /* ---- baseline ---- */
