@@ -143,7 +143,7 @@ scope_run_live(struct showing *w, struct engine *engine, struct err *err)
                                       .trace = o->trace,
                                       .saved = o->trace != NULL,
                                       .note = engine->note[0] != '\0' ? engine->note
-                                              : slowed ? "slowed down to be watched:  > faster  < slower  :speed max"
+                                              : slowed ? "slowed down to be watched:  > faster  < slower  :pace max"
                                                        : NULL,
                                       .export_to = recording_export,
                                       .trouble = recording_trouble,

@@ -11,7 +11,7 @@ extern const struct verb app_verbs[]; /* ends with a name of NULL */
 bool verb_only_live(const struct app *, const char *what, struct err *);
 
 verb_function run_set, run_policy, run_prompt, run_pause, run_resume, run_toggle, run_step, run_restart, run_goto,
-    run_speed, run_export, run_theme, run_panel, run_probe, run_head, run_save_screen, run_wait, run_baseline,
+    run_pace, run_export, run_theme, run_panel, run_probe, run_head, run_save_screen, run_wait, run_baseline,
     run_extend, run_search, run_search_next, run_search_back, run_note, run_note_next, run_help, run_messages,
     run_command, run_zoom, run_redraw, run_suspend, run_key, run_quit, run_sequence, run_window, run_undo, run_redo,
     run_take, run_preset, run_tune, run_copy_command, run_next, run_open, run_until, run_jump, run_sweep, run_versus,

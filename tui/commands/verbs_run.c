@@ -196,7 +196,7 @@ set_pace(struct app *app, const char *rest, struct err *err)
 }
 
 bool
-run_speed(struct app *app, const char *rest, struct err *err)
+run_pace(struct app *app, const char *rest, struct err *err)
 {
     if (follow_live(&app->run))
         return set_pace(app, rest, err);
@@ -486,10 +486,11 @@ run_jump(struct app *app, const char *rest, struct err *err)
     if (until[0] != '\0' || back)
         app->run.searching = 0;
     app->run.until = wanted;
-    const uint32_t round = scope_find_round(app->run.scope, &wanted, round_here(app), back);
+    struct scope_place place;
+    const uint32_t round = scope_find_round(app->run.scope, &wanted, round_here(app), back, &place);
     until_print(&wanted, what, sizeof what);
     if (round > 0) {
-        selection_to_round(&app->panes.view, round);
+        selection_to_place(&app->panes.selection, &place);
         message_print(&app->message, "%s, in round %u", what, (unsigned)round);
         message_is_of_run(&app->message);
         return true;

@@ -101,6 +101,17 @@ selection_to_round(const struct view *v, uint32_t round)
 }
 
 void
+selection_to_place(struct selection *selection, const struct scope_place *place)
+{
+    selection->pos = place->pos;
+    selection->follow = false;
+    if (place->layer == 0)
+        return;
+    selection->layer = place->layer;
+    selection->model = MODEL_TARGET;
+}
+
+void
 selection_move(const struct view *v, long rounds)
 {
     const struct scope *s = v->scope;

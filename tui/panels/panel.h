@@ -103,6 +103,7 @@ uint32_t selection_round(const struct view *);
 bool selection_in_round(const struct view *, const struct scope_round *);
 /* Selects the first position of that round, or of the next round in memory; ends following. */
 void selection_to_round(const struct view *, uint32_t round);
+void selection_to_place(struct selection *, const struct scope_place *);
 /* Moves by this many rounds along the text (negative: back); after the newest round the panels follow again. */
 void selection_move(const struct view *, long rounds);
 /* The keys of a list of rounds, the newest first: ↑ ↓ j k, PgUp PgDn by `page` rounds (0: no such keys), Home, End. False: another key. */

@@ -24,16 +24,18 @@ struct rounds_panel {
     } row[ROWS_MOST];
 };
 
-/* The widths of a line's parts; 0: omitted. */
+/* The widths of a line's parts; 0: omitted. The rounds' numbers are right-aligned. */
 struct parts {
-    int boxes, ratio, exits, reason, time;
+    int number, boxes, ratio, exits, reason, time;
 };
 
 static struct parts
 arrange(const struct rounds_panel *p, const struct scope *s, int cols)
 {
-    uint32_t most = 0;
-    int reason = 9;
+    uint32_t most = 0, last = p->n_rows > 0 ? p->row[0].number : 0;
+    int reason = 9, number = 3;
+    for (; last >= 1000; last /= 10)
+        number++;
     for (int y = 0; y < p->n_rows; y++) {
         const struct scope_round *r = p->row[y].round;
         char text[ROUND_REASON];
@@ -43,8 +45,8 @@ arrange(const struct rounds_panel *p, const struct scope *s, int cols)
         most = r->n_drafts > most ? r->n_drafts : most;
         reason = text_width(text) > reason ? text_width(text) : reason;
     }
-    struct parts a = {.boxes = (int)most + 1};
-    int room = cols - 6; /* the number and a space at the end */
+    struct parts a = {.number = number, .boxes = (int)most + 1};
+    int room = cols - 3 - number; /* a space at the end */
     /* drafts without exit layers get the room of these */
     const int others = 7 + 9 + 10, wide = scope_draft_origin(s) == DRAFTS_LAYERS ? 0 : room - others;
     if (a.boxes > 17)
@@ -108,7 +110,11 @@ draw_round(const struct view *v, const struct canvas *c, int y, const struct sco
         canvas_text(c, y, 0, ROLE_CURSOR, "▸");
     else if (changed != NULL)
         marks_draw_tick(c, y, 0);
-    int x = 1 + canvas_print(c, y, 1, here ? ROLE_TITLE : r->whole ? ROLE_TEXT : ROLE_DIM, "%3u ", (unsigned)r->number);
+    int x = 1 + canvas_print(c, y, 1,
+                             here       ? ROLE_TITLE
+                             : r->whole ? ROLE_TEXT
+                                        : ROLE_DIM,
+                             "%*u ", a.number, (unsigned)r->number);
     round_marks(c, y, x, a.boxes, r);
     x += a.boxes + 1;
     if (a.ratio > 0) {
@@ -171,12 +177,12 @@ place(struct rounds_panel *p, const struct view *v, int rows)
 }
 
 static void
-draw_gone(const struct view *v, const struct canvas *c, int y, uint32_t number)
+draw_gone(const struct view *v, const struct canvas *c, int y, uint32_t number, int width)
 {
     const bool here = selection_round(v) == number;
     if (here)
         canvas_text(c, y, 0, ROLE_CURSOR, "▸");
-    const int x = 1 + canvas_print(c, y, 1, here ? ROLE_TITLE : ROLE_DIM, "%3u ", (unsigned)number);
+    const int x = 1 + canvas_print(c, y, 1, here ? ROLE_TITLE : ROLE_DIM, "%*u ", width, (unsigned)number);
     canvas_word(c, y, x, c->cols - x, ROLE_DIM, MARK_NONE, "no longer in memory");
 }
 
@@ -334,7 +340,7 @@ draw_round_tree(struct rounds_panel *p, const struct view *v, const struct canva
         p->tree_top = -1;
     p->tree_round = number;
     if (r == NULL) {
-        draw_gone(v, c, 0, number);
+        draw_gone(v, c, 0, number, 3);
         return;
     }
     p->row[0] = (struct round_row){number, r};
@@ -364,7 +370,7 @@ draw_rounds(void *state, const struct view *v, const struct canvas *c)
         if (p->row[y].round != NULL)
             draw_round(v, c, y, p->row[y].round, a);
         else
-            draw_gone(v, c, y, p->row[y].number);
+            draw_gone(v, c, y, p->row[y].number, a.number);
 }
 
 static void

@@ -343,12 +343,19 @@ uint32_t scope_versus_text(const struct scope *, uint32_t seq, token_t *, uint32
 
 /* ---- rounds that meet a condition of :until ---- */
 
-/* True if a complete round of the sequence in focus meets it, as a session decides it, except for layers that were not probed. */
-bool scope_round_has(const struct scope *, const struct scope_round *, const struct until *);
+/* What meets a condition: the rejected or unsure draft, the spurious cell, else the round's first token. */
+struct scope_place {
+    uint32_t pos;
+    int32_t layer; /* 0: none */
+};
+/* True if a complete round of the sequence in focus meets it, as a session decides it, except for layers that were not probed.
+ * Sets *place then. */
+bool scope_round_has(const struct scope *, const struct scope_round *, const struct until *, struct scope_place *place);
 /* True if the newest round of the sequence meets it. */
 bool scope_has_come(const struct scope *, uint32_t seq, const struct until *);
 /* The first round after `number` that meets it, or the last one before; 0: none in memory. */
-uint32_t scope_find_round(const struct scope *, const struct until *, uint32_t number, bool before);
+uint32_t scope_find_round(const struct scope *, const struct until *, uint32_t number, bool before,
+                          struct scope_place *place);
 
 /* ---- the record that forecasts are made from (engine/events/layer_record.h), live and in a replay ---- */
 

@@ -351,16 +351,18 @@ scope_bytes(const struct scope *s, token_t token, uint32_t *n)
 #define LAYERS_MOST 4096
 
 static bool
-unsure(const struct scope_round *r, float below)
+unsure(const struct scope_round *r, float below, struct scope_place *place)
 {
-    for (uint32_t i = 0; i < r->n_drafts; i++)
-        if (r->drafts[i].confidence < below)
-            return true;
-    return false;
+    uint32_t i = 0;
+    while (i < r->n_drafts && !(r->drafts[i].confidence < below))
+        i++;
+    if (i < r->n_drafts)
+        place->pos = r->drafts[i].pos;
+    return i < r->n_drafts;
 }
 
 static bool
-spurious(const struct scope *s, const struct scope_sequence *q, const struct scope_round *r)
+spurious(const struct scope *s, const struct scope_sequence *q, const struct scope_round *r, struct scope_place *place)
 {
     uint8_t glimpse[LAYERS_MOST];
     const struct scope_column *c;
@@ -369,8 +371,10 @@ spurious(const struct scope *s, const struct scope_sequence *q, const struct sco
         if (c->round != r->number || s->info->layers > LAYERS_MOST || !scope_glimpse_of(s, q, pos, glimpse))
             continue;
         for (uint32_t l = 1; l < s->info->layers; l++)
-            if (glimpse_spurious(glimpse[l - 1]))
+            if (glimpse_spurious(glimpse[l - 1])) {
+                *place = (struct scope_place){pos, (int32_t)l};
                 return true;
+            }
     }
     return false;
 }
@@ -396,15 +400,17 @@ text_ends(const struct scope *s, const struct scope_sequence *q, const struct sc
 }
 
 static bool
-round_has(const struct scope *s, const struct scope_sequence *q, const struct scope_round *r, const struct until *u)
+round_has(const struct scope *s, const struct scope_sequence *q, const struct scope_round *r, const struct until *u,
+          struct scope_place *place)
 {
+    *place = (struct scope_place){.pos = r->first_pos};
     if (!r->whole)
         return false;
     switch (u->kind) {
-    case UNTIL_REJECT: return r->end.accepted < r->end.verified;
+    case UNTIL_REJECT: place->pos += r->end.accepted; return r->end.accepted < r->end.verified;
     case UNTIL_TEXT: return text_ends(s, q, r, u);
-    case UNTIL_CONFIDENCE: return unsure(r, u->below);
-    case UNTIL_SPURIOUS: return spurious(s, q, r);
+    case UNTIL_CONFIDENCE: return unsure(r, u->below, place);
+    case UNTIL_SPURIOUS: return spurious(s, q, r, place);
     case UNTIL_ROUND: return r->number == u->round;
     case UNTIL_NOTHING: break;
     }
@@ -412,31 +418,34 @@ round_has(const struct scope *s, const struct scope_sequence *q, const struct sc
 }
 
 bool
-scope_round_has(const struct scope *s, const struct scope_round *r, const struct until *u)
+scope_round_has(const struct scope *s, const struct scope_round *r, const struct until *u, struct scope_place *place)
 {
-    return round_has(s, s->focus, r, u);
+    return round_has(s, s->focus, r, u, place);
 }
 
 bool
 scope_has_come(const struct scope *s, uint32_t seq, const struct until *u)
 {
+    struct scope_place place;
     for (uint32_t i = 0; i < s->n_members; i++) {
         const struct scope_sequence *q = s->members[i]->held;
         if (s->members[i]->tile.seq == seq && q != NULL && sequence_rounds(q) > 0)
-            return round_has(s, q, sequence_round(q, 0), u);
+            return round_has(s, q, sequence_round(q, 0), u, &place);
     }
     return false;
 }
 
 uint32_t
-scope_find_round(const struct scope *s, const struct until *u, uint32_t number, bool before)
+scope_find_round(const struct scope *s, const struct until *u, uint32_t number, bool before, struct scope_place *place)
 {
     const struct scope_round *r;
+    struct scope_place at;
     uint32_t found = 0;
     for (uint32_t back = 0; (r = scope_round(s, back)) != NULL && (before || r->number > number); back++) {
-        if ((before && r->number >= number) || !scope_round_has(s, r, u))
+        if ((before && r->number >= number) || !scope_round_has(s, r, u, &at))
             continue;
         found = r->number;
+        *place = at;
         if (before)
             break;
     }

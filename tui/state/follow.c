@@ -205,6 +205,27 @@ report_found(const struct followed *f, const char *what, uint32_t seq, uint32_t 
     message_is_of_run(message);
 }
 
+/* Points at what met the condition in the newest round; in a round of a sequence that is not in focus, at the round. */
+static void
+point_at(const struct followed *f, const struct until *u, uint32_t seq, uint32_t round, struct selection *selection)
+{
+    const struct scope_round *r = scope_round(f->scope, 0);
+    struct scope_place place = {.pos = scope_round_position(f->scope, round)};
+    if (seq == scope_focus(f->scope) && r != NULL)
+        scope_round_has(f->scope, r, u, &place);
+    selection_to_place(selection, &place);
+}
+
+static void
+until_met(const struct followed *f, const struct event *e, struct selection *selection, struct message *message)
+{
+    const uint32_t round = scope_now(f->scope)->round;
+    struct until until;
+    if (until_parse(e->control.new_text, &until, NULL) && e->seq == scope_focus(f->scope))
+        point_at(f, &until, e->seq, round, selection);
+    report_found(f, e->control.new_text, e->seq, round, message);
+}
+
 static void
 report_baseline(struct followed *f, const char *text, struct message *message)
 {
@@ -244,7 +265,7 @@ control_seen(struct followed *f, const struct event *e, struct selection *select
         message_run_begins(message);
         break;
     case RECORDED_BREAK: f->break_round = (uint32_t)strtoul(text, NULL, 10); break;
-    case RECORDED_UNTIL: report_found(f, text, e->seq, scope_now(f->scope)->round, message); break;
+    case RECORDED_UNTIL: until_met(f, e, selection, message); break;
     case RECORDED_END:
         f->ended = true;
         f->baseline_asked = f->baseline_asked && strncmp(text, "error", 5) != 0;
@@ -336,8 +357,7 @@ look_out(struct followed *f, const struct event *e, struct selection *selection,
     if (--f->searching > 0)
         return;
     replay_stop(f->source->replay);
-    selection->pos = scope_round_position(f->scope, e->round);
-    selection->follow = false;
+    point_at(f, &f->until, f->found_seq, e->round, selection);
     until_print(&f->until, what, sizeof what);
     report_found(f, what, f->found_seq, e->round, message);
 }

@@ -24,6 +24,25 @@ PANEL_TEST(a_round_is_one_line)
     assert_non_null(strstr(line(f, 1), "  1 #.* 1/2"));
 }
 
+/* In a width that the line of a round fills. */
+PANEL_TEST(rounds_from_1000_on_have_the_columns_of_the_others)
+{
+    struct fixture *f = *state;
+    emit_a_round(f);
+    for (uint32_t round = 2; round <= 1000; round++) {
+        f->stream.round = round;
+        say_token(&f->stream, SOURCE_BONUS, 2 + round, 4);
+        say_round(&f->stream, 0, 0, 1);
+    }
+    use(f, "rounds");
+    draw(f, 4, 34);
+    assert_non_null(strstr(line(f, 0), " 1000 + –"));
+    assert_non_null(strstr(line(f, 1), "  999 + –"));
+    assert_non_null(strstr(line(f, 0), "2.0 ms"));
+    const int at = (int)(strstr(line(f, 0), "2.0 ms") - line(f, 0));
+    assert_int_equal(strstr(line(f, 1), "2.0 ms") - line(f, 1), at);
+}
+
 /* Draws the tree of a round whose third node is rejected and whose path goes through the second. */
 static void
 draw_a_tree(struct fixture *f, int rows)

@@ -28,6 +28,18 @@ see(void *user, struct session *s, const struct event *e)
     session_control(s, CONTROL_UNTIL, NULL, seen->until, 0);
 }
 
+/* The place is what meets the condition. */
+static void
+check_place(const struct scope *s, const struct scope_round *r, const struct until *u, const struct scope_place *place)
+{
+    const struct scope_column *c = scope_column(s, place->pos);
+    assert_true(place->pos >= r->first_pos);
+    if (u->kind == UNTIL_SPURIOUS)
+        assert_true(place->layer > 0 && scope_spurious(s, place->pos, (uint32_t)place->layer));
+    if (u->kind == UNTIL_REJECT)
+        assert_true(c != NULL && c->fate == FATE_CORRECTION && c->round == r->number);
+}
+
 /* Which rounds the scope finds in a run that nobody stopped, and whether they are those where one stopped. */
 static uint32_t
 stops_where_the_scope_finds_it(struct fixture *f, const char *words, uint32_t batch)
@@ -50,14 +62,18 @@ stops_where_the_scope_finds_it(struct fixture *f, const char *words, uint32_t ba
     assert_true(scope_open(&stopped.scope, session_info(s), &err));
     session_run(f->engine, &o, see, &plain, &r);
     uint32_t expected[ROUNDS], n = 0;
+    struct scope_place place;
     for (uint32_t back = scope_rounds(plain.scope); back-- > 0;) {
         const struct scope_round *round = scope_round(plain.scope, back);
-        if (scope_round_has(plain.scope, round, &until))
+        if (scope_round_has(plain.scope, round, &until, &place)) {
             expected[n++] = round->number;
+            check_place(plain.scope, round, &until, &place);
+        }
     }
     for (uint32_t i = 0; i < n; i++) { /* found one from the other, to and fro */
-        assert_int_equal(scope_find_round(plain.scope, &until, i > 0 ? expected[i - 1] : 0, false), expected[i]);
-        assert_int_equal(scope_find_round(plain.scope, &until, i + 1 < n ? expected[i + 1] : UINT32_MAX, true),
+        assert_int_equal(scope_find_round(plain.scope, &until, i > 0 ? expected[i - 1] : 0, false, &place),
+                         expected[i]);
+        assert_int_equal(scope_find_round(plain.scope, &until, i + 1 < n ? expected[i + 1] : UINT32_MAX, true, &place),
                          expected[i]);
     }
     session_rig_free(&r);
