@@ -176,7 +176,7 @@ outcome_json(const struct outcome *out, const struct engine *engine, const struc
     json_number(j, "prompt_tokens", (double)out->metrics.prefilled);
     json_number(j, "prefill_s", out->metrics.prefill_us * 1e-6);
     json_number(j, "decode_s", (t->draft_us + t->verify_us) * 1e-6);
-    json_number(j, "aside_s", t->learning_us * 1e-6);
+    json_number(j, "learning_s", t->learning_us * 1e-6);
     json_number(j, "tok_per_s", m.tokens_per_s);
     json_number(j, "tok_per_s_all_in", m.tokens_per_s_all_in);
     json_number(j, "draft_share", m.draft_share - m.heads_share);
@@ -184,7 +184,7 @@ outcome_json(const struct outcome *out, const struct engine *engine, const struc
     json_number(j, "verify_share", m.verify_share);
     json_number(j, "probe_share", m.probe_share);
     json_number(j, "wait_share", m.wait_share);
-    json_number(j, "aside_share", m.learning_share);
+    json_number(j, "learning_share", m.learning_share);
     return j;
 }
 

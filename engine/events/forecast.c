@@ -71,34 +71,47 @@ add_loads(struct record_loads *to, const struct record_loads *from)
 /* Neighbouring tokens are of the same round and of the same passage. So blocks of a text count as independent samples only
  * if they are as long as this (docs/forecasts.md: What-if). */
 #define BLOCK_TOKENS 16
+#define BLOCKS_LEAST 4
 
 /* Returns the number of blocks of a text: a power of two. */
 static uint32_t
 blocks_of(uint32_t tokens)
 {
     uint32_t n = RECORD_BLOCKS;
-    while (n > 2 && tokens < n * BLOCK_TOKENS)
+    while (n > BLOCKS_LEAST && tokens < n * BLOCK_TOKENS)
         n /= 2;
     return n;
 }
 
-/* Returns the standard error from two variances: of n blocks, whose sum is the ratio, and of the draws, where the
- * rounds of the text count as one more. */
+/* Returns the variance of the ratio, of which part[] is the influence of each part, with n blocks as samples. */
 static double
-error(const float *part, uint32_t n, const float *draw)
+variance_of(const float *part, uint32_t n)
 {
-    double blocks = 0, draws = 0, mean = 0;
+    const uint32_t parts = RECORD_BLOCKS / n;
+    double squares = 0;
     for (uint32_t i = 0; i < n; i++) {
         double sum = 0;
-        for (uint32_t k = 0; k < RECORD_BLOCKS / n; k++)
-            sum += (double)part[i * (RECORD_BLOCKS / n) + k];
-        blocks += sum * sum;
+        for (uint32_t k = 0; k < parts; k++)
+            sum += (double)part[i * parts + k];
+        squares += sum * sum;
     }
+    return squares * n / (n - 1);
+}
+
+/* Returns the standard error from two variances: of the text, and of the draws, where the rounds of the text count as
+ * one more. Short blocks are not independent, and a few long ones may be equal by chance, so the largest variance of
+ * all lengths counts. */
+static double
+error(const float *part, const float *draw)
+{
+    double text = 0, draws = 0, mean = 0;
+    for (uint32_t n = BLOCKS_LEAST; n <= RECORD_BLOCKS; n *= 2)
+        text = fmax(text, variance_of(part, n));
     for (uint32_t i = 0; i < FORECAST_DRAWS; i++)
         mean += (double)draw[i] / FORECAST_DRAWS;
     for (uint32_t i = 0; i < FORECAST_DRAWS; i++)
         draws += ((double)draw[i] - mean) * ((double)draw[i] - mean);
-    return sqrt(blocks * n / (n - 1) + draws / (FORECAST_DRAWS - 1) * (1 + 1.0 / FORECAST_DRAWS));
+    return sqrt(text + draws / (FORECAST_DRAWS - 1) * (1 + 1.0 / FORECAST_DRAWS));
 }
 
 const struct forecast forecast_none = {.speedup = NAN,
@@ -139,8 +152,7 @@ forecast_make(const struct policy_ops *ops, const struct layer_record *record, c
     measure_time(out, &all, (double)total.emitted, record, cost, rho, work);
     spread_over_blocks(out, work);
     out->tokens = record->n - record->begin;
-    out->se = (float)hypot(error(out->block, blocks_of(out->tokens), out->draw),
-                           out->in_time ? (double)out->speedup * cost->error : 0);
+    out->se = (float)hypot(error(out->block, out->draw), out->in_time ? (double)out->speedup * cost->error : 0);
     return true;
 }
 
@@ -158,13 +170,12 @@ forecast_ceiling(const struct policy_ops *ops, const struct layer_record *record
 struct estimate
 forecast_gain(const struct forecast *other, const struct forecast *now)
 {
-    const uint32_t n = blocks_of(now->tokens);
     float block[RECORD_BLOCKS], draw[FORECAST_DRAWS];
     for (uint32_t i = 0; i < RECORD_BLOCKS; i++)
         block[i] = other->block[i] - now->block[i];
     for (uint32_t i = 0; i < FORECAST_DRAWS; i++)
         draw[i] = other->draw[i] - now->draw[i];
-    return (struct estimate){(double)(other->speedup - now->speedup), error(block, n, draw), n};
+    return (struct estimate){(double)(other->speedup - now->speedup), error(block, draw), blocks_of(now->tokens)};
 }
 
 bool

@@ -98,7 +98,7 @@ const struct result_column result_columns[RESULT_COLUMNS] = {
     {"", "verify_share", "", verify_share, SHOWN_FILES},
     {"", "probe_share", "", probe_share, SHOWN_FILES},
     {"", "wait_share", "", wait_share, SHOWN_FILES},
-    {"", "aside_share", "", learning_share, SHOWN_FILES},
+    {"", "learning_share", "", learning_share, SHOWN_FILES},
     {"", "tok_per_s_all_in", "", tokens_per_s_all_in, SHOWN_FILES},
     {"", "tok_per_s_se", "", speed_se, SHOWN_FILES},
 };
