@@ -587,7 +587,7 @@ info_main(struct options *o, int *status, struct err *err)
         else
             print_text(&f);
         ok = ok && (o->as_json || compare_aux(&f, o, NULL, err));
-        ok = ok && results_close(stdout, "-", err);
+        ok = ok && stream_close(stdout, "stdout", err);
         model_close(m);
     }
     return ok;

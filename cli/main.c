@@ -1,6 +1,7 @@
 /* specscope: an oscilloscope for speculative decoding. */
 #include <errno.h>
 #include <locale.h>
+#include <signal.h>
 #include <string.h>
 
 #include "cli/base/commands.h"
@@ -13,6 +14,7 @@ main(int argc, char **argv)
 {
     struct err err = {0};
     program_called(argv[0]);
+    signal(SIGXFSZ, SIG_IGN); /* a file over the size limit is then an error of write() */
     errno = 0;
     if (setlocale(LC_ALL, "") == NULL && errno == ENOMEM) { /* the screen would look different without the locale */
         err_set(&err, ERR_WORK, "out of memory for the locale");
@@ -23,7 +25,7 @@ main(int argc, char **argv)
     int words;
     const struct command_row *command = command_named(argc, argv, &words);
     const int status = options_run(command->command, argc - words, argv + words);
-    if (status == 0 && !results_close(stdout, "-", &err)) /* buffered output may still fail */
+    if (status == 0 && !stream_close(stdout, "stdout", &err)) /* buffered output may still fail */
         return command_failed(&err);
     return status;
 }

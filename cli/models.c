@@ -39,5 +39,5 @@ models_main(struct options *o, int *status, struct err *err)
     if (n == 1 && all)
         printf("nothing in the caches of Hugging Face, Ollama, LM Studio and llama.cpp; any .gguf file or folder will "
                "do\n");
-    return results_close(stdout, "-", all ? err : NULL) && all;
+    return stream_close(stdout, "stdout", all ? err : NULL) && all;
 }

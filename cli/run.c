@@ -227,7 +227,7 @@ run_session(struct running *r, size_t first, struct prompt_text *batch, cJSON **
     const struct options *o = r->o;
     struct printer printer = {.tokenizer = r->engine->model->tokenizer,
                               .terminal = isatty(STDOUT_FILENO),
-                              .quiet = results_take_stdout(o->json) || results_take_stdout(o->csv)};
+                              .quiet = output_is_stdout(o->json) || output_is_stdout(o->csv)};
     struct generation g = {.engine = r->engine,
                            .session = generation_options(o),
                            .trace = o->trace,
@@ -294,7 +294,7 @@ write_csv(const struct running *r, struct err *err)
     const struct model *model = r->engine->model;
     char params[OPTIONS_MOST * sizeof(struct knob_setting) + 32];
     struct metrics metrics;
-    FILE *out;
+    struct output output;
     metrics_begin(&metrics, model->desc.n_layers, model->rho);
     const struct result all = {.policy = so.policy,
                                .params = generation_params(so.set, so.n_set, params, sizeof params),
@@ -305,13 +305,14 @@ write_csv(const struct running *r, struct err *err)
                                .model = model->name,
                                .machine = r->engine->ops->describe(r->engine->backend),
                                .positions = &r->acceptance.all.positions};
-    if (!results_open(&out, r->o->csv, &results_csv_file, err))
+    if (!output_open(&output, r->o->csv, &results_csv_file, err))
         return false;
+    FILE *out = output.f;
     results_csv_head(out);
     results_csv_line(out, &all);
     for (size_t i = 0; i < r->acceptance.n_parts; i++)
         acceptance_csv(out, &all, &r->acceptance.part[i]);
-    return results_close(out, r->o->csv, err);
+    return output_close(&output, true, err);
 }
 
 static bool
@@ -338,7 +339,7 @@ run_main(struct options *o, int *status, struct err *err)
     struct policy_memory memory = {0};
     struct running r = {.o = o, .memory = &memory, .n = 1};
     generation_catch_signals();
-    bool ok = results_possible(o->json, &results_json_file, err) && results_possible(o->csv, &results_csv_file, err) &&
+    bool ok = outputs_possible(o->json, &results_json_file, o->csv, &results_csv_file, err) &&
               (o->prompts_file == NULL || prompts_read(o->prompts_file, &r.prompts, &r.categories, &r.n, err));
     if (ok && r.n > 1 && o->trace != NULL && o->batch == 0)
         ok = err_set(err, ERR_USAGE,
@@ -351,6 +352,6 @@ run_main(struct options *o, int *status, struct err *err)
     prompts_free(r.prompts, r.n);
     prompts_free(r.categories, r.n);
     engine_close(r.engine);
-    *status = generation_interrupted() ? 130 : r.untraced ? 1 : 0;
+    *status = generation_interrupted() ? command_interrupted() : r.untraced ? 1 : 0;
     return ok;
 }

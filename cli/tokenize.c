@@ -160,7 +160,7 @@ answer(const struct options *o, struct err *err)
         fprintf(stderr, "specscope: %s: %s\n", path, tokenizer_note(t));
     ok = ok && file_read("-", &input, &len, err) &&
          (o->tokenize.decode ? decode(t, input, len, err) : encode(t, o, input, len, err)) &&
-         results_close(stdout, "-", err);
+         stream_close(stdout, "stdout", err);
     free(input);
     tokenizer_close(t);
     gguf_close(file);

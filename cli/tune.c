@@ -38,6 +38,7 @@ struct tune {
     struct session *other;       /* with this draft model, which the engine has as long as the session exists; owned */
     struct event_reader *reader; /* of `other` */
     bool shows_progress, failed;
+    bool untraced; /* its trace stopped */
     double progress_us;
     struct err err;
 };
@@ -207,6 +208,7 @@ race(struct tune *t, struct err *err)
                            .session = generation_options(t->o),
                            .trace = t->o->trace,
                            .bounds = t->o->trace_bounds,
+                           .trace_first = true,
                            .event = handle_event,
                            .kept = &t->session,
                            .user = t};
@@ -218,6 +220,7 @@ race(struct tune *t, struct err *err)
     const bool ok = generate(&g, &out, err);
     if (t->shows_progress)
         fputs("\r\x1b[K", stderr);
+    t->untraced = ok && out.untraced;
     if (ok)
         outcome_free(&out);
     if (t->failed)
@@ -531,9 +534,10 @@ write_csv(const struct tuner *t, const char *path, struct err *err)
     struct race_standing all[RACE_CANDIDATES];
     const uint32_t n = race_standings(tuner_race(t), all);
     const char *category;
-    FILE *out;
-    if (!results_open(&out, path, &csv_file, err))
+    struct output output;
+    if (!output_open(&output, path, &csv_file, err))
         return false;
+    FILE *out = output.f;
     fputs("rank,policy,params,draft,category,times_ar,low,high,heats,dropped_in_heat,"
           "held_out_times_ar,held_out_low,held_out_high,verdict\r\n",
           out);
@@ -542,16 +546,19 @@ write_csv(const struct tuner *t, const char *path, struct err *err)
         for (uint32_t k = 0; (category = tuner_category(t, k)) != NULL; k++)
             csv_line(out, t, i + 1, &all[i], category);
     }
-    return results_close(out, path, err);
+    return output_close(&output, true, err);
 }
 
+/* Writes the preset; without one, checks that it can be written. */
 static bool
-save(const struct tune *t, uint32_t candidate, struct err *err)
+save(const char *name, const struct preset *p, struct err *err)
 {
     char folder[1024];
+    if (name == NULL)
+        return true;
     if (config_path(folder, sizeof folder, "presets") == NULL)
-        return err_set(err, ERR_USAGE, "--save %.60s: neither XDG_CONFIG_HOME nor HOME is set", t->o->save);
-    return preset_write(tuner_candidate(t->tuner, candidate), folder, t->o->save, err);
+        return err_set(err, ERR_USAGE, "--save %.60s: neither XDG_CONFIG_HOME nor HOME is set", name);
+    return p != NULL ? preset_write(p, folder, name, err) : preset_possible(folder, name, err);
 }
 
 static void
@@ -590,8 +597,8 @@ report(const struct tune *t, struct err *err)
 {
     if (tuner_race(t->tuner) == NULL || race_heat(tuner_race(t->tuner)) == 0)
         return err_set(err, ERR_CANCELLED, "interrupted before a heat was complete");
-    bool ok = t->o->save == NULL || save(t, advised(t->tuner), err);
-    if (!results_take_stdout(t->o->json) && !results_take_stdout(t->o->csv))
+    bool ok = save(t->o->save, tuner_candidate(t->tuner, advised(t->tuner)), err);
+    if (!output_is_stdout(t->o->json) && !output_is_stdout(t->o->csv))
         print_report(t);
     if (ok && t->o->json != NULL) {
         cJSON *j = json_of(t->tuner);
@@ -628,7 +635,7 @@ tune_main(struct options *o, int *status, struct err *err)
 {
     struct tune t = {.o = o, .shows_progress = isatty(STDERR_FILENO)};
     generation_catch_signals();
-    bool ok = results_possible(o->json, &results_json_file, err) && results_possible(o->csv, &csv_file, err) &&
+    bool ok = outputs_possible(o->json, &results_json_file, o->csv, &csv_file, err) && save(o->save, NULL, err) &&
               read_prompts(&t, err) && generation_engine(o, &t.engine, err) &&
               (o->drafts == NULL || drafts_open(&t.drafts, t.engine, o->drafts, err));
     if (ok && o->drafts != NULL)
@@ -652,6 +659,6 @@ tune_main(struct options *o, int *status, struct err *err)
     session_close(t.session);
     drafts_close(&t.drafts, t.engine);
     engine_close(t.engine);
-    *status = generation_interrupted() ? 130 : 0;
+    *status = generation_interrupted() ? command_interrupted() : t.untraced ? 1 : 0;
     return ok;
 }

@@ -2,6 +2,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -18,22 +19,10 @@
 bool
 trace_folder_make(const char *folder, struct err *err)
 {
-    char *path = strdup(folder);
-    if (path == NULL)
-        return err_set(err, ERR_WORK, "out of memory for the trace");
-    bool ok = true;
-    for (char *slash = path + 1; ok && slash[-1] != '\0'; slash++) {
-        if (*slash != '/' && *slash != '\0')
-            continue;
-        const char was = *slash;
-        *slash = '\0';
-        ok = mkdir(path, 0777) == 0 || errno == EEXIST || errno == EISDIR;
-        if (!ok)
-            err_set(err, ERR_WORK, "cannot make the folder %s for a trace: %s", path, strerror(errno));
-        *slash = was;
-    }
-    free(path);
-    return ok;
+    char file[PATH_MAX];
+    if ((size_t)snprintf(file, sizeof file, "%s/%s", folder, RUN_JSON) >= sizeof file)
+        return err_set(err, ERR_WORK, "%.200s: the folder's name is too long for a trace", folder);
+    return file_folders_make(file, err);
 }
 
 bool
@@ -77,11 +66,6 @@ trace_signals_block(sigset_t *before)
 void
 trace_signals_restore(const sigset_t *before)
 {
-    sigset_t too_large;
-    sigemptyset(&too_large);
-    sigaddset(&too_large, SIGXFSZ);
-    if (!sigismember(before, SIGXFSZ)) /* a pending one was caused by this thread */
-        sigtimedwait(&too_large, NULL, &(struct timespec){0});
     pthread_sigmask(SIG_SETMASK, before, NULL);
 }
 

@@ -15,8 +15,7 @@ bool trace_folder_open(int *fd, const char *folder, struct err *);
 /* Reads run.json; *text is terminated, and the caller frees it. */
 bool trace_folder_run_json(const char *folder, char **text, size_t *n, struct err *);
 
-/* Block all signals for this thread and threads that it starts: other threads handle them, and a file over the process's size limit becomes
- * an error of write() in place of SIGXFSZ. */
+/* Block all signals for this thread and threads that it starts: other threads handle them. */
 void trace_signals_block(sigset_t *before);
 void trace_signals_restore(const sigset_t *before);
 

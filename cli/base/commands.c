@@ -1,7 +1,9 @@
-/* Folders of data and of the user's files, and the message of a failed command. */
+/* Folders of data and of the user's files, and the message and exit status of a failed command. */
 #include "cli/base/commands.h"
 
 #include <limits.h>
+#include <signal.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -73,22 +75,23 @@ config_path(char *out, size_t n, const char *name)
 }
 
 const char *
-state_place(char *out, size_t n, const char *name)
+state_path(char *out, size_t n, const char *name)
 {
     return user_path(out, n, "XDG_STATE_HOME", ".local/state", name);
 }
 
-const char *
-state_path(char *out, size_t n, const char *name)
+static atomic_int interrupted_by = SIGINT; /* lock-free on all platforms, so a signal handler may change it */
+
+void
+command_interrupt(int number)
 {
-    if (state_place(out, n, name) == NULL)
-        return NULL;
-    for (char *slash = strchr(out + 1, '/'); slash != NULL; slash = strchr(slash + 1, '/')) {
-        *slash = '\0';
-        mkdir(out, 0777);
-        *slash = '/';
-    }
-    return out;
+    atomic_store(&interrupted_by, number);
+}
+
+int
+command_interrupted(void)
+{
+    return 128 + atomic_load(&interrupted_by);
 }
 
 int
@@ -98,5 +101,5 @@ command_failed(const struct err *e)
     const char *text = e->kind != ERR_NONE ? e->text : "failed without a word";
     printable_text(text, strlen(text), safe, sizeof safe);
     fprintf(stderr, "specscope: %s\n", safe);
-    return e->kind == ERR_USAGE ? 2 : e->kind == ERR_CANCELLED ? 130 : 1;
+    return e->kind == ERR_USAGE ? 2 : e->kind == ERR_CANCELLED ? command_interrupted() : 1;
 }

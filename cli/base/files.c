@@ -1,13 +1,11 @@
-/* Reads files and lists of prompts, writes results, and notices when cJSON runs out of memory. */
+/* Reads files and lists of prompts, checks outputs, and notices when cJSON runs out of memory. */
 #include "cli/base/files.h"
 
 #include <cjson/cJSON.h>
 #include <errno.h>
-#include <fcntl.h>
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include "cli/base/commands.h"
@@ -53,53 +51,13 @@ file_read(const char *path, char **bytes, size_t *len, struct err *err)
 }
 
 bool
-results_take_stdout(const char *path)
+outputs_possible(const char *json, const struct file_kind *json_kind, const char *csv, const struct file_kind *csv_kind,
+                 struct err *err)
 {
-    return path != NULL && strcmp(path, "-") == 0;
-}
-
-bool
-results_possible(const char *path, const struct file_kind *kind, struct err *err)
-{
-    struct stat there;
-    if (path == NULL || results_take_stdout(path))
-        return true;
-    if (stat(path, &there) == 0) {
-        errno = S_ISDIR(there.st_mode) ? EISDIR : 0;
-        if (errno != 0 || access(path, W_OK) != 0)
-            return err_set(err, ERR_WORK, "%s: cannot be written: %s", path, strerror(errno));
-        return file_replaceable(AT_FDCWD, path, kind, err);
-    }
-    const int fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
-    if (fd < 0 && errno != EEXIST) /* a dangling link: results_open() decides */
-        return err_set(err, ERR_WORK, "%s: cannot be created: %s", path, strerror(errno));
-    if (fd >= 0) {
-        unlink(path);
-        close(fd);
-    }
-    return true;
-}
-
-bool
-results_open(FILE **f, const char *path, const struct file_kind *kind, struct err *err)
-{
-    if (!results_take_stdout(path) && !file_replaceable(AT_FDCWD, path, kind, err))
-        return false;
-    *f = results_take_stdout(path) ? stdout : fopen(path, "w");
-    return *f != NULL || err_set(err, ERR_WORK, "%s: cannot be created: %s", path, strerror(errno));
-}
-
-bool
-results_close(FILE *f, const char *path, struct err *err)
-{
-    const bool standard = f == stdout;
-    bool ok = fflush(f) == 0 && ferror(f) == 0;
-    int why = errno != 0 ? errno : EIO; /* the number of an earlier error is lost */
-    if (!standard && fclose(f) != 0 && ok) {
-        ok = false;
-        why = errno;
-    }
-    return ok || err_set(err, ERR_WORK, "%s: %s", standard ? "stdout" : path, strerror(why));
+    if (output_same(json, csv))
+        return err_set(err, ERR_USAGE, "--json %s and --csv %s: both would be written there; choose two files", json,
+                       csv);
+    return output_possible(json, json_kind, err) && output_possible(csv, csv_kind, err);
 }
 
 /* Appends a copy to a list of n; NULL lists are left alone. */

@@ -20,14 +20,9 @@ bool file_exists(const char *path);
  * follows the last byte. At most 64 MiB. */
 bool file_read(const char *path, char **bytes, size_t *len, struct err *);
 
-/* Returns whether results go to stdout ("-"), where nothing else may be printed then. NULL: there are none. */
-bool results_take_stdout(const char *path);
-/* Checks before the work whether results can be written after it. Changes no file. */
-bool results_possible(const char *path, const struct file_kind *, struct err *);
-/* Opens the file; fails if it is of another kind (file_replaceable()). */
-bool results_open(FILE **, const char *path, const struct file_kind *, struct err *);
-/* Closes the file, or flushes stdout, and reports earlier write errors, too. */
-bool results_close(FILE *, const char *path, struct err *);
+/* Checks before the work whether --json and --csv can be written after it (file_replace.h). NULL: there is none. */
+bool outputs_possible(const char *json, const struct file_kind *, const char *csv, const struct file_kind *,
+                      struct err *);
 
 /* Spec-Bench's JSON lines: the first of every line's "turns" and, unless `categories` is NULL, its "category" ("" where it has none).
  * The caller frees both lists by prompts_free(); there are none after a failure. */

@@ -146,7 +146,7 @@ policies(struct bench *b, struct err *err)
 {
     if (!bench_candidates(b, err) || !bench_run(b, err))
         return false;
-    if (!results_take_stdout(b->o->json) && !results_take_stdout(b->o->csv) && !bench_table(b, err))
+    if (!output_is_stdout(b->o->json) && !output_is_stdout(b->o->csv) && !bench_table(b, err))
         return false;
     bool ok = b->o->csv == NULL || bench_csv(b, b->o->csv, err);
     if (b->o->json != NULL) { /* also if writing the other file failed */
@@ -207,7 +207,7 @@ bench_main(struct options *o, int *status, struct err *err)
 {
     struct bench b = {.o = o};
     generation_catch_signals();
-    bool ok = results_possible(o->csv, &results_csv_file, err) && results_possible(o->json, &results_json_file, err) &&
+    bool ok = outputs_possible(o->json, &results_json_file, o->csv, &results_csv_file, err) &&
               (o->speed || o->steps || (read_prompts(&b, err) && list_texts(&b, err)));
     const double start = now_us();
     ok = ok && generation_engine(o, &b.engine, err);
@@ -223,6 +223,6 @@ bench_main(struct options *o, int *status, struct err *err)
     else if (ok)
         ok = policies(&b, err);
     close_bench(&b);
-    *status = generation_interrupted() ? 130 : 0;
+    *status = generation_interrupted() ? command_interrupted() : 0;
     return ok;
 }

@@ -376,9 +376,10 @@ column(const struct forecast_row *r, size_t i)
 static bool
 write_csv(const struct forecasts *f, const char *path, struct err *err)
 {
-    FILE *out;
-    if (!results_open(&out, path, &results_csv_file, err))
+    struct output output;
+    if (!output_open(&output, path, &results_csv_file, err))
         return false;
+    FILE *out = output.f;
     fputs("policy,params", out);
     for (size_t i = 0; i < N_COLUMNS; i++)
         fprintf(out, ",%s", columns[i].name);
@@ -388,7 +389,7 @@ write_csv(const struct forecasts *f, const char *path, struct err *err)
             fprintf(out, ",%.6g", column(&f->row[k], i));
     }
     fputs("\r\n", out);
-    return results_close(out, path, err);
+    return output_close(&output, true, err);
 }
 
 static bool
@@ -419,7 +420,7 @@ static bool
 report(const struct forecasts *f, struct err *err)
 {
     const struct options *o = f->b->o;
-    if (!results_take_stdout(o->json) && !results_take_stdout(o->csv))
+    if (!output_is_stdout(o->json) && !output_is_stdout(o->csv))
         print_table(f);
     const bool ok = o->csv == NULL || write_csv(f, o->csv, err);
     return (o->json == NULL || write_json(f, o->json, ok ? err : NULL)) && ok;

@@ -269,10 +269,11 @@ write_params(const struct bench *b, const struct candidate *candidate, char *out
 bool
 bench_csv(const struct bench *b, const char *path, struct err *err)
 {
-    FILE *out;
+    struct output output;
     char params[OPTIONS_MOST * sizeof(struct knob_setting) + 32];
-    if (!results_open(&out, path, &results_csv_file, err))
+    if (!output_open(&output, path, &results_csv_file, err))
         return false;
+    FILE *out = output.f;
     results_csv_head(out);
     for (size_t i = 0; i < b->n_candidates; i++) {
         struct result r = result_of(b, &b->candidates[i]);
@@ -283,7 +284,7 @@ bench_csv(const struct bench *b, const char *path, struct err *err)
         for (size_t k = 0; k < b->candidates[i].acceptance.n_parts; k++)
             acceptance_csv(out, &r, &b->candidates[i].acceptance.part[k]);
     }
-    return results_close(out, path, err);
+    return output_close(&output, true, err);
 }
 
 cJSON *

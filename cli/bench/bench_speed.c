@@ -113,7 +113,7 @@ bench_steps(struct engine *engine, const struct options *o, struct err *err)
     cJSON_AddItemToObject(j, "verify_rows", rows);
     cJSON_AddNumberToObject(j, "rows_before", depth);
     if (ok) {
-        bool quiet = results_take_stdout(o->json);
+        bool quiet = output_is_stdout(o->json);
         double one = median(s->verify[0], REPEATS), layer = median(s->forward, REPEATS) / m->n_layers;
         double probe = median(s->probe, REPEATS), all = median(s->probe_all, REPEATS);
         if (!quiet)
@@ -213,7 +213,7 @@ report(const struct speed *s, const struct engine *engine, const struct options 
 {
     double prefill_rate = s->n_prompt / median(s->prefill_s, o->repeat);
     double decode_rate = s->n_decoded / median(s->decode_s, o->repeat);
-    if (!results_take_stdout(o->json))
+    if (!output_is_stdout(o->json))
         printf("%s, %s, medians of %u\n%-32s %10.3f s\n%-16s%5u tokens     %10.1f tokens/s\n"
                "%-16s%5u tokens     %10.1f tokens/s\n",
                engine->model->name, engine->ops->describe(engine->backend), (unsigned)o->repeat, "load", load_s,

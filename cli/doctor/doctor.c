@@ -101,5 +101,5 @@ doctor_main(struct options *o, int *status, struct err *err)
     else
         print_text(&f);
     *status = count(&f, FINDING_BAD) > 0 ? 1 : 0;
-    return ok && results_close(stdout, "-", err);
+    return ok && stream_close(stdout, "stdout", err);
 }

@@ -236,7 +236,7 @@ static void
 check_history(struct findings *f)
 {
     char path[1024];
-    if (state_place(path, sizeof path, "prompts") == NULL)
+    if (state_path(path, sizeof path, "prompts") == NULL)
         doctor_add(f, FINDING_NOTE, "history", "no prompt is stored: neither HOME nor XDG_STATE_HOME is set; set HOME");
     else if (file_exists(path) ? access(path, R_OK | W_OK) == 0 : can_make(path))
         doctor_add(f, FINDING_OK, "history", "prompts are in %s", path);

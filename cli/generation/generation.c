@@ -193,14 +193,14 @@ const struct file_kind results_json_file = {.what = "results of specscope as JSO
 bool
 json_write(const cJSON *j, const char *path, struct err *err)
 {
-    FILE *f;
+    struct output o;
     char *text = json_memory_ran_out() ? NULL : cJSON_Print(j);
     if (text == NULL)
         return err_set(err, ERR_WORK, "out of memory for the JSON results");
-    bool ok = results_open(&f, path, &results_json_file, err);
+    bool ok = output_open(&o, path, &results_json_file, err);
     if (ok) {
-        fprintf(f, "{\n\t\"specscope\":\t\"%s\",%s\n", SPECSCOPE_VERSION, text + 1);
-        ok = results_close(f, path, err);
+        fprintf(o.f, "{\n\t\"specscope\":\t\"%s\",%s\n", SPECSCOPE_VERSION, text + 1);
+        ok = output_close(&o, true, err);
     }
     cJSON_free(text);
     return ok;
@@ -211,7 +211,7 @@ static atomic_bool interrupted;
 static void
 on_signal(int number)
 {
-    (void)number;
+    command_interrupt(number);
     atomic_store(&interrupted, true); /* lock-free on all platforms, so a signal handler may do it */
 }
 
@@ -571,7 +571,7 @@ generate(const struct generation *g, struct outcome *out, struct err *err)
         ok = err_set(err, ERR_WORK, "out of memory");
     if (ok && g->trace != NULL &&
         !trace_writer_open_within(&writer, g->trace, &g->bounds, session_info(s), session_log(s), err)) {
-        ok = err->kind != ERR_USAGE; /* an unwritable disk does not stop the run */
+        ok = err->kind != ERR_USAGE && !g->trace_first; /* an unwritable disk does not stop the run */
         out->untraced = ok;
         if (ok)
             command_failed(err);

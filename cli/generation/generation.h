@@ -66,6 +66,7 @@ struct generation {
     struct session_options session;
     const char *trace;          /* folder or NULL */
     struct trace_bounds bounds; /* … of it */
+    bool trace_first;           /* fails if the trace cannot be begun */
     void (*token)(void *user, token_t,
                   enum token_source); /* every committed generated token of the first sequence; may be NULL */
     void (*left)(void *user, const struct outcome *); /* a sequence of a batch ended; may be NULL */

@@ -118,7 +118,7 @@ bool options_read(struct options *, enum command, int argc, char **argv, struct 
 bool options_config(struct options *, const char *path, const char *json, size_t len, struct err *);
 void options_free(struct options *);
 
-/* Reads the options, runs the command and returns the exit status: 0, 1 for a failure, 2 for bad usage, 130 after an interruption. */
+/* Reads the options, runs the command and returns the exit status: 0, 1 for a failure, 2 for bad usage, 128 + N after signal N. */
 int options_run(enum command, int argc, char **argv);
 
 /* The default prompt and policy. */

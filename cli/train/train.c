@@ -5,7 +5,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include "cli/base/commands.h"
@@ -25,12 +24,9 @@ train_main(struct options *o, int *status, struct err *err)
 bool
 train_can_write(const char *command, const char *out, const struct file_kind *kind, struct err *err)
 {
-    struct stat about;
     if (out == NULL)
         return err_set(err, ERR_USAGE, "train %s: --out FILE is missing: what to write", command);
-    if (stat(out, &about) == 0 && !S_ISREG(about.st_mode))
-        return err_set(err, ERR_WORK, "%s: is not a regular file; choose another --out", out);
-    return file_replaceable(AT_FDCWD, out, kind, err);
+    return file_replaceable(AT_FDCWD, out, kind, err) && file_replace_possible(AT_FDCWD, out, err);
 }
 
 bool

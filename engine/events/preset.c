@@ -222,27 +222,26 @@ to_json(const struct preset *p)
     return NULL;
 }
 
-/* Creates the folder and its missing parents. */
-static bool
-make_folder(const char *folder, struct err *err)
+bool
+preset_exists(const char *folder, const char *name)
 {
     char path[1024];
-    if ((size_t)snprintf(path, sizeof path, "%s", folder) >= sizeof path)
-        return err_set(err, ERR_WORK, "the folder of presets has too long a name: %.200s", folder);
-    for (char *slash = strchr(path + 1, '/'); slash != NULL; slash = strchr(slash + 1, '/')) {
-        *slash = '\0';
-        mkdir(path, 0777);
-        *slash = '/';
-    }
-    return mkdir(path, 0777) == 0 || errno == EEXIST ||
-           err_set(err, ERR_WORK, "%s: cannot be created: %s", path, strerror(errno));
+    return path_of(path, sizeof path, folder, name, NULL) && access(path, F_OK) == 0;
+}
+
+bool
+preset_possible(const char *folder, const char *name, struct err *err)
+{
+    char path[1024];
+    return path_of(path, sizeof path, folder, name, err) && file_folders_make(path, err) &&
+           file_replace_possible(AT_FDCWD, path, err);
 }
 
 bool
 preset_write(const struct preset *p, const char *folder, const char *name, struct err *err)
 {
     char path[1024];
-    if (!path_of(path, sizeof path, folder, name, err) || !make_folder(folder, err))
+    if (!path_of(path, sizeof path, folder, name, err) || !file_folders_make(path, err))
         return false;
     cJSON *json = to_json(p);
     char *text = json != NULL ? cJSON_Print(json) : NULL;

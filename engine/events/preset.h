@@ -28,6 +28,9 @@ bool preset_of_segment(struct preset *, const struct segment *, const struct run
  * numbers are not checked. */
 bool preset_read(struct preset *, const char *folder, const char *name, struct err *);
 bool preset_parse(struct preset *, const char *path, const char *json, size_t n, struct err *);
+bool preset_exists(const char *folder, const char *name);
+/* Checks before the work whether a preset of this name can be written after it. Creates the folder. */
+bool preset_possible(const char *folder, const char *name, struct err *);
 /* creates the folder */
 bool preset_write(const struct preset *, const char *folder, const char *name, struct err *);
 

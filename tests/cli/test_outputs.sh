@@ -41,6 +41,39 @@ keeps "train accept" "$TMP/notes" train accept --text README.md --model "$TINY" 
 keeps "train profile" "$TMP/notes" train profile --text README.md --model "$TINY" --draft self:1 --companion self:2 --out "$TMP/notes"
 keeps "one kind of trained file for another" "$TMP/my.gguf" train heads $HEADS --model "$TINY" --out="$TMP/my.gguf"
 
+# ---- before the work: two outputs in one place, and outputs that cannot be written ----
+ln -s both "$TMP/other_name"
+for command in "run $RUN" "bench $BENCH" 'tune --time 1m'; do
+    refuses "$command refuses one file for --json and --csv" 2 'both would be written there' $command --json "$TMP/both" --csv "$TMP/./both" "$TINY"
+    refuses "$command refuses it by a link's name" 2 'both would be written there' $command --json "$TMP/both" --csv "$TMP/other_name" "$TINY"
+    refuses "$command refuses --json - --csv -" 2 'both would be written there' $command --json - --csv - "$TINY"
+done
+PROFILE='--text README.md --draft self:1 --companion self:2'
+for kind in heads accept profile; do
+    case $kind in heads) args=$HEADS ;; accept) args='--text README.md --draft self:1' ;; *) args=$PROFILE ;; esac
+    refuses "train $kind checks its --out before the model" 1 'nowhere/out: cannot be created' train $kind $args --model "$TMP/no-model" --out "$TMP/nowhere/out"
+done
+refuses "tune checks its --trace before the race" 1 'cannot be created: Not a directory' tune --time 1m --trace "$TMP/notes/trace" "$TINY"
+refuses "tune checks its --save before the model" 2 'a/b' tune --time 1m --save a/b "$TMP/no-model"
+echo config >"$TMP/file"
+check "a configuration folder that cannot be made is named with the reason" sh -c "! XDG_CONFIG_HOME='$TMP/file/config' '$PROGRAM' tune --save x 2>'$TMP/err' && grep -q 'file/config: cannot be created: Not a directory' '$TMP/err'"
+
+# ---- a disk that is full: the old file stays ----
+works "good results" run $RUN --json "$TMP/good.json" "$TINY"
+works "a good table" run $RUN --csv "$TMP/good.csv" "$TINY"
+for output in json csv; do
+    cp "$TMP/good.$output" "$TMP/before"
+    (ulimit -f 0 && "$PROGRAM" run $RUN --$output "$TMP/good.$output" "$TINY") >/dev/null 2>"$TMP/err"
+    check "--$output on a full disk is an error" test $? = 1
+    check "--$output on a full disk leaves the old results" cmp "$TMP/good.$output" "$TMP/before"
+    check "--$output on a full disk leaves nothing else" sh -c "! ls '$TMP' | grep -q part"
+done
+ln -s later "$TMP/link"
+works "results are written through a link to a file that is not there yet" run $RUN --json "$TMP/link" "$TINY"
+check "the link stays" test -L "$TMP/link"
+check "its file has the results" test -s "$TMP/later"
+check "results to /dev/stdout replace the text there" sh -c "'$PROGRAM' run $RUN --json /dev/stdout '$TINY' >'$TMP/stdout.json' && head -c 1 '$TMP/stdout.json' | grep -q '{'"
+
 # ---- a file of its own kind, an empty file, and a device ----
 : >"$TMP/empty"
 works "an empty file is written" run $RUN --json "$TMP/empty" "$TINY"

@@ -77,7 +77,8 @@ kill -KILL $pid
 wait $pid 2>/dev/null
 [ -n "$can_replay" ] && check "what SIGKILL leaves replays" replays "$TMP/killed"
 
-for signal in INT TERM; do
+for signal in 2:INT 15:TERM; do
+    number=${signal%:*} signal=${signal#*:}
     "$PROGRAM" run -n 0 -c 200000 --ignore-eos --trace "$TMP/$signal" --json "$TMP/$signal.json" "$TINY" \
         >"$TMP/out" 2>"$TMP/err" &
     pid=$!
@@ -85,7 +86,7 @@ for signal in INT TERM; do
     kill -$signal $pid
     wait $pid
     status=$?
-    check "SIG$signal ends a run with status 130" [ "$status" -eq 130 ]
+    check "SIG$signal ends a run with status 128 + $number" [ "$status" -eq $((128 + number)) ]
     check "its summary contains 'cancelled'" grep -q 'end: cancelled$' "$TMP/err"
     check "the text so far was printed" [ -s "$TMP/out" ]
     check "the results so far are written" grep -q '"end":.*"cancelled"' "$TMP/$signal.json"

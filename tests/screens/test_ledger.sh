@@ -240,4 +240,11 @@ check "s asks for a preset's name" wait_for ':preset save A'
 tm send-keys -l typed
 tm send-keys Enter
 check "s saves the preset" until_true test -s "$WORK/home/specscope/presets/typed.json"
+echo '{}' >"$WORK/home/specscope/presets/typed.json"
+tm send-keys -l ':preset save typed'
+tm send-keys Enter
+check "a preset is not replaced at once" wait_for 'there is a preset typed; the same command again replaces it'
+check "a preset that was not replaced is as it was" grep -qx '{}' "$WORK/home/specscope/presets/typed.json"
+tm send-keys : Up Enter
+check "the same command again replaces a preset" until_true grep -q policy "$WORK/home/specscope/presets/typed.json"
 exit $STATUS

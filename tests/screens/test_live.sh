@@ -243,6 +243,26 @@ for signal in INT TERM HUP; do
     check "after SIG$signal the trace replays" exits 0
 done
 
+# ---- temporary folders of killed runs ----
+folders() { ls "$WORK" | grep -c '^specscope-run-' | grep -qx "$1"; }
+terminal 120x36 "exec $PROGRAM --once --pace 1"
+wait_for 'running' >/dev/null
+SOCKET2=$SOCKET SOCKET=$WORK/second
+tm new-session -d -x 120 -y 36 "$PROGRAM --once --pace 1"
+wait_for 'running' >/dev/null
+check "a run that begins leaves the temporary folder of another that lives" folders 2
+kill -KILL "$(tm display-message -p '#{pane_pid}')"
+until_true sh -c "! tmux -S '$SOCKET' has-session" >/dev/null
+check "a killed run leaves its temporary folder" folders 2
+SOCKET=$WORK/third
+tm new-session -d -x 120 -y 36 "$PROGRAM --once --pace 1"
+wait_for 'running' >/dev/null
+check "the next start deletes it, and only it" folders 2
+tm send-keys q q
+until_true sh -c "! tmux -S '$SOCKET' has-session" >/dev/null
+check "a run that ends deletes its own" folders 1
+SOCKET=$SOCKET2
+
 # ---- a vocabulary with control sequences ----
 "$ROOT/$BUILD/tests/tinymodel" "$WORK/nasty.gguf" --nasty --seed 3 --layers 2 >/dev/null
 printf ':wait end\n:wait idle\n:panel layers\n:key Left Left Enter\n:save-screen screen.txt\n:quit\n' >"$WORK/nasty.script"

@@ -35,25 +35,18 @@ stop(struct app *app, struct err *err)
 static bool
 write_csv(struct app *app, const char *path, struct err *err)
 {
-    char *text = NULL;
-    size_t n = 0;
+    struct output out;
     if (!there_is_one(app, err))
         return false;
     if (path[0] == '\0')
         return err_set(err, ERR_USAGE, "write the sweep to which file? for example :sweep csv sweep.csv");
-    if (!file_replaceable(AT_FDCWD, path, &results_csv_file, err))
+    if (!output_open(&out, path, &results_csv_file, err))
         return false;
-    FILE *out = open_memstream(&text, &n);
-    if (out != NULL)
-        sweep_csv(app->run.sweeping.sweep, out);
-    const bool whole = out != NULL && fclose(out) == 0;
-    const bool ok = whole ? file_replace_text(AT_FDCWD, path, 0666, text, n, err)
-                          : err_set(err, ERR_WORK, "out of memory for the sweep's table");
-    free(text);
-    if (ok)
-        message_print(&app->message, "the sweep's %u points are in %.300s", sweep_measured(app->run.sweeping.sweep),
-                      path);
-    return ok;
+    sweep_csv(app->run.sweeping.sweep, out.f);
+    if (!output_close(&out, true, err))
+        return false;
+    message_print(&app->message, "the sweep's %u points are in %.300s", sweep_measured(app->run.sweeping.sweep), path);
+    return true;
 }
 
 /* Sets the knobs of a point in one change. */

@@ -138,22 +138,20 @@ run_save_screen(struct app *app, const char *rest, struct err *err)
     if (rest[0] == '\0')
         return err_set(err, ERR_USAGE, "save the screen to which file? for example :save-screen screen.txt");
     const struct file_kind *kind = ends_in(rest, ".svg") ? &svg_file : &screen_text_file;
-    if (!file_replaceable(AT_FDCWD, rest, kind, err))
-        return false;
     /* Draws first, so that the file contains the current state. */
     follow_events(&app->run, &app->panes.selection, &app->message);
     if (!frame_draw(app, err))
         return false;
-    FILE *file = fopen(rest, "w");
-    if (file == NULL)
-        return err_set(err, ERR_WORK, "the screen could not be saved to %.200s: %s", rest, strerror(errno));
+    struct output file;
+    if (!output_open(&file, rest, kind, err))
+        return false;
     const struct grid *grid = &app->screen.grid;
     const struct theme *theme = &app->screen.paint.theme;
-    const bool written = kind == &svg_file ? grid_write_svg(grid, theme, file) : grid_write(grid, file);
-    const int why = errno;
-    if (fclose(file) != 0 || !written)
-        return err_set(err, ERR_WORK, "the screen could not be saved to %.200s: %s", rest,
-                       strerror(written ? errno : why));
+    const bool whole = kind == &svg_file ? grid_write_svg(grid, theme, file.f) : grid_write(grid, file.f);
+    if (!whole && ferror(file.f) == 0)
+        err_set(err, ERR_WORK, "%.200s: out of memory for the screen", rest);
+    if (!output_close(&file, whole || ferror(file.f) != 0, err))
+        return false;
     if (!script_running(&app->script))
         message_print(&app->message, "screen saved to %.300s", rest);
     return true;

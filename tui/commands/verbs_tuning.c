@@ -154,6 +154,18 @@ run_take(struct app *app, const char *rest, struct err *err)
 
 /* ---- presets ---- */
 
+/* Replaces a preset only if the command comes twice, or from a script, which nobody can be asked about. */
+static bool
+write_preset(struct app *app, const struct preset *p, const char *name, struct err *err)
+{
+    const bool asked = strcmp(app->replaces, name) == 0;
+    app->replaces[0] = '\0';
+    if (asked || script_running(&app->script) || !preset_exists(app->options.presets, name))
+        return preset_write(p, app->options.presets, name, err);
+    snprintf(app->replaces, sizeof app->replaces, "%s", name);
+    return err_set(err, ERR_USAGE, "there is a preset %s; the same command again replaces it", name);
+}
+
 /* "NAME" saves the current settings, "ROW NAME" a row of the ledger. */
 static bool
 save_preset(struct app *app, const char *rest, struct err *err)
@@ -173,7 +185,7 @@ save_preset(struct app *app, const char *rest, struct err *err)
                        rest);
     if (!preset_of_segment(&p, s, app->run.info))
         return err_set(err, ERR_USAGE, "the policy is not known here");
-    if (!preset_write(&p, app->options.presets, name, err))
+    if (!write_preset(app, &p, name, err))
         return false;
     message_print(&app->message, "saved: :preset %s brings it back, --preset %s begins with it", name, name);
     return true;
@@ -225,7 +237,8 @@ copy_command(struct app *app, const struct segment *s, const char *prompt, struc
     const char *path = app->options.command_path;
     struct err why = {0};
     const bool copied = clipboard_put(text, strlen(text));
-    const bool kept = path != NULL && file_replace_text(AT_FDCWD, path, 0600, text, strlen(text), &why);
+    const bool kept = path != NULL && file_folders_make(path, &why) &&
+                      file_replace_text(AT_FDCWD, path, 0600, text, strlen(text), &why);
     if (kept)
         message_print(&app->message, "%s%.300s", copied ? "copied, and in " : "in ", path);
     else
@@ -271,7 +284,7 @@ save_setting(struct app *app, uint32_t index, const char *name, struct err *err)
     char text[160];
     if (app->options.presets == NULL)
         return err_set(err, ERR_USAGE, "there is no folder for presets: neither XDG_CONFIG_HOME nor HOME is set");
-    if (!preset_write(tuner_candidate(t, index), app->options.presets, name, err))
+    if (!write_preset(app, tuner_candidate(t, index), name, err))
         return false;
     message_print(&app->message, "saved %s: :preset %s brings it back, --preset %s begins with it",
                   tuner_name(t, index, " ", text, sizeof text), name, name);

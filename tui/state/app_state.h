@@ -32,6 +32,7 @@ struct app {
     struct model_chooser model_chooser;
     glob_t paths;                /* completions of paths, */
     struct preset_names presets; /* of presets, */
+    char replaces[PRESET_NAME];  /* the existing preset that the next :preset save of its name replaces */
     char row[8];                 /* and of a row of the ledger */
     int page_top;
     struct help_filter help_filter;

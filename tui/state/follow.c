@@ -50,10 +50,10 @@ follow_start(struct followed *f, struct err *err)
         return err_set(err, ERR_WORK, "out of memory for reading the event log");
     /* Signals are for this thread: the session's inherits a mask without them. */
     sigset_t block, before;
-    sigemptyset(&block);
-    const int ours[] = {SIGINT, SIGTERM, SIGHUP, SIGTSTP, SIGWINCH};
-    for (size_t i = 0; i < sizeof ours / sizeof ours[0]; i++)
-        sigaddset(&block, ours[i]);
+    sigfillset(&block);
+    const int faults[] = {SIGSEGV, SIGBUS, SIGILL, SIGFPE, SIGABRT, SIGSYS, SIGTRAP};
+    for (size_t i = 0; i < sizeof faults / sizeof faults[0]; i++)
+        sigdelset(&block, faults[i]);
     pthread_sigmask(SIG_BLOCK, &block, &before);
     const bool started = session_start(f->source->session, err);
     pthread_sigmask(SIG_SETMASK, &before, NULL);

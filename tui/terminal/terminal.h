@@ -128,7 +128,7 @@ void terminal_size(int *rows, int *cols);
 void terminal_refresh(struct terminal *, bool everything); /* sends the changes; everything: repaints all cells */
 void terminal_suspend(struct terminal *);                  /* returns when the shell continues the program */
 
-/* Returns the signal that ended the program (SIGINT, SIGTERM, SIGHUP); 0: none. */
+/* Returns the signal that ends the program, such as SIGINT or SIGUSR1; 0: none. */
 int terminal_ended_by(void);
 bool terminal_suspend_wanted(void); /* another process sent SIGTSTP; true once */
 

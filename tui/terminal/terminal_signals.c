@@ -22,9 +22,11 @@ static volatile sig_atomic_t ended_by, suspend_wanted;
 /* True while this thread runs a function of a library. A crash of another thread in that time is not the library's. */
 static _Thread_local volatile sig_atomic_t library;
 
-/* Fatal signals are raised again after the terminal is restored. */
-static const int fatal[] = {SIGSEGV, SIGBUS, SIGILL, SIGFPE, SIGABRT, SIGSYS, SIGXCPU, SIGQUIT};
-static const int ending[] = {SIGINT, SIGTERM, SIGHUP};
+/* Signals of faults, which are raised again after the terminal is restored. */
+static const int fatal[] = {SIGSEGV, SIGBUS, SIGILL, SIGFPE, SIGABRT, SIGSYS, SIGTRAP, SIGXCPU, SIGQUIT};
+/* Signals that do not end a process by default, or never may reach a handler. All others end the program in an orderly way. */
+static const int harmless[] = {SIGKILL, SIGSTOP, SIGCHLD, SIGCONT, SIGURG, SIGWINCH,
+                               SIGTSTP, SIGTTIN, SIGTTOU, SIGPIPE, SIGXFSZ};
 
 void
 signals_give_back(void)
@@ -172,6 +174,23 @@ release(int number, void (*handler)(int))
         sigaction(number, &action, NULL);
 }
 
+static bool
+is_in(const int *list, size_t n, int number)
+{
+    for (size_t i = 0; i < n; i++)
+        if (list[i] == number)
+            return true;
+    return false;
+}
+
+/* SIG_DFL: none. */
+static void (*handler_of(int number))(int)
+{
+    return is_in(fatal, sizeof fatal / sizeof *fatal, number)            ? on_fatal
+           : is_in(harmless, sizeof harmless / sizeof *harmless, number) ? SIG_DFL
+                                                                         : on_ending;
+}
+
 /* once, because atexit() cannot be undone */
 static void
 watch_exit(void)
@@ -207,13 +226,13 @@ signals_install(int fd)
     undo_length = 0;
     tty_fd = fd;
     have_found = fd >= 0 && tcgetattr(fd, &found) == 0;
-    for (size_t i = 0; i < sizeof fatal / sizeof fatal[0]; i++)
-        handle(fatal[i], on_fatal, SA_ONSTACK);
-    for (size_t i = 0; i < sizeof ending / sizeof ending[0]; i++)
-        handle(ending[i], on_ending, SA_ONSTACK);
+    for (int s = 1; s <= SIGRTMAX; s++) {
+        void (*const handler)(int) = handler_of(s);
+        if (handler != SIG_DFL)
+            handle(s, handler, SA_ONSTACK);
+    }
     handle(SIGTSTP, on_stop, SA_RESTART);
     handle(SIGPIPE, SIG_IGN, 0);
-    handle(SIGXFSZ, SIG_IGN, 0); /* a file over the size limit is then an error of write() */
 }
 
 void
@@ -221,10 +240,11 @@ signals_remove(void)
 {
     have_found = 0;
     undo_length = 0;
-    for (size_t i = 0; i < sizeof fatal / sizeof fatal[0]; i++)
-        release(fatal[i], on_fatal);
-    for (size_t i = 0; i < sizeof ending / sizeof ending[0]; i++)
-        release(ending[i], on_ending);
+    for (int s = 1; s <= SIGRTMAX; s++) {
+        void (*const handler)(int) = handler_of(s);
+        if (handler != SIG_DFL)
+            release(s, handler);
+    }
     release(SIGTSTP, on_stop);
     const stack_t none = {.ss_flags = SS_DISABLE};
     sigaltstack(&none, NULL);

@@ -338,7 +338,8 @@ save(const struct history *h, struct err *err)
     }
     bool fine = ferror(lines) == 0;
     fine = fclose(lines) == 0 && fine;
-    fine = fine ? file_replace_text(AT_FDCWD, h->path, 0600, text, n, err) /* prompts are private */
+    fine = fine ? file_folders_make(h->path, err) &&
+                      file_replace_text(AT_FDCWD, h->path, 0600, text, n, err) /* prompts are private */
                 : err_set(err, ERR_WORK, "%s: out of memory", h->path);
     free(text);
     return fine;

@@ -1,9 +1,11 @@
 /* The scope in a terminal: it reads every byte, however many come at once, and it ends when a signal asks for it, also on its way out
  * and at a terminal that accepts nothing any more. */
+#include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
 #include <pty.h>
 #include <signal.h>
+#include <sys/resource.h>
 #include <sys/wait.h>
 #include <termios.h>
 #include <unistd.h>
@@ -47,7 +49,10 @@ scope_that(int (*does)(struct app *), int *master)
         return pid;
     struct err err = {0};
     struct replay *replay;
-    signal(SIGINT, SIG_DFL); /* which a shell has what it runs in the background ignore */
+    for (int s = 1; s <= SIGRTMAX; s++) /* a shell has what it runs in the background ignore some */
+        if (s != SIGCHLD)
+            signal(s, SIG_DFL);
+    setrlimit(RLIMIT_CORE, &(struct rlimit){0});
     setenv("TERM", "xterm-256color", 1);
     setenv("COLORTERM", "truecolor", 1); /* it is not asked, and so not waited for */
     if (!replay_open(&replay, TRACE, &err))
@@ -104,6 +109,75 @@ TEST(a_terminal_that_reads_nothing_does_not_block_the_exit)
     kill(pid, SIGTERM);
     assert_int_equal(ending(pid, master, false), 128 + SIGTERM);
     close(master);
+}
+
+/* Returns whether the terminal edits lines again, and the mouse and the second screen are off in what was drawn last. */
+static bool
+given_back(int master, const char *drawn)
+{
+    static const char *const modes[] = {"\033[?1000", "\033[?1049", "\033[?2004"};
+    struct termios now;
+    bool back = tcgetattr(master, &now) == 0 && (now.c_lflag & ICANON) != 0;
+    for (size_t i = 0; i < sizeof modes / sizeof *modes; i++) {
+        const char *last = NULL;
+        for (const char *at = drawn; (at = strstr(at, modes[i])) != NULL; at++)
+            last = at;
+        back = back && last != NULL && last[strlen(modes[i])] == 'l';
+    }
+    return back;
+}
+
+/* Reads up to the end of the process, and keeps the last bytes. */
+static void
+read_drawn(int master, char *drawn, size_t size)
+{
+    size_t n = 0;
+    for (ssize_t got; (got = read(master, drawn + n, size - 1 - n)) > 0 || (got < 0 && errno == EINTR);) {
+        n += got > 0 ? (size_t)got : 0;
+        if (n == size - 1) {
+            memmove(drawn, drawn + n / 2, n - n / 2);
+            n -= n / 2;
+        }
+    }
+    drawn[n] = '\0';
+}
+
+static int cycle_until_left(struct app *app);
+
+TEST(every_signal_that_ends_the_program_gives_the_terminal_back)
+{
+    static char drawn[1 << 16];
+    static const int others[] = {SIGKILL, SIGSTOP, SIGCHLD, SIGCONT, SIGURG,  SIGWINCH,
+                                 SIGTSTP, SIGTTIN, SIGTTOU, SIGPIPE, SIGXFSZ,  /* which do not end it, */
+                                 SIGSEGV, SIGBUS,  SIGILL,  SIGFPE,  SIGABRT}; /* or which sanitizers handle */
+    for (int s = 1; s <= SIGRTMAX; s++) {
+        bool ends = s < 32 || s >= SIGRTMIN; /* the C library keeps some */
+        for (size_t i = 0; i < sizeof others / sizeof *others; i++)
+            ends = ends && s != others[i];
+        if (!ends)
+            continue;
+        int master;
+        const pid_t pid = scope_that(cycle_until_left, &master);
+        struct pollfd wait = {.fd = master, .events = POLLIN};
+        assert_int_equal(poll(&wait, 1, PATIENT_MS), 1);
+        const int slave = open(ptsname(master), O_RDWR | O_NOCTTY | O_CLOEXEC); /* the terminal outlives the process */
+        kill(pid, s);
+        int status = 0;
+        struct termios now;
+        const pid_t reader = fork();
+        if (reader == 0) {
+            close(slave);
+            read_drawn(master, drawn, sizeof drawn);
+            _exit(tcgetattr(master, &now) == 0 && given_back(master, drawn) ? 0 : 1);
+        }
+        assert_int_equal(waitpid(pid, &status, 0), pid);
+        assert_int_equal(WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status), 128 + s);
+        close(slave);
+        assert_int_equal(waitpid(reader, &status, 0), reader);
+        if (status != 0)
+            fail_msg("after signal %d the terminal is not as it was", s);
+        close(master);
+    }
 }
 
 /* ---- bursts of input ---- */

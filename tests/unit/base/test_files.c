@@ -165,8 +165,21 @@ TEST_WITH(a_link_stays_one_and_what_is_no_file_is_left_alone, folder_set_up, fol
     assert_int_equal(lstat(link, &about), 0);
     assert_true(S_ISLNK(about.st_mode));
     assert_holds(path, "second");
+    assert_int_equal(unlink(path), 0); /* a link to a file that is not there yet */
+    assert_true(file_replace_text(AT_FDCWD, link, 0666, "third", 5, &err));
+    assert_int_equal(lstat(link, &about), 0);
+    assert_true(S_ISLNK(about.st_mode));
+    assert_holds(path, "third");
+    assert_int_equal(unlink(link), 0);
+    assert_int_equal(symlink("link", link), 0);
+    assert_false(file_replace_text(AT_FDCWD, link, 0666, "x", 1, &err));
+    assert_non_null(strstr(err.text, strerror(ELOOP)));
+    assert_int_equal(chmod(path, 0600), 0);
+    assert_true(file_replace_text(AT_FDCWD, path, 0666, "fourth", 6, &err));
+    assert_int_equal(stat(path, &about), 0);
+    assert_int_equal(about.st_mode & 0777, 0600); /* a private file stays one */
     assert_false(file_replace_text(AT_FDCWD, "/dev/null", 0666, "x", 1, &err));
-    assert_non_null(strstr(err.text, "is not a file"));
+    assert_non_null(strstr(err.text, "is not a regular file"));
     assert_false(file_replace_text(AT_FDCWD, "/nowhere/f", 0666, "x", 1, &err));
     assert_non_null(strstr(err.text, "cannot be created"));
 }
@@ -241,4 +254,75 @@ TEST_WITH(an_output_takes_the_place_of_its_own_kind_only, folder_set_up, folder_
     assert_int_equal(err.kind, ERR_USAGE);
     assert_non_null(strstr(err.text, "a test's output"));
     assert_true(file_replaceable(AT_FDCWD, "/dev/null", &kind, &err));
+}
+
+static const struct file_kind any_text = {.what = "a text", .begins = ""};
+
+TEST_WITH(an_output_that_fails_leaves_the_file_as_it_was, folder_set_up, folder_tear_down)
+{
+    char path[300];
+    struct err err = {0};
+    struct output o;
+    struct rlimit before;
+    snprintf(path, sizeof path, "%s/f", (const char *)*state);
+    assert_true(output_open(&o, path, &any_text, &err));
+    fputs("first", o.f);
+    assert_true(output_close(&o, true, &err));
+    assert_true(output_possible(path, &any_text, &err));
+    assert_holds(path, "first");
+
+    signal(SIGXFSZ, SIG_IGN);
+    getrlimit(RLIMIT_FSIZE, &before);
+    assert_true(output_open(&o, path, &any_text, &err));
+    for (int i = 0; i < 20000; i++)
+        fputc('x', o.f);
+    setrlimit(RLIMIT_FSIZE, &(struct rlimit){.rlim_cur = 4000, .rlim_max = before.rlim_max});
+    for (int i = 0; i < 20000; i++)
+        fputc('x', o.f);
+    const bool ok = output_close(&o, true, &err);
+    setrlimit(RLIMIT_FSIZE, &before);
+    assert_false(ok);
+    assert_non_null(strstr(err.text, path));
+    assert_holds(path, "first");
+
+    err_set(&err, ERR_CANCELLED, "enough"); /* given up by the caller: its own error stands */
+    assert_true(output_open(&o, path, &any_text, &err));
+    fputs("second", o.f);
+    assert_false(output_close(&o, false, &err));
+    assert_string_equal(err.text, "enough");
+    assert_holds(path, "first");
+    assert_int_equal(unlink(path), 0);
+    assert_int_equal(rmdir(*state), 0); /* it is empty */
+    assert_int_equal(mkdir(*state, 0700), 0);
+}
+
+TEST_WITH(names_of_the_same_output_are_recognised, folder_set_up, folder_tear_down)
+{
+    static const struct {
+        const char *a, *b;
+        bool same;
+    } pairs[] = {{"f", "f", true},
+                 {"f", "./f", true},
+                 {"f", "new/../f", true},
+                 {"f", "link", true},
+                 {"f", "g", false},
+                 {"f", "new/f", false},
+                 {"new/f", "deep/f", true},
+                 {"absent", "./absent", true},
+                 {"absent", "dangling", true},
+                 {"-", "-", true},
+                 {"-", "f", false},
+                 {"/dev/null", "/dev/null", false},
+                 {"nowhere/f", "nowhere/f", false}};
+    char before[4096];
+    assert_non_null(getcwd(before, sizeof before));
+    assert_int_equal(chdir(*state), 0);
+    write_text(".", "f", "text");
+    assert_true(mkdir("new", 0700) == 0 && symlink("new", "deep") == 0 && symlink("f", "link") == 0 &&
+                symlink("absent", "dangling") == 0);
+    for (size_t i = 0; i < sizeof pairs / sizeof *pairs; i++)
+        if (output_same(pairs[i].a, pairs[i].b) != pairs[i].same)
+            fail_msg("%s, %s", pairs[i].a, pairs[i].b);
+    assert_false(output_same("f", NULL) || output_same(NULL, NULL));
+    assert_int_equal(chdir(before), 0);
 }

@@ -9,24 +9,24 @@
 TEST(an_error_of_close_is_reported)
 {
     struct err err = {0};
-    FILE *f;
-    assert_true(results_open(&f, "/dev/null", &results_json_file, &err));
-    fputs("all", f);
-    assert_int_equal(fflush(f), 0);
-    assert_int_equal(close(fileno(f)), 0); /* nothing is left to write; closing fails */
-    assert_false(results_close(f, "results", &err));
-    assert_string_equal(err.text, "results: Bad file descriptor");
+    struct output o;
+    assert_true(output_open(&o, "/dev/null", &results_json_file, &err));
+    fputs("all", o.f);
+    assert_int_equal(fflush(o.f), 0);
+    assert_int_equal(close(fileno(o.f)), 0); /* nothing is left to write; closing fails */
+    assert_false(output_close(&o, true, &err));
+    assert_string_equal(err.text, "/dev/null: Bad file descriptor");
 }
 
 TEST(a_full_disk_is_reported)
 {
     struct err err = {0};
-    FILE *f;
+    struct output o;
     if (access("/dev/full", W_OK) != 0)
         skip();
-    assert_true(results_open(&f, "/dev/full", &results_json_file, &err));
-    fputs("one", f);
-    assert_false(results_close(f, "/dev/full", &err));
+    assert_true(output_open(&o, "/dev/full", &results_json_file, &err));
+    fputs("one", o.f);
+    assert_false(output_close(&o, true, &err));
     assert_string_equal(err.text, "/dev/full: No space left on device");
     cJSON *j = cJSON_CreateObject();
     err = (struct err){0};
@@ -38,15 +38,15 @@ TEST(a_full_disk_is_reported)
 TEST(a_write_that_failed_long_ago_is_an_error_still)
 {
     struct err err = {0};
-    FILE *f;
+    struct output o;
     if (access("/dev/full", W_OK) != 0)
         skip();
-    assert_true(results_open(&f, "/dev/full", &results_json_file, &err));
+    assert_true(output_open(&o, "/dev/full", &results_json_file, &err));
     for (int i = 0; i < 100000; i++)
-        fputc('x', f);
-    fflush(f);
-    assert_false(results_close(f, "results", &err));
-    assert_non_null(strstr(err.text, "results: "));
+        fputc('x', o.f);
+    fflush(o.f);
+    assert_false(output_close(&o, true, &err));
+    assert_non_null(strstr(err.text, "/dev/full: "));
 }
 
 TEST(an_unwritable_path_is_refused_before_the_work)
@@ -55,12 +55,12 @@ TEST(an_unwritable_path_is_refused_before_the_work)
     char folder[] = "/tmp/results.XXXXXX", path[64];
     assert_non_null(mkdtemp(folder));
     snprintf(path, sizeof path, "%s/new", folder);
-    assert_true(results_possible(NULL, &results_json_file, &err) && results_possible("-", &results_json_file, &err) &&
-                results_possible(path, &results_json_file, &err));
+    assert_true(output_possible(NULL, &results_json_file, &err) && output_possible("-", &results_json_file, &err) &&
+                output_possible(path, &results_json_file, &err));
     assert_int_equal(access(path, F_OK), -1); /* nothing is left */
-    assert_false(results_possible("/nowhere/results", &results_json_file, &err));
+    assert_false(output_possible("/nowhere/results", &results_json_file, &err));
     assert_string_equal(err.text, "/nowhere/results: cannot be created: No such file or directory");
-    assert_false(results_possible(folder, &results_json_file, &err));
+    assert_false(output_possible(folder, &results_json_file, &err));
     assert_non_null(strstr(err.text, ": cannot be written: Is a directory"));
     rmdir(folder);
 }
@@ -68,10 +68,10 @@ TEST(an_unwritable_path_is_refused_before_the_work)
 TEST(stdout_stays_open)
 {
     struct err err = {0};
-    FILE *f;
-    assert_true(results_open(&f, "-", &results_json_file, &err) && f == stdout);
-    assert_true(results_close(f, "-", &err));
+    struct output o;
+    assert_true(output_open(&o, "-", &results_json_file, &err) && o.f == stdout);
+    assert_true(output_close(&o, true, &err));
     assert_true(fcntl(STDOUT_FILENO, F_GETFD) != -1);
-    assert_false(results_open(&f, "/nowhere/results", &results_json_file, &err));
+    assert_false(output_open(&o, "/nowhere/results", &results_json_file, &err));
     assert_string_equal(err.text, "/nowhere/results: cannot be created: No such file or directory");
 }

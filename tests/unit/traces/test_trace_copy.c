@@ -234,7 +234,7 @@ TEST_WITH(the_file_size_limit_is_an_error_and_not_the_end, traced_run_set_up, tr
     getrlimit(RLIMIT_FSIZE, &before);
     setrlimit(RLIMIT_FSIZE, &(struct rlimit){.rlim_cur = 20000, .rlim_max = before.rlim_max});
     struct err err;
-    const bool ok = trace_writer_copy(f->writer, to, &err); /* SIGXFSZ has its default action: to kill */
+    const bool ok = trace_writer_copy(f->writer, to, &err);
     setrlimit(RLIMIT_FSIZE, &before);
     assert_false(ok);
     assert_non_null(strstr(err.text, strerror(EFBIG)));

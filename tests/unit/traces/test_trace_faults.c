@@ -77,7 +77,7 @@ TEST_WITH(the_file_size_limit_stops_the_trace_and_not_the_process, traced_run_se
     assert_ok(traced_run_open(f, 0, &err), err);
     getrlimit(RLIMIT_FSIZE, &before);
     setrlimit(RLIMIT_FSIZE, &(struct rlimit){.rlim_cur = 50000, .rlim_max = before.rlim_max});
-    append_until_trouble(f); /* SIGXFSZ has its default action: to kill */
+    append_until_trouble(f);
     setrlimit(RLIMIT_FSIZE, &before);
     assert_stopped(f, strerror(EFBIG));
     assert_true(assert_replays_a_beginning(f->path, &f->stream) > 10);
