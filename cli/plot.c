@@ -43,6 +43,14 @@ plot(const struct options *o, struct err *err)
         return false;
     if (n == 0 && is_kind(kind))
         return err_set(err, ERR_USAGE, "%s of which trace? %s plot TRACE %s -o FILE", kind, program_name(), kind);
+    if (n == 0) {
+        const struct command_row *plots = command_row(COMMAND_PLOT);
+        char kinds[200] = "";
+        for (size_t i = 0; i < plots->n_words; i++)
+            snprintf(kinds + strlen(kinds), sizeof kinds - strlen(kinds), "%s%s", i > 0 ? ", " : "", plots->words[i]);
+        return err_set(err, ERR_USAGE, "which figure of %.60s? %s plot TRACE KIND -o FILE; KIND is one of %s", kind,
+                       program_name(), kinds);
+    }
     if (o->plot.out == NULL && is_kind(kind))
         return err_set(err, ERR_USAGE, "into which file? -o FILE, which ends in .svg, .pdf or .png");
     char note[FIGURE_NOTE];

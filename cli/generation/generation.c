@@ -327,15 +327,19 @@ note_context(const struct options *o, struct engine *engine)
                  (unsigned)o->ctx, (unsigned)trained);
 }
 
-/* Returns the needs of the requested policies. */
+/* Returns the needs of the requested policies; the first word of --versus is one, too. */
 static unsigned
 needed(const struct options *o)
 {
+    static const char blanks[] = " \t\n";
+    const char *versus = o->versus != NULL ? o->versus + strspn(o->versus, blanks) : "";
+    const size_t n = strcspn(versus, blanks);
     unsigned roles = 0;
     for (size_t i = 0; policy_registry[i] != NULL && !o->steps && !o->speed; i++) {
         bool asked = o->policies.n == 0 && (o->command & COMPARES) != 0;
         for (size_t k = 0; k < o->policies.n; k++)
             asked = asked || strcmp(policy_registry[i]->name, o->policies.at[k]) == 0;
+        asked = asked || (strlen(policy_registry[i]->name) == n && strncmp(policy_registry[i]->name, versus, n) == 0);
         roles |= asked ? policy_registry[i]->needs : 0;
     }
     return roles;

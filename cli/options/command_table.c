@@ -9,7 +9,7 @@
 static const char *const trained[] = {"heads", "accept", "profile"};
 static const char *const figures[] = {"layers", "series", "exits",  "positions", "reliability",
                                       "mask",   "grid",   "pareto", "versus"};
-static const char *const shells[] = {"bash", "zsh", "fish", "words", "mdoc"};
+static const char *const shells[] = {"bash", "zsh", "fish"};
 
 #define ROW(id, word, function, use, does, ...)                                                                        \
     {                                                                                                                  \
@@ -79,8 +79,8 @@ const struct command_row command_rows[] = {
         "standard errors, where the texts differ, which run was faster where",
         "two traces are compared", .takes_operand = true, .several = true, .takes = TAKES_FOLDER, .config = true),
     ROW(COMMAND_COMPLETIONS, "completions", completions_main, "completions bash|zsh|fish",
-        "prints completions for a shell (words: for a line on stdin; mdoc: the manual's list of options)",
-        "one shell at a time", .takes_operand = true, .words = shells, .n_words = sizeof shells / sizeof *shells),
+        "prints completions for a shell", "one shell at a time", .takes_operand = true, .words = shells,
+        .n_words = sizeof shells / sizeof *shells),
 };
 const size_t n_command_rows = sizeof command_rows / sizeof *command_rows;
 

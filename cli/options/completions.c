@@ -241,17 +241,19 @@ completions_main(struct options *o, int *status, struct err *err)
     (void)status;
     static const char *const scripts[] = {bash_script, zsh_script, fish_script};
     const struct command_row *command = command_row(COMMAND_COMPLETIONS);
+    const char *shell = o->model != NULL ? o->model : "";
     size_t i = 0;
-    while (i < command->n_words && (o->model == NULL || strcmp(o->model, command->words[i]) != 0))
+    while (i < command->n_words && strcmp(shell, command->words[i]) != 0)
         i++;
-    bool ok = i < command->n_words ||
-              err_set(err, ERR_USAGE, "which shell? %s completions bash, zsh or fish; '%.32s' is none of them",
-                      program_name(), o->model != NULL ? o->model : "");
-    if (ok && i < sizeof scripts / sizeof *scripts)
+    bool ok = true;
+    if (i < command->n_words)
         fputs(scripts[i], stdout);
-    else if (ok && strcmp(o->model, "words") == 0)
+    else if (strcmp(shell, "words") == 0) /* the scripts ask for these, */
         ok = complete_line(err);
-    else if (ok)
+    else if (strcmp(shell, "mdoc") == 0) /* and make for these */
         options_manual();
+    else
+        ok = err_set(err, ERR_USAGE, "which shell? %s completions bash, zsh or fish; '%.32s' is none of them",
+                     program_name(), shell);
     return ok && (fflush(stdout) == 0 || err_set(err, ERR_WORK, "stdout: %s", strerror(errno)));
 }

@@ -34,7 +34,10 @@ print_policy(void *user, const struct policy_ops *ops, const struct policy_info 
     for (uint32_t k = 0; k < info->n_knobs; k++) {
         char value[32];
         knob_format(&info->knobs[k], info->knobs[k].def, value, sizeof value);
-        printf("    %-14s%-10s%s\n", info->knobs[k].name, value, info->knobs[k].help);
+        printf("    %-14s%-10s%s", info->knobs[k].name, value, info->knobs[k].help);
+        for (int c = 0; info->knobs[k].kind == KNOB_CHOICE && c <= (int)info->knobs[k].max; c++)
+            printf("%s%s", c == 0 ? " (" : ", ", info->knobs[k].choices[c]);
+        puts(info->knobs[k].kind == KNOB_CHOICE ? ")" : "");
     }
 }
 

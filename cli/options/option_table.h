@@ -103,6 +103,8 @@ bool set_prompt(struct options *, const struct option_row *, const char *text, s
 bool set_prompt_file(struct options *, const struct option_row *, const char *path, struct err *);
 /* text: the number of sequences at a time, or a file of prompts for 8 at a time. */
 bool set_batch(struct options *, const struct option_row *, const char *text, struct err *);
+/* Writes "; did you mean NAME?" with the name next to a mistyped word, or "" if none is near. names ends with NULL. Returns out. */
+const char *option_near(const char *word, const char *const *names, char *out, size_t n);
 bool set_policy(struct options *, const struct option_row *, const char *name, struct err *);
 bool set_time(struct options *, const struct option_row *, const char *text, struct err *); /* "90s", "5m", "1h" */
 bool set_knob(struct options *, const struct option_row *, const char *text, struct err *); /* the last one counts */

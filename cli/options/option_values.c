@@ -195,6 +195,44 @@ set_batch(struct options *o, const struct option_row *row, const char *text, str
                    BATCH_MOST);
 }
 
+#define NEAR_MOST 40 /* bytes of a word that may be near another one */
+
+/* Returns the number of letters to insert, delete, replace or swap with the next one (optimal string alignment). */
+static size_t
+distance(const char *a, const char *b)
+{
+    size_t d[NEAR_MOST + 1][NEAR_MOST + 1];
+    const size_t n = strnlen(a, NEAR_MOST), m = strnlen(b, NEAR_MOST);
+    for (size_t i = 0; i <= n; i++) {
+        for (size_t j = 0; j <= m; j++) {
+            d[i][j] = i + j;
+            if (i == 0 || j == 0)
+                continue;
+            const size_t one = d[i - 1][j] < d[i][j - 1] ? d[i - 1][j] + 1 : d[i][j - 1] + 1,
+                         other = d[i - 1][j - 1] + (a[i - 1] != b[j - 1]);
+            d[i][j] = one < other ? one : other;
+            if (i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1] && d[i - 2][j - 2] + 1 < d[i][j])
+                d[i][j] = d[i - 2][j - 2] + 1;
+        }
+    }
+    return d[n][m];
+}
+
+const char *
+option_near(const char *word, const char *const *names, char *out, size_t n)
+{
+    size_t least = strlen(word) < 3 ? 1 : strlen(word) < 5 ? 2 : 3; /* fewer letters than these differ */
+    out[0] = '\0';
+    for (size_t i = 0; names[i] != NULL; i++) {
+        const size_t d = distance(word, names[i]);
+        if (d >= least)
+            continue;
+        least = d;
+        snprintf(out, n, "; did you mean %s?", names[i]);
+    }
+    return out;
+}
+
 bool
 set_policy(struct options *o, const struct option_row *row, const char *name, struct err *err)
 {
@@ -206,7 +244,15 @@ set_policy(struct options *o, const struct option_row *row, const char *name, st
                 o->policies.at[o->policies.n++] = policy_registry[i]->name;
             return true;
         }
-    return err_set(err, ERR_USAGE, "--policy %.32s is not known; see --list-policies", name);
+    const char *names[POLICIES_MOST + 1] = {NULL};
+    char all[300] = "; there are ", near[48];
+    for (size_t i = 0, used = strlen(all); policy_registry[i] != NULL && i < POLICIES_MOST && used < sizeof all; i++) {
+        names[i] = policy_registry[i]->name;
+        used += (size_t)snprintf(all + used, sizeof all - used, "%s%s", i > 0 ? ", " : "", names[i]);
+    }
+    const bool is_near = option_near(name, names, near, sizeof near)[0] != '\0';
+    return err_set(err, ERR_USAGE, "--policy %.32s is not known%s%s", name, is_near ? near : all,
+                   is_near ? "" : "; --list-policies describes them");
 }
 
 bool

@@ -175,6 +175,8 @@ options_config_file(struct options *o, struct err *err)
     return ok;
 }
 
+#define ROWS_MOST 128 /* of the table of options, and of that of commands */
+
 /* ---- names of models ---- */
 
 #define WITH_MODELS                                                                                                    \
@@ -248,15 +250,21 @@ options_find_models(struct options *o, struct err *err)
             return false;
     if (o->model == NULL)
         return true;
-    if (is_no_command(o))
-        return err_set(err, ERR_USAGE, "'%.60s' is neither a command nor a model that is here; see --help", o->model);
+    if (is_no_command(o)) {
+        const char *names[ROWS_MOST + 1] = {NULL};
+        char near[64];
+        for (size_t i = 1; i < n_command_rows; i++)
+            names[i - 1] = command_rows[i].name;
+        const bool is_near = option_near(o->model, names, near, sizeof near)[0] != '\0';
+        return err_set(err, ERR_USAGE, "'%.60s' is neither a command nor a model that is here%s", o->model,
+                       is_near ? near : "; see --help");
+    }
     return find_model(o, &o->model, err);
 }
 
 /* ---- the command line ---- */
 
-#define LONG      256 /* getopt's values from here on are rows of the table */
-#define ROWS_MOST 128 /* rows */
+#define LONG 256 /* getopt's values from here on are rows of the table */
 
 /* Options of a command for getopt_long(). */
 struct getopt_tables {
@@ -342,8 +350,19 @@ refuse(const struct options *o, const char *text, struct err *err)
     }
     if (found == 1)
         return err_set(err, ERR_USAGE, "option %s takes no value; see --help", could);
-    return found > 1 ? err_set(err, ERR_USAGE, "option %.60s may be one of %s", text, could)
-                     : err_set(err, ERR_USAGE, "option %.60s is not known; see --help", text);
+    if (found > 1)
+        return err_set(err, ERR_USAGE, "option %.60s may be one of %s", text, could);
+    const char *names[ROWS_MOST + 1] = {NULL};
+    char word[64] = "", near[64] = "";
+    for (size_t i = 0, k = 0; i < n_option_rows; i++)
+        if ((option_rows[i].commands & o->command) != 0)
+            names[k++] = option_rows[i].name;
+    if (n > 2)
+        snprintf(word, sizeof word, "%.*s", (int)n - 2, text + 2);
+    option_near(word, names, near, sizeof near);
+    return near[0] != '\0' ? err_set(err, ERR_USAGE, "option %.60s is not known; did you mean --%s", text,
+                                     near + strlen("; did you mean "))
+                           : err_set(err, ERR_USAGE, "option %.60s is not known; see --help", text);
 }
 
 /* Options and operands may be mixed; all arguments after "--" are operands. */

@@ -52,6 +52,9 @@ check "info names the first token that differs between two vocabularies" says ou
 works "info as JSON has it, too" info --json --draft "$draft" "$TINY"
 check "info's JSON reports that the vocabularies are the same" says out '"same_vocabulary":.*true'
 
+cp "$TINY" "$TMP/couple-Q8_0.gguf"
+"$BUILD/tests/tinymodel" "$TMP/couple-draft-Q8_0.gguf" --layers 4 --first-layers 2 --calm-after 1 --calm 0.1 --sharpness 8 >/dev/null
+works "the draft model beside the model is found for the second setting of --versus" run -n 8 -p hello --policy ar --versus 'sd k=2' "$TMP/couple-Q8_0.gguf"
 works "--list-policies prints what a policy needs" run --list-policies
 check "--list-policies prints which policies need a draft model" says out '^    needs a draft model'
 

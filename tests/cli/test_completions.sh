@@ -9,6 +9,7 @@ for shell in bash zsh fish; do
 done
 refuses "no shell is a question" 2 'which shell' completions
 refuses "another shell is refused" 2 'csh' completions csh
+check "the shells that can be completed are offered, and no internal word" [ "$(printf '%s\n' specscope completions '' | "$PROGRAM" completions words | tr '\n' ' ')" = 'none bash zsh fish ' ]
 refuses "two shells are one too many" 2 'one shell' completions bash zsh
 
 PATH=$BUILD:$PATH # the scripts ask the program for words

@@ -19,6 +19,7 @@ inputs() { # kind
 
 # ---- refusals that need no cairo ----
 refuses "plot without anything is a question" 2 'which trace' plot
+refuses "a trace without a kind" 2 'which figure of a.csv. .* plot TRACE KIND -o FILE; KIND is one of layers, series, .*, versus$' plot a.csv -o "$TMP/a.svg"
 refuses "a kind without a trace" 2 'of which trace' plot layers
 refuses "a trace without a file" 2 'into which file' plot $TRACES/del layers
 refuses "an unknown kind lists them all" 2 'layers, series, exits, positions, reliability, mask, grid, pareto and versus' plot $TRACES/del pie -o "$OUT.svg"

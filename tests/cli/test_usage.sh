@@ -31,7 +31,13 @@ refuses "a beginning that several options have" 2 'option --pro may be one of --
 works "the beginning of a single option is that option" run --tok 1 -p a "$TINY"
 refuses "a switch with a value" 2 'option --exact takes no value' run --exact=1
 refuses "the beginning of a switch takes no value" 2 'option --exact takes no value' run --exa=1
-refuses "a command that there isn't" 2 "'rnu' is neither a command nor a model" rnu
+refuses "a command that there isn't" 2 "'rnu' is neither a command nor a model that is here; did you mean run." rnu
+refuses "a mistyped option" 2 'option --polcy is not known; did you mean --policy.' run --polcy ar
+refuses "an option that is like none" 2 'option --xyzzy is not known; see --help' run --xyzzy
+refuses "a mistyped policy" 2 'policy specbond is not known; did you mean specbound.' run --policy specbond
+refuses "a policy that is like none" 2 'policy foo is not known; there are ar, layerskip, .*, mtp; --list-policies describes them$' run --policy foo
+works "--list-policies lists policies" run --list-policies
+check "--list-policies prints the values that a choice accepts" grep -q '^    tree  *paper .* (off, paper, code)$' "$TMP/out"
 refuses "run, which ends with its text, knows no --once" 2 "--once" run --once
 works "--version prints the version" --version
 check "--version prints nothing else" [ "$(wc -l <"$TMP/out")" -eq 1 ]

@@ -148,7 +148,8 @@ command_complete(const struct verb *table, struct app *app, const char *line, ch
     m.length = strlen(m.word);
     if (space == NULL) {
         for (const struct verb *v = table; v->name != NULL; v++)
-            match(&m, v->name);
+            if (v->what != NULL) /* neither aliases nor the panels' own */
+                match(&m, v->name);
     } else if (command_split(line, verb, &rest) && rest == m.word) { /* only first arguments have completions */
         const struct verb *v = command_find(table, verb, NULL, NULL);
         const char *candidate;

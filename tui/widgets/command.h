@@ -16,7 +16,7 @@ typedef bool verb_function(struct app *, const char *rest, struct err *);
 
 struct verb {
     /* For help: "set", "KNOB VALUE", "change a knob"; Tab completes words in small letters, as in "next | previous [WHAT]". what NULL: an
-     * alias, not in the help. */
+     * alias, or a command of the panels' keys; neither in the help nor among completions. */
     const char *name, *arguments, *what;
     verb_function *run;
     const char *(*offer)(struct app *,

@@ -53,10 +53,13 @@ offer_folder(struct app *app, int i)
     return i == 0 ? "traces/" : NULL;
 }
 
-static const struct verb table[] = {
-    {"set", "KNOB VALUE", "", run_set, offer_knob}, {"step", "[N | token] | tokens", "", run_step, NULL},
-    {"restart", "", "", run_restart, NULL},         {"rest", "[X]", "", run_set, NULL},
-    {"export", "DIR", "", run_set, offer_folder},   {NULL, NULL, NULL, NULL, NULL}};
+static const struct verb table[] = {{"set", "KNOB VALUE", "", run_set, offer_knob},
+                                    {"step", "[N | token] | tokens", "", run_step, NULL},
+                                    {"restart", "", "", run_restart, NULL},
+                                    {"rest", "[X]", "", run_set, NULL},
+                                    {"export", "DIR", "", run_set, offer_folder},
+                                    {"return", "", NULL, run_set, NULL},
+                                    {NULL, NULL, NULL, NULL, NULL}};
 
 static const char *
 ran(const char *line)
@@ -138,7 +141,7 @@ TEST(tab_completes_as_far_as_all_agree)
     struct app app;
     char out[64], list[64];
     assert_int_equal(command_complete(table, &app, "re", out, sizeof out, list, sizeof list), 2);
-    assert_string_equal(out, "rest");
+    assert_string_equal(out, "rest"); /* "return" is the panels' own */
     assert_int_equal(command_complete(table, &app, "ste", out, sizeof out, list, sizeof list), 1);
     assert_string_equal(out, "step ");
     assert_int_equal(command_complete(table, &app, "step t", out, sizeof out, list, sizeof list), 2);
