@@ -85,13 +85,14 @@ load(struct blas_library *library, uint32_t threads, const char *core, struct er
     if (plugin == NULL || !find(plugin, "cblas_sgemm", &library->multiply))
         return err_set(err, ERR_WORK, CANNOT ": %.300s; install a BLAS, such as OpenBLAS", dlerror());
     find(plugin, "openblas_get_config", &library->config);
-    if (find(plugin, "openblas_get_corename", &core_name))
-        snprintf(library->core, sizeof library->core, "%s", core_name());
     const int built = find(plugin, "openblas_get_parallel", &parallel) ? parallel() : OPENMP;
     library->sequential = built == SEQUENTIAL;
     if (built == PTHREADS && find(plugin, "openblas_set_num_threads", &set_threads))
         set_threads(1); /* the callers are the threads */
     map_buffers(plugin, library->sequential ? 1 : threads);
+    /* last: if it is known, there was enough memory, and other kernels may work */
+    if (find(plugin, "openblas_get_corename", &core_name))
+        snprintf(library->core, sizeof library->core, "%s", core_name());
     return true;
 }
 #endif
