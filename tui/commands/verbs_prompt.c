@@ -50,13 +50,16 @@ answer_of(const struct scope *s)
     return fclose(out) == 0 ? text : NULL;
 }
 
-static cJSON *
-message_of(const char *role, const char *content)
+/* Adds a message at an index, or at the end. False: out of memory. */
+static bool
+add_message(cJSON *turns, int at, const char *role, const char *content)
 {
     cJSON *message = cJSON_CreateObject();
-    cJSON_AddStringToObject(message, "role", role);
-    cJSON_AddStringToObject(message, "content", content);
-    return message;
+    if (cJSON_AddStringToObject(message, "role", role) != NULL &&
+        cJSON_AddStringToObject(message, "content", content) != NULL && cJSON_InsertItemInArray(turns, at, message))
+        return true;
+    cJSON_Delete(message);
+    return false;
 }
 
 static bool
@@ -70,13 +73,14 @@ has_system(const cJSON *turns)
 static bool
 add_turns(const struct app *app, cJSON *turns)
 {
+    const char *prompt = app_prompt(app);
+    const int end = cJSON_GetArraySize(turns);
     char *answer = answer_of(app->run.scope);
-    if (answer != NULL && answer[0] != '\0') {
-        cJSON_AddItemToArray(turns, message_of("user", app_prompt(app)));
-        cJSON_AddItemToArray(turns, message_of("assistant", answer));
-    }
+    const bool ok = answer != NULL &&
+                    (answer[0] == '\0' || prompt == NULL ||
+                     (add_message(turns, end, "user", prompt) && add_message(turns, end + 1, "assistant", answer)));
     free(answer);
-    return answer != NULL;
+    return ok;
 }
 
 /* Stores the messages before the next prompt (struct control) in *out, NULL if there are none, for the caller to free. */
@@ -94,7 +98,7 @@ turns_before(const struct app *app, bool anew, char **out, struct err *err)
     if (app->system != NULL && has_system(turns))
         cJSON_DeleteItemFromArray(turns, 0);
     if (app->system != NULL && app->system[0] != '\0')
-        cJSON_InsertItemInArray(turns, 0, message_of("system", app->system));
+        ok = add_message(turns, 0, "system", app->system) && ok;
     if (cJSON_GetArraySize(turns) > 0)
         ok = (*out = cJSON_PrintUnformatted(turns)) != NULL && ok; /* cJSON's memory is free()'s */
     cJSON_Delete(turns);

@@ -63,20 +63,21 @@ struct page {                    /* writes lines; the visible ones reach the scr
     const char *filter; /* only rows that contain it are written; "": all */
 };
 
-/* Draws a key and its meaning, which is wrapped beside it, or a heading (right: NULL). */
+/* Draws a key and its meaning, which is wrapped beside it, or below a key that is too long for the column; or a heading (right: NULL). */
 static void
 row(struct page *p, enum role left_role, const char *left, enum role role, const char *right)
 {
-    const int used = text_width(left), x = used < p->column - 1 ? p->column : used + 3;
+    const int x = p->column;
+    const bool below = text_width(left) + 2 > x;
     bool first = true;
     if (p->filter[0] != '\0' &&
         (right == NULL || (strcasestr(left, p->filter) == NULL && strcasestr(right, p->filter) == NULL)))
         return;
     do {
         const int y = p->line++ - p->top;
-        const size_t n = right == NULL ? 0 : text_wrap(right, p->cols - x);
+        const size_t n = right == NULL || (first && below) ? 0 : text_wrap(right, p->cols - x);
         if (p->canvas != NULL && y >= 0 && y < p->canvas->rows) {
-            canvas_text(p->canvas, y, 1, left_role, first ? left : "");
+            canvas_word(p->canvas, y, 1, p->cols - 1, left_role, MARK_NONE, first ? left : "");
             canvas_print(p->canvas, y, x, role, "%.*s", (int)n, right == NULL ? "" : right);
         }
         right = right == NULL ? NULL : right + n + strspn(right + n, " ");
@@ -84,42 +85,65 @@ row(struct page *p, enum role left_role, const char *left, enum role role, const
     } while (right != NULL && right[0] != '\0');
 }
 
+/* Begins a section whose keys are up to `widest` columns wide. */
 static void
-heading(struct page *p, const char *text)
+heading(struct page *p, const char *text, int widest)
 {
+    const int most = p->cols < 60 ? 12 : 26;
+    p->column = widest + 3 < most ? widest + 3 : most;
     if (p->line > 0)
         row(p, ROLE_TEXT, "", ROLE_TEXT, NULL);
     row(p, ROLE_TITLE, text, ROLE_TEXT, NULL);
 }
 
-/* The keys of the panels on the screen, the meaning of the marks, the commands. */
+static int
+wider(int widest, const char *keys)
+{
+    const int width = text_width(keys);
+    return width > widest ? width : widest;
+}
+
+/* Writes the keys of a panel that is on the screen. */
+static void
+write_panel(struct page *p, const struct panes *panes, int i)
+{
+    const struct panel_ops *ops = panel_registry[i];
+    char text[80];
+    int widest = 0;
+    if (!panes_active(panes, i) || ops->keys == NULL || ops->keys[0].keys == NULL)
+        return;
+    for (const struct key_help *k = ops->keys; k->keys != NULL; k++)
+        widest = wider(widest, k->keys);
+    snprintf(text, sizeof text, "In %s%s", ops->title_now != NULL ? ops->title_now(&panes->view) : ops->title,
+             i == panes->focus ? " (focused)" : "");
+    heading(p, text, widest);
+    for (const struct key_help *k = ops->keys; k->keys != NULL; k++)
+        row(p, ROLE_KEY, k->keys, ROLE_TEXT, k->what);
+}
+
+/* The keys of the panels on the screen, those of the focused one first, the meaning of the marks, the commands. */
 static void
 write_help(struct page *p, const struct app *app)
 {
     const struct panes *panes = &app->panes;
-    p->column = p->cols < 60 ? 12 : 26;
-    heading(p, "Keys everywhere");
+    int widest = text_width("mouse");
+    for (const struct app_key *k = app_keys; k->key != INPUT_NONE; k++)
+        widest = k->what != NULL ? wider(widest, k->keys) : widest;
+    write_panel(p, panes, panes->focus);
+    heading(p, "Keys everywhere", widest);
     for (const struct app_key *k = app_keys; k->key != INPUT_NONE; k++)
         if (k->what != NULL)
             row(p, ROLE_KEY, k->keys, ROLE_TEXT, k->what);
     row(p, ROLE_KEY, "mouse", ROLE_TEXT, "click focuses, wheel scrolls, drag moves knobs and the time line");
-    for (int i = 0; i < panes->n; i++) {
-        const struct panel_ops *ops = panel_registry[i];
-        if (!panes_active(panes, i) || ops->keys == NULL || ops->keys[0].keys == NULL)
-            continue;
-        char text[80];
-        snprintf(text, sizeof text, "In %s%s", ops->title_now != NULL ? ops->title_now(&panes->view) : ops->title,
-                 i == panes->focus ? " (focused)" : "");
-        heading(p, text);
-        for (const struct key_help *k = ops->keys; k->keys != NULL; k++)
-            row(p, ROLE_KEY, k->keys, ROLE_TEXT, k->what);
-    }
-    heading(p, "Measures and marks");
+    for (int i = 0; i < panes->n; i++)
+        if (i != panes->focus)
+            write_panel(p, panes, i);
+    heading(p, "Measures and marks", p->cols);
     for (const struct glossary *g = glossary; g->name != NULL; g++)
         row(p, ROLE_KEY, g->name, ROLE_TEXT, g->what);
-    heading(p, "Commands, after ':' (Tab completes)");
+    heading(p, "Commands, after ':' (Tab completes)", p->cols);
     for (const struct verb *v = app->verbs; v->name != NULL; v++) {
-        char usage[80];
+        char usage[100];
         if (v->what == NULL)
             continue;
         snprintf(usage, sizeof usage, ":%s %s", v->name, v->arguments);

@@ -1,5 +1,6 @@
 #include "tui/terminal/canvas.h"
 
+#include <ctype.h>
 #include <math.h>
 #include <stdarg.h>
 #include <stdlib.h>
@@ -137,10 +138,36 @@ canvas_clear(const struct canvas *c)
             put(c, y, x, " ", 1, 1, style_of(ROLE_TEXT, MARK_NONE, NAN));
 }
 
+/* Draws text in `width` columns, cut with '…' if it is longer. */
+static int
+put_word(const struct canvas *c, int y, int x, int width, const char *utf8, struct grid_cell style)
+{
+    if (text_width(utf8) <= width)
+        return put_text(c, y, x, width, utf8, style);
+    const int used = put_text(c, y, x, width - 1, utf8, style);
+    return used + put_text(c, y, x + used, width - used, "…", style);
+}
+
+/* Do letters or digits follow after `columns` columns? Blanks and lines may be cut without a sign. */
+static bool
+cuts_words(const char *utf8, int columns)
+{
+    if (columns < 2 || strlen(utf8) <= (size_t)columns)
+        return false;
+    for (utf8 += text_fit(utf8, columns, NULL); *utf8 != '\0'; utf8++) {
+        const unsigned char c = (unsigned char)*utf8;
+        if (isalnum(c) || (c >= 0xc3 && c != 0xe2)) /* U+2000 to U+2FFF are punctuation and signs */
+            return true;
+    }
+    return false;
+}
+
 int
 canvas_text(const struct canvas *c, int y, int x, enum role role, const char *utf8)
 {
-    return put_text(c, y, x, c->cols - x, utf8, style_of(role, MARK_NONE, NAN));
+    const struct grid_cell style = style_of(role, MARK_NONE, NAN);
+    const int room = c->cols - x;
+    return (cuts_words(utf8, room) ? put_word : put_text)(c, y, x, room, utf8, style);
 }
 
 int
@@ -173,16 +200,6 @@ canvas_level(double fraction)
 {
     static const char *const levels[8] = {"▁", "▂", "▃", "▄", "▅", "▆", "▇", "█"};
     return levels[fraction >= 1 ? 7 : fraction > 0 ? (int)(fraction * 8) : 0];
-}
-
-/* Draws text in `width` columns, cut with '…' if it is longer. */
-static int
-put_word(const struct canvas *c, int y, int x, int width, const char *utf8, struct grid_cell style)
-{
-    if (text_width(utf8) <= width)
-        return put_text(c, y, x, width, utf8, style);
-    const int used = put_text(c, y, x, width - 1, utf8, style);
-    return used + put_text(c, y, x + used, width - used, "…", style);
 }
 
 int

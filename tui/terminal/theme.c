@@ -461,6 +461,21 @@ theme_list(char (*names)[32], int max, const char *data_dir)
 
 /* ---- cells ---- */
 
+/* Returns the attribute whose line would cover the glyph. */
+static unsigned
+covering(const char *glyph)
+{
+    static const struct {
+        const char *glyph;
+        unsigned attribute;
+    } covered[] = {{"_", THEME_UNDERLINE}, {"␣", THEME_UNDERLINE}, {"-", THEME_STRIKE},
+                   {"–", THEME_STRIKE},    {"—", THEME_STRIKE},    {"−", THEME_STRIKE}};
+    for (size_t i = 0; i < sizeof covered / sizeof *covered; i++)
+        if (strcmp(glyph, covered[i].glyph) == 0)
+            return covered[i].attribute;
+    return 0;
+}
+
 struct cell_style
 cell_style(const struct theme *theme, const struct grid_cell *c)
 {
@@ -486,5 +501,6 @@ cell_style(const struct theme *theme, const struct grid_cell *c)
         s.attributes |= THEME_DIM;
     s.attributes |= (c->marks & MARK_BOLD ? THEME_BOLD : 0U) | (c->marks & MARK_STRUCK ? THEME_STRIKE : 0U) |
                     (c->marks & MARK_UNDERLINED ? THEME_UNDERLINE : 0U);
+    s.attributes &= ~covering(c->text);
     return s;
 }

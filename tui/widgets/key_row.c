@@ -175,7 +175,7 @@ const struct app_key app_keys[] = {
     {']', "[  ]", "jump next", "to the previous or next round with a rejected draft, or with what :until named last"},
     {'[', "[", "jump previous", NULL},
     {'r', "r", "restart", "again from the same prompt; in a replay: from its start"},
-    {'p', "p", "prompt", "edit the prompt"},
+    {'p', "p", "prompt", "edit a prompt; in a chat the next turn"},
     {'F', "F", "next", "the next prompt of the list"},
     {'P', "P", "policy", "choose the policy"},
     {'O', "O", "open", "another model: those on this machine"},

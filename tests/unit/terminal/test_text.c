@@ -219,6 +219,22 @@ TEST(decomposed_hangul_is_drawn_as_syllables)
     grid_close(&g);
 }
 
+TEST(words_that_are_cut_end_in_an_ellipsis)
+{
+    struct grid g = {.utf8 = true};
+    assert_true(grid_open(&g, 4, 8));
+    const struct canvas c = {.rows = 4, .cols = 8, .grid = &g};
+    assert_int_equal(canvas_text(&c, 0, 2, ROLE_TEXT, "kitchens"), 6);
+    assert_row(&g, 0, "  kitch…");
+    canvas_text(&c, 1, 2, ROLE_TEXT, "barn      "); /* only blanks are cut, */
+    assert_row(&g, 1, "  barn");
+    canvas_text(&c, 2, 0, ROLE_TEXT, "──────────"); /* or a line */
+    assert_row(&g, 2, "────────");
+    canvas_print(&c, 3, 0, ROLE_TEXT, "%s", "кухня и сад");
+    assert_row(&g, 3, "кухня и…");
+    grid_close(&g);
+}
+
 TEST(half_overwritten_wide_characters_leave_no_half)
 {
     struct grid g = {.utf8 = true};

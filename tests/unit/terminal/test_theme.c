@@ -91,6 +91,22 @@ TEST(the_mono_theme_distinguishes_fates)
             assert_int_not_equal(t.role[fates[i]].attributes, t.role[fates[k]].attributes);
 }
 
+TEST(no_line_covers_a_glyph)
+{
+    struct theme theme;
+    struct grid_cell c = {.role = ROLE_DRAFT, .heat = -1, .text = "a"};
+    assert_true(theme_builtin(&theme, NULL));
+    assert_true(cell_style(&theme, &c).attributes & THEME_UNDERLINE);
+    strcpy(c.text, "_");
+    assert_false(cell_style(&theme, &c).attributes & THEME_UNDERLINE);
+    c = (struct grid_cell){.role = ROLE_TEXT, .heat = -1, .marks = MARK_UNDERLINED, .text = "␣"};
+    assert_false(cell_style(&theme, &c).attributes & THEME_UNDERLINE);
+    c = (struct grid_cell){.role = ROLE_REJECTED, .heat = -1, .marks = MARK_STRUCK, .text = "_"};
+    assert_true(cell_style(&theme, &c).attributes & THEME_STRIKE);
+    strcpy(c.text, "-");
+    assert_false(cell_style(&theme, &c).attributes & THEME_STRIKE);
+}
+
 TEST(broken_themes_are_refused_in_one_line)
 {
     static const struct {
