@@ -3,11 +3,14 @@
 #include <locale.h>
 #include <signal.h>
 #include <string.h>
+#include <sys/resource.h>
 
 #include "cli/base/commands.h"
 #include "cli/base/files.h"
 #include "cli/options/option_table.h"
 #include "engine/base/program.h"
+
+#define STACK_LEAST (512 * 1024) /* bytes; a run needs between 192 and 256 KiB */
 
 int
 main(int argc, char **argv)
@@ -21,6 +24,12 @@ main(int argc, char **argv)
         return command_failed(&err);
     }
     setlocale(LC_NUMERIC, "C");
+    struct rlimit stack;
+    if (getrlimit(RLIMIT_STACK, &stack) == 0 && stack.rlim_cur < STACK_LEAST) {
+        err_set(&err, ERR_WORK, "the stack may have only %llu KiB, and %d are needed; raise the limit: ulimit -s 8192",
+                (unsigned long long)stack.rlim_cur / 1024, STACK_LEAST / 1024);
+        return command_failed(&err);
+    }
     json_memory_watch();
     int words;
     const struct command_row *command = command_named(argc, argv, &words);

@@ -22,7 +22,19 @@ near() { # number, number, share
 case $BUILD in */sanitize*) skip "memory is what info says" "sanitizers take more" && finish ;; esac
 if [ -z "$HAVE_PYTHON" ] || [ "$(uname)" != Linux ]; then # elsewhere ru_maxrss has another unit
     skip "memory is what info says" "there is no python3, or no Linux"
-    finish
+    
+# ---- limits of the stack and of open files ----
+(ulimit -s 64 && "$PROGRAM" run -n 2 -p a "$TINY") >"$TMP/out" 2>"$TMP/err"
+check "a stack of 64 KiB is refused" test $? = 1
+check "the refusal of a small stack is one line that names the limit" sh -c "test \$(wc -l <'$TMP/err') = 1 && grep -q 'ulimit -s' '$TMP/err'"
+if command -v script >/dev/null; then
+    # standard input, output and error, and one or two files more
+    for files in 5 6; do
+        TERM=xterm script -qec "sh -c 'ulimit -n $files; exec \"$PROGRAM\" --once --quit-at-end'" /dev/null </dev/null >"$TMP/out" 2>&1
+        check "the scope with $files open files at most names them, not the terminal's type" grep -qE 'Too many open files|No file descriptors' "$TMP/out"
+    done
+fi
+finish
 fi
 for type in q8_0 f16; do
     "$SYNTH" "$TMP/model.gguf" SmolLM-135M --type $type >"$TMP/out" 2>"$TMP/err"

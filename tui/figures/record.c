@@ -377,7 +377,8 @@ record_open(struct record *r, const char *folder, const struct record_wanted *wa
     if (r->n_rounds == 0)
         return err_set(err, ERR_USAGE, "%s: run %u has no round from %u to %u", folder, (unsigned)r->run,
                        (unsigned)want->from, (unsigned)want->to);
-    qsort(r->tokens, r->n_tokens, sizeof *r->tokens, by_place);
+    if (r->n_tokens > 0) /* the list of none may be NULL */
+        qsort(r->tokens, r->n_tokens, sizeof *r->tokens, by_place);
     return true;
 }
 

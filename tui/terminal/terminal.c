@@ -118,8 +118,15 @@ terminal_open(struct terminal *t, bool keys, struct err *err)
     t->screen = start_curses(&t->output, t->tty != NULL ? t->tty : stdin, &memory);
     if (t->screen == NULL || terminal_string("cup") == NULL) {
         const char *type = getenv("TERM");
+        const int fd = dup(STDOUT_FILENO);
+        const int why = errno;
+        if (fd >= 0)
+            close(fd);
         memory = memory && t->screen == NULL;
         terminal_close(t);
+        if (fd < 0) /* terminfo's files could not be opened either */
+            return err_set(err, ERR_WORK, "the terminal cannot be opened: %s; raise the limit: ulimit -n 1024",
+                           strerror(why));
         return memory ? err_set(err, ERR_WORK, "not enough memory for the terminal")
                       : err_set(err, ERR_USAGE,
                                 "terminal type \"%.40s\" cannot show the scope; set TERM, e.g. to xterm-256color",
