@@ -181,6 +181,64 @@ TEST(a_short_text_has_few_blocks)
     }
 }
 
+/* Passages of 5 to 15 tokens are easy or hard, so that neighbouring tokens resemble each other. */
+static void
+fill_with_passages(uint32_t rows, uint64_t *random)
+{
+    double easy = 0;
+    record.n = record.first = record.begin = 0;
+    for (uint32_t i = 0, left = 0; i < rows; i++, left--) {
+        struct layer_sample row[LAYERS];
+        if (left == 0) {
+            left = 5 + (uint32_t)(splitmix64(random) % 11);
+            easy = splitmix64(random) % 2 == 0 ? 0.95 : 0.4;
+        }
+        const bool right = (double)(splitmix64(random) >> 11) * 0x1p-53 < easy;
+        for (uint32_t l = 1; l <= LAYERS; l++)
+            row[l - 1] = (struct layer_sample){
+                .agrees = l == LAYERS || right, .confidence = 0.9f, .entropy = 1, .top_p = {0.9f}};
+        layer_record_add(&record, row, 1000);
+    }
+    record.head_load = record.layers_load = 1;
+    record.probes = 64;
+}
+
+/* Returns the share of texts of so many tokens whose interval contains the gain on all texts, of 6 drafts a round over 1. */
+static double
+covering(uint32_t tokens, double truth, uint64_t *random)
+{
+    uint32_t covered = 0;
+    for (int i = 0; i < 400; i++) {
+        fill_with_passages(tokens, random);
+        const struct forecast now = forecast_with(0, 1), more = forecast_with(0, 6);
+        const struct estimate gain = forecast_gain(&more, &now);
+        covered += fabs(gain.value - truth) <= estimate_reach((double)gain.n - 1) * gain.se;
+    }
+    print_message("# %u tokens: %.1f%% of the intervals contain the gain\n", (unsigned)tokens, covered / 4.0);
+    return covered / 400.0;
+}
+
+TEST(intervals_on_short_texts_contain_the_gain_on_long_ones)
+{
+    static const double drafts[2][2] = {{0, 1}, {0, 6}};
+    struct tally all[2] = {{0}}, t;
+    uint64_t random = 11;
+    for (int i = 0; i < 2000; i++) {
+        fill_with_passages(RECORD_TOKENS, &random);
+        for (int k = 0; k < 2; k++) {
+            assert_true(chain(&record, drafts[k], &t));
+            tally_add(&all[k], &t);
+        }
+    }
+    double modelled[2];
+    for (int k = 0; k < 2; k++)
+        modelled[k] = (double)all[k].emitted * (LAYERS + 1) / (all[k].layers + all[k].heads);
+    const double truth = modelled[1] - modelled[0];
+    const double shortest = covering(40, truth, &random), middle = covering(100, truth, &random),
+                 longest = covering(256, truth, &random);
+    assert_true(shortest > 0.9 && middle > 0.9 && longest > 0.9);
+}
+
 TEST(a_policy_without_what_if_has_no_forecast)
 {
     fill_record();
