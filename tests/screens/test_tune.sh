@@ -88,7 +88,7 @@ terminal 120x36 "$PROGRAM -n 16 --script $WORK/stop.script"
 check "Esc stops a race, not the scope" exits 0
 check "the message after a stopped race names the fastest setting so far" grep -q 'the race stopped in heat [0-9]*; fastest so far: ' "$WORK/run/stopped.txt"
 
-for line in ':tune stop' ':tune take 1' ':tune nothing' ':tune show 1'; do
+for line in ':tune 0.001s' ':tune stop' ':tune take 1' ':tune nothing' ':tune show 1'; do
     printf ':wait round 1\n%s\n:quit\n' "$line" >"$WORK/wrong.script"
     terminal 120x36 "$PROGRAM -n 8 --script $WORK/wrong.script"
     check "$line is refused" exits 2

@@ -357,7 +357,8 @@ race_summary(const struct tuner *t, char *out, size_t n)
     tuner_name(t, tuner_winner(t), " ", name, sizeof name);
     const struct comparison held = race_held_out(r, tuner_winner(t), 0, NULL);
     if (race_held_out_runs(r, &all) < 2 && tuner_phase(t) == TUNE_OVER)
-        snprintf(out, n, "too little time for held-out prompts; fastest in the heats: %s", name);
+        snprintf(out, n, "too little time for held-out prompts; first in the heats: %s, %.2f × ar", name,
+                 race_speed(r, tuner_winner(t), NULL).value);
     else if (race_held_out_runs(r, &all) < 2)
         snprintf(out, n, "the race stopped in heat %u; fastest so far: %s", race_heat(r) + 1, name);
     else if (tuner_winner(t) == 0)
