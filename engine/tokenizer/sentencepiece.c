@@ -421,17 +421,17 @@ named(const struct tokenizer *t, const cJSON *config, const char *key, token_t u
     return TOKEN_NONE;
 }
 
+/* Reads BOS and EOS. As in transformers 5 they are added where the settings say so; T5 adds EOS, whatever they say. */
 static void
 read_ends(struct tokenizer *t, const cJSON *config)
 {
     const struct slice name = json_text(json_get(config, "tokenizer_class"));
-    const bool t5 = strncmp(name.data, "T5Tokenizer", 11) == 0; /* T5 adds EOS and no BOS by default */
-    const cJSON *bos = json_get(config, "add_bos_token"), *eos = json_get(config, "add_eos_token");
+    const bool t5 = strncmp(name.data, "T5Tokenizer", 11) == 0;
     t->bos = named(t, config, "bos_token", t->bos);
     t->eos = named(t, config, "eos_token", t->eos);
-    if (t->bos != TOKEN_NONE && (bos != NULL ? cJSON_IsTrue(bos) : !t5))
+    if (t->bos != TOKEN_NONE && !t5 && cJSON_IsTrue(json_get(config, "add_bos_token")))
         t->before.ids[t->before.n++] = t->bos;
-    if (t->eos != TOKEN_NONE && (eos != NULL ? cJSON_IsTrue(eos) : t5))
+    if (t->eos != TOKEN_NONE && (t5 || cJSON_IsTrue(json_get(config, "add_eos_token"))))
         t->after.ids[t->after.n++] = t->eos;
 }
 

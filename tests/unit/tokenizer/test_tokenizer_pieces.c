@@ -206,6 +206,41 @@ TEST(tokens_that_were_added_are_found)
     free(model);
 }
 
+/* Compared with AutoTokenizer of transformers 5.24 on the same file. */
+TEST(bos_and_eos_are_added_beside_a_tokenizer_model_where_its_settings_say_so)
+{
+    static const struct {
+        const char *class, *settings;
+        bool bos, eos;
+    } cases[] = {
+        {"LlamaTokenizer", "", false, false},
+        {"LlamaTokenizer", ", \"add_bos_token\": true", true, false},
+        {"LlamaTokenizerFast", ", \"add_bos_token\": false", false, false},
+        {"GemmaTokenizer", ", \"add_eos_token\": true", false, true},
+        {"PreTrainedTokenizerFast", ", \"add_bos_token\": true, \"add_eos_token\": true", true, true},
+        {"T5Tokenizer", "", false, true},
+        {"T5Tokenizer", ", \"add_bos_token\": true, \"add_eos_token\": false", false, true},
+    };
+    size_t n;
+    char *model = golden_text("model-bpe-bytes", "tokenizer.model", &n);
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        char config[200];
+        struct tokenizer *t;
+        struct err err;
+        size_t n_ids;
+        snprintf(config, sizeof config,
+                 "{\"tokenizer_class\": \"%s\", \"bos_token\": \"<s>\", \"eos_token\": \"</s>\"%s}", cases[i].class,
+                 cases[i].settings);
+        assert_ok(open_model(&t, model, n, config, NULL, &err), err);
+        token_t *ids = encode(t, "the", 3, (struct tokenize_options){.bos = true, .eos = true}, &n_ids);
+        if ((ids[0] == tokenizer_bos(t)) != cases[i].bos || (ids[n_ids - 1] == tokenizer_eos(t)) != cases[i].eos)
+            fail_msg("%s%s: %d … %d", cases[i].class, cases[i].settings, ids[0], ids[n_ids - 1]);
+        free(ids);
+        tokenizer_close(t);
+    }
+    free(model);
+}
+
 TEST(decoding_gives_the_text_back)
 {
     static const char *const families[] = {"model-bpe-bytes", "model-unigram-bytes"};
