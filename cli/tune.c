@@ -130,7 +130,8 @@ begin(struct tune *t, struct err *err)
                                          .seed = t->o->seed,
                                          .sampling = t->o->sampling};
     return tuner_open(&t->tuner, session_info(t->session), err) &&
-           scope_open(&t->scope, session_info(t->session), err) && tuner_begin(t->tuner, &request, err);
+           scope_open(&t->scope, session_info(t->session), err) && tuner_begin(t->tuner, &request, err) &&
+           session_post(t->session, &(struct control){.kind = CONTROL_RACE, .n = 1}, err);
 }
 
 /* "[####......] 14 of 23 left, heat 6, 41 s; at most 3m left; fastest: sd k=4, 1.52 x ar", cut to the terminal's width. */

@@ -23,6 +23,7 @@ enum control_kind {
     CONTROL_COSTS,    /* measure the costs of steps after the present round, unless they are known, and emit them */
     CONTROL_EXTEND,   /* n more tokens */
     CONTROL_PACE,     /* text: tokens/s at most, 0: no limit */
+    CONTROL_RACE,     /* n: the following runs are those of a race; 0: they no longer are */
     CONTROL_NOTE,     /* text: a note about position n of sequence seq; "" removes it */
     /* text: "POLICY KNOB=VALUE … head=MODE", a second setting, whose other knobs are those of the first: a new run of the same prompt
      * under both, as sequences 0 and 1, which take turns, a round of one at a time. Changes of knobs, policies and heads then concern

@@ -34,6 +34,7 @@ const char *const recorded_names[RECORDED_KINDS] = {
     [RECORDED_BASELINE] = "baseline",
     [RECORDED_BASELINE_SLICE] = "baseline_slice",
     [RECORDED_LOSSLESS] = "lossless",
+    [RECORDED_RACE] = "race",
     [RECORDED_NOTE] = "note",
     [RECORDED_DEVICE] = "device",
     [RECORDED_COST] = "cost",

@@ -116,6 +116,7 @@ enum recorded {
     RECORDED_BASELINE_SLICE, /* tokens/s of a few autoregressive steps since the last round (new: the number) */
     RECORDED_LOSSLESS, /* the comparison with autoregressive tokens (new: "yes", "yes: 7 sequences" if not all were compared,
                            * "no: token 17", "sampled") */
+    RECORDED_RACE,   /* a race of many settings over many prompts (new: begins, ends); its runs follow */
     RECORDED_NOTE,   /* a bookmark (new: the position, then the text; no text removes it) */
     RECORDED_DEVICE, /* where the device's time was spent since the last such event (new: text) */
     RECORDED_COST,   /* the measured costs of steps (new: JSON, engine/events/cost_model.h) */

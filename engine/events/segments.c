@@ -18,6 +18,7 @@ struct segment_side {                    /* a setting and its segments */
     struct segment_change other[OTHERS]; /* changed knobs that no known policy declares */
     uint32_t n_other;
     struct estimate baseline[2]; /* of the prompt, and of the prompt with a speed limit */
+    uint32_t prompts;            /* number of its newest prompt */
     double next_se;              /* of the next baseline event; NAN: unknown */
     uint64_t generated;          /* tokens generated in the run */
 };
@@ -35,6 +36,7 @@ struct segments {
     bool versus;
     uint32_t focus;             /* the side that the readers return */
     struct kept_prompt *prompt; /* (SEGMENTS) all prompts except the first, number i at i % SEGMENTS; owned */
+    bool races;                 /* the runs are those of a race */
     uint32_t sequences;         /* sequences that had a round in the run */
 };
 
@@ -102,6 +104,10 @@ segment_text(const struct segment *s, const struct run_info *info, bool arrows, 
     } causes[] = {{"start", "start"}, {"restart", "again"}, {"prompt", "new prompt"}};
     size_t used = 0;
     out[0] = '\0';
+    if (s->races > 0) {
+        snprintf(out, n, "race, %u runs", (unsigned)s->races);
+        return;
+    }
     if (s->versus)
         used += (size_t)snprintf(out, n, "%u: ", (unsigned)s->seq + 1);
     const size_t begin = used;
@@ -311,11 +317,13 @@ begin_run(struct segments *s, const struct event *e)
     struct segment *next = &s->at->next;
     const bool other = strcmp(e->control.new_text, "prompt") == 0;
     next->run = e->run;
-    copy_text(next->cause, sizeof next->cause, e->control.new_text);
+    copy_text(next->cause, sizeof next->cause, s->races ? "race" : e->control.new_text);
     if (next->cause[0] == '\0')
         snprintf(next->cause, sizeof next->cause, "start");
     if (other) {
-        next->prompt++;
+        if (!s->races || newest(s)->races == 0) /* the prompts of a race have one number */
+            s->at->prompts++;
+        next->prompt = s->at->prompts;
         forget_baselines(s);
     }
     next->versus = s->versus = false;
@@ -334,6 +342,7 @@ begin_versus(struct segments *s, const char *text)
     second->generated = 0;
     memcpy(second->baseline, first->baseline, sizeof second->baseline);
     second->next_se = first->next_se;
+    second->prompts = first->prompts;
     second->now = second->ran = first->now;
     s->at = second;
     if (run_info_apart(s->info)) {
@@ -351,9 +360,24 @@ forget_prompt(struct kept_prompt *p)
     *p = (struct kept_prompt){NULL, NULL};
 }
 
+static bool
+same_text(const char *a, const char *b)
+{
+    return strcmp(a != NULL ? a : "", b != NULL ? b : "") == 0;
+}
+
 static void
 take_prompt(struct segments *s, const struct control_event *c)
 {
+    const bool raced = !s->races && newest(s)->races > 0; /* its prompt is the one before the race */
+    for (uint32_t back = 0; raced && back < segments_held(s); back++) {
+        const struct segment *earlier = segments_at(s, back);
+        if (earlier->races == 0 && same_text(segments_prompt(s, earlier), c->new_text) &&
+            same_text(segments_before(s, earlier), c->old_text)) {
+            s->at->next.prompt = earlier->prompt;
+            return;
+        }
+    }
     struct kept_prompt *p = &s->prompt[s->at->next.prompt % SEGMENTS];
     forget_prompt(p);
     p->text = strdup(c->new_text);
@@ -379,6 +403,7 @@ take_control(struct segments *s, const struct event *e)
     switch (c->kind) {
     case RECORDED_RUN: begin_run(s, e); break;
     case RECORDED_VERSUS: begin_versus(s, c->new_text); break;
+    case RECORDED_RACE: s->races = strcmp(c->new_text, "begins") == 0; break;
     case RECORDED_PROMPT: take_prompt(s, c); break;
     case RECORDED_PACE: take_pace(s, c->new_text); break;
     case RECORDED_BASELINE_SE: s->at->next_se = strtod(c->new_text, NULL); break;
@@ -397,18 +422,23 @@ take_control(struct segments *s, const struct event *e)
 static struct segment *
 begin_segment(struct segments *s, const struct event *e)
 {
-    struct segment *at = &s->ring[s->n % SEGMENTS];
-    s->at->next.number = s->n;
+    struct segment *last = newest(s);
+    const bool again = s->races && last->races > 0; /* another run of the race */
+    struct segment *at = again ? last : &s->ring[s->n % SEGMENTS];
+    s->at->next.races = s->races ? last->races + 1 : 0;
+    s->at->next.number = again ? last->number : s->n;
     s->at->next.run = e->run;
     s->at->next.first_round = e->round;
     s->at->next.before = s->at->generated + 1;
     const uint64_t spent = (uint64_t)e->round_end.draft_us + e->round_end.verify_us;
     s->at->next.t_us = e->t_us > spent ? e->t_us - spent : 0;
-    s->at->last = ++s->n;
+    s->n += !again;
+    s->at->last = s->n;
     *at = s->at->next;
     s->at->ran = s->at->now;
     s->at->next.n_changes = s->at->n_other = 0;
     s->at->next.cause[0] = '\0';
+    s->at->next.races = 0;
     return at;
 }
 
@@ -462,8 +492,8 @@ segments_reset(struct segments *s)
     forget_prompts(s);
     s->at = &s->side[0];
     s->at->last = 0;
-    s->versus = false;
-    s->n = 0;
+    s->versus = s->races = false;
+    s->n = s->at->prompts = 0;
     memset(s->ring, 0, SEGMENTS * sizeof *s->ring);
     s->at->generated = s->sequences = 0;
     settings_begin(&s->at->now, s->info);
@@ -580,7 +610,7 @@ static const struct kept_prompt *
 prompt_of(const struct segments *s, const struct segment *at)
 {
     static const struct kept_prompt none = {NULL, NULL};
-    return s->side[0].next.prompt - at->prompt < SEGMENTS ? &s->prompt[at->prompt % SEGMENTS] : &none;
+    return s->side[0].prompts - at->prompt < SEGMENTS ? &s->prompt[at->prompt % SEGMENTS] : &none;
 }
 
 const char *

@@ -1,7 +1,7 @@
 /* Segments: the rounds between two changes of settings (policy, knobs, head, sampling, or the start of a run). They
  * are built from events alone, so that a replay has the same segments as the run. Changes that take effect together,
  * with no round between them, begin one segment. A knob that returns to its value before any round ran has not
- * changed. */
+ * changed. All runs of a race are one segment. */
 #ifndef ENGINE_EVENTS_SEGMENTS_H
 #define ENGINE_EVENTS_SEGMENTS_H
 
@@ -19,13 +19,14 @@ struct segment_change {
 struct segment {
     uint32_t number;      /* from 0: A, B, … (segment_letter()) */
     uint32_t run, prompt; /* prompt: equal in segments of the same prompt */
-    char cause[8];        /* "start", "restart", "prompt" if a run begins with it, else "" */
+    char cause[8];        /* "start", "restart", "prompt", "race" if a run begins with it, else "" */
     struct segment_change change[SEGMENT_CHANGES];
     uint32_t n_changes;
     uint32_t policy; /* index in run_info.policies; n_policies: unknown */
     double value[POLICY_KNOBS];
     char head[8];             /* "lens", "trained"; "": the model has only the lens */
     bool paced;               /* with a speed limit: rounds begin cold */
+    uint32_t races;           /* runs of a race, of which it has the settings and sums of the last one; 0: no race */
     bool versus;              /* one of two settings that run side by side */
     uint32_t seq;             /* the setting's sequence; 0 without versus, for all sequences */
     struct sampling sampling; /* sampling; seed: that of the first sequence */

@@ -168,6 +168,7 @@ receive(struct session *s, struct mail *m, enum control_point at)
     case CONTROL_BASELINE: s->asked.baseline = true; break;
     case CONTROL_COSTS: s->asked.costs = !cost_known(&s->info.costs) && !s->costs_emitted; break;
     case CONTROL_EXTEND: extend(s, m->n); break;
+    case CONTROL_RACE: session_emit_control(s, 0, RECORDED_RACE, m->n > 0 ? "begins" : "ends"); break;
     case CONTROL_NOTE: session_emit_control(s, m->seq, RECORDED_NOTE, m->note); break;
     case CONTROL_QUIT: s->asked.quit = true; break;
     }

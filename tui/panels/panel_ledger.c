@@ -36,6 +36,8 @@ static struct estimate
 value_of(const struct ledger_choice *ch, const struct scope *s, const struct segment *segment)
 {
     const struct estimates e = segment_estimates(segment, scope_info(s));
+    if (segment->races > 0)
+        return (struct estimate){.value = NAN, .se = NAN};
     return ch->modelled ? e.modelled : e.tokens_per_s;
 }
 
@@ -110,7 +112,7 @@ reference(const struct ledger_choice *ch, const struct segments *all)
 {
     const struct segment *newest = segments_at(all, 0), *found = NULL, *s;
     for (uint32_t back = 0; (s = segments_at(all, back)) != NULL; back++)
-        if (ch->pinned ? s->number == ch->reference : s->prompt == newest->prompt)
+        if (ch->pinned ? s->number == ch->reference : s->prompt == newest->prompt && s->races == 0)
             found = s;
     return found;
 }
@@ -239,7 +241,7 @@ ledger_draw_heading(const struct ledger_choice *ch, const struct ledger_columns 
     put(c, y, a, RATIO, ROLE_DIM, ch->modelled ? "(model)" : "× ar");
     if (ch->against != NULL)
         segment_letter(ch->against->number, letter);
-    snprintf(to, sizeof to, "%s to %s", "Δ", letter);
+    snprintf(to, sizeof to, "Δ%s%s", ch->against != NULL ? " to " : "", letter);
     put(c, y, a, DIFFERENCE, ROLE_DIM, to);
 }
 
@@ -335,7 +337,9 @@ ledger_draw_row(const struct ledger_choice *ch, const struct scope *scope, const
     if (s == ch->best)
         canvas_text(c, y, x, ROLE_OK, ch->best_by_far ? "★" : "☆");
     segment_text(s, scope_info(scope), false, text, sizeof text);
-    canvas_word(c, y, LETTER, a->what - LETTER, role, MARK_NONE, text);
+    canvas_word(c, y, LETTER, (s->races > 0 ? c->cols : a->what) - LETTER, role, MARK_NONE, text);
+    if (s->races > 0) /* of many settings */
+        return;
     draw_measures(ch, scope, s, a, c, y);
     draw_difference(ch, scope, s, a, c, y);
     draw_lossless(s, a, c, y);
@@ -486,7 +490,10 @@ command_of(const struct view *v, const struct segment *s, const char *verb, cons
 {
     char letter[8];
     segment_letter(s->number, letter);
-    panel_command(v, "%s %s%s", verb, letter, rest);
+    if (s->races > 0)
+        panel_print(v, "a race has many settings; the panel tune lists them");
+    else
+        panel_command(v, "%s %s%s", verb, letter, rest);
     return true;
 }
 

@@ -81,6 +81,12 @@ post_pace(struct sweeping *sw, double pace, struct err *err)
 }
 
 static bool
+post_race(struct sweeping *sw, bool begins, struct err *err)
+{
+    return session_post(sw->session, &(struct control){.kind = CONTROL_RACE, .n = begins}, err);
+}
+
+static bool
 as_it_was(struct sweeping *sw, struct err *err)
 {
     return (!(sw->pace > 0) || post_pace(sw, sw->pace, err)) &&
@@ -113,7 +119,7 @@ restore(struct sweeping *sw, struct err *err)
 {
     const struct run_info *info = session_info(sw->session);
     struct settings now;
-    bool ok = true;
+    bool ok = post_race(sw, false, err);
     session_requested(sw->session, 0, &now);
     for (uint32_t i = 0; i < info->n_policies && ok; i++)
         ok = restore_policy(sw, &now, i, err);
@@ -172,7 +178,7 @@ sweeping_race(struct sweeping *sw, const struct tune_request *request, const cha
     session_requested(sw->session, 0, &sw->before);
     sw->pace = pace;
     sw->paused = paused;
-    return (!(pace > 0) || post_pace(sw, 0, err)) && sweeping_continue(sw, &over, err) &&
+    return post_race(sw, true, err) && (!(pace > 0) || post_pace(sw, 0, err)) && sweeping_continue(sw, &over, err) &&
            post(sw, CONTROL_RESUME, NULL, NULL, err);
 }
 

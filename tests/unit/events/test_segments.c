@@ -290,6 +290,49 @@ SEGMENTS_TEST(a_speedup_is_of_slices_in_the_segment)
     }
 }
 
+SEGMENTS_TEST(a_race_is_one_segment_and_the_prompt_before_it_is_the_same_after_it)
+{
+    struct fixture *f = *state;
+    made_begin(f, "prompt");
+    made_control(f, "prompt", "", "mine");
+    made_play(f, 1);
+    made_control(f, "race", "", "begins");
+    for (int run = 0; run < SEGMENTS + 40; run++) {
+        char prompt[32];
+        snprintf(prompt, sizeof prompt, "prompt %d", run);
+        made_control(f, "tau", run % 2 ? "0.7" : "0.55", run % 2 ? "0.55" : "0.7");
+        made_begin(f, "prompt");
+        made_control(f, "prompt", "", prompt);
+        made_play(f, 1);
+        made_play(f, 1);
+    }
+    made_control(f, "race", "", "ends");
+    made_play(f, 1); /* the rest of its last run */
+    assert_int_equal(segments_held(f->segments), 2);
+    const struct segment *race = segments_at(f->segments, 0), *mine = segments_at(f->segments, 1);
+    assert_int_equal(race->races, SEGMENTS + 40);
+    assert_string_equal(text(f, race, false), "race, 296 runs");
+    made_control(f, "tau", "0.55", "0.7");
+    assert_string_equal(text(f, segments_coming(f->segments), true), "τ 0.55→0.7");
+    made_control(f, "tau", "0.7", "0.55");
+    assert_int_equal(race->total.rounds, 3); /* of the last run */
+    made_begin(f, "prompt");
+    made_control(f, "prompt", "", "mine");
+    made_play(f, 1);
+    assert_int_equal(segments_held(f->segments), 3);
+    const struct segment *after = segments_at(f->segments, 0);
+    assert_int_equal(after->races, 0);
+    assert_int_equal(after->prompt, mine->prompt);
+    assert_int_not_equal(race->prompt, mine->prompt);
+    assert_string_equal(segments_prompt(f->segments, after), "mine");
+    made_begin(f, "prompt");
+    made_control(f, "prompt", "", "another");
+    made_play(f, 1);
+    for (int back = 1; back < 4; back++)
+        assert_int_not_equal(segments_at(f->segments, 0)->prompt, segments_at(f->segments, (uint32_t)back)->prompt);
+    assert_string_equal(segments_prompt(f->segments, segments_at(f->segments, 0)), "another");
+}
+
 /* ---- two settings ---- */
 
 static void
