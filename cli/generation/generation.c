@@ -125,6 +125,24 @@ json_number(cJSON *to, const char *name, double value)
         cJSON_AddNumberToObject(to, name, value);
 }
 
+static void
+add_times(cJSON *j, const struct metrics *metrics, const struct measures *m)
+{
+    const struct tally *t = &metrics->total;
+    json_number(j, "prompt_tokens", (double)metrics->prefilled);
+    json_number(j, "prefill_s", metrics->prefill_us * 1e-6);
+    json_number(j, "decode_s", (t->draft_us + t->verify_us) * 1e-6);
+    json_number(j, "learning_s", t->learning_us * 1e-6);
+    json_number(j, "tok_per_s", m->tokens_per_s);
+    json_number(j, "tok_per_s_all_in", m->tokens_per_s_all_in);
+    json_number(j, "draft_share", m->draft_share - m->heads_share);
+    json_number(j, "heads_share", m->heads_share);
+    json_number(j, "verify_share", m->verify_share);
+    json_number(j, "probe_share", m->probe_share);
+    json_number(j, "wait_share", m->wait_share);
+    json_number(j, "learning_share", m->learning_share);
+}
+
 cJSON *
 outcome_json(const struct outcome *out, const struct engine *engine, const struct session_options *o)
 {
@@ -173,18 +191,7 @@ outcome_json(const struct outcome *out, const struct engine *engine, const struc
     json_number(j, "modelled_speedup", m.modelled);
     if (t->experts_rounds > 0)
         json_number(j, "verify_experts", t->experts / (double)t->experts_rounds);
-    json_number(j, "prompt_tokens", (double)out->metrics.prefilled);
-    json_number(j, "prefill_s", out->metrics.prefill_us * 1e-6);
-    json_number(j, "decode_s", (t->draft_us + t->verify_us) * 1e-6);
-    json_number(j, "learning_s", t->learning_us * 1e-6);
-    json_number(j, "tok_per_s", m.tokens_per_s);
-    json_number(j, "tok_per_s_all_in", m.tokens_per_s_all_in);
-    json_number(j, "draft_share", m.draft_share - m.heads_share);
-    json_number(j, "heads_share", m.heads_share);
-    json_number(j, "verify_share", m.verify_share);
-    json_number(j, "probe_share", m.probe_share);
-    json_number(j, "wait_share", m.wait_share);
-    json_number(j, "learning_share", m.learning_share);
+    add_times(j, &out->metrics, &m);
     return j;
 }
 
