@@ -105,11 +105,12 @@ check_rank(struct promises *p, const struct event *e)
 
 /* Drafts after the last token, if a draft ended the text. *depth: of the deepest of them, after that token. */
 static uint32_t
-cut_drafts(const struct sequence_promises *q, uint32_t *depth)
+cut_drafts(const struct sequence_promises *q, const struct round_event *r, uint32_t *depth)
 {
+    const bool draft_ended = !q->own && strcmp(r->stop_reason, "eos") == 0;
     uint32_t n = 0;
     *depth = 0;
-    for (uint32_t i = 1; i <= q->drafts && !q->own; i++)
+    for (uint32_t i = 1; i <= q->drafts && draft_ended; i++)
         if (q->pos[i] >= q->next_pos) {
             *depth = q->pos[i] - q->next_pos + 1 > *depth ? q->pos[i] - q->next_pos + 1 : *depth;
             n++;
@@ -123,7 +124,7 @@ check_round(struct promises *p, const struct event *e)
     const struct round_event *r = &e->round_end;
     struct sequence_promises *q = p->at;
     uint32_t depth;
-    const uint32_t cut = cut_drafts(q, &depth);
+    const uint32_t cut = cut_drafts(q, r, &depth);
     if (r->cut != depth)
         broken(p, e, "a round that says another number of cut drafts");
     if (q->verdicts + cut + (r->drafted - r->verified) != q->drafts)
