@@ -110,10 +110,9 @@ struct comparison {
 static bool
 find_accept(const struct model *aux, enum aux_role role, uint32_t *n_blocks, uint64_t *bytes)
 {
-    char *path = role == AUX_DRAFT ? engine_beside(aux, ".accept.safetensors") : NULL;
-    const bool ok = path != NULL && accept_head_measure(path, aux, n_blocks, bytes, NULL);
-    free(path);
-    return ok;
+    char path[PATH_MAX];
+    return role == AUX_DRAFT && engine_beside(aux, ".accept.safetensors", path) &&
+           accept_head_measure(path, aux, n_blocks, bytes, NULL);
 }
 
 static struct comparison

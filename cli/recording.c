@@ -103,7 +103,8 @@ recording_open(struct recording **out, const char *trace, const struct trace_bou
     if (r->asked) {
         snprintf(r->folder, sizeof r->folder, "%s", trace);
         if (trace_writer_open_within(&r->writer, trace, bounds, session_info(s), session_log(s), &r->trouble) ||
-            r->trouble.kind != ERR_USAGE) /* an unwritable disk does not stop the run */
+            (r->trouble.kind != ERR_USAGE &&
+             !err_is_memory(&r->trouble))) /* an unwritable disk does not stop the run */
             return true;
         *err = r->trouble;
         free(r);

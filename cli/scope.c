@@ -156,7 +156,7 @@ scope_run_live(struct showing *w, struct engine *engine, struct err *err)
     struct err trouble = {0};
     session_post(s, &(struct control){.kind = CONTROL_QUIT}, NULL);
     bool kept = recording_close(recording, &trouble);
-    if (!kept)
+    if (!kept && (status == 0 || !err_is_memory(&trouble)))                    /* else the screen's own line says it */
         kept = command_failed(&trouble) == 0 || trouble.kind == ERR_CANCELLED; /* a full trace is no failure */
     session_close(s);
     policy_memory_free(&memory);

@@ -582,7 +582,8 @@ generate(const struct generation *g, struct outcome *out, struct err *err)
         ok = err_set(err, ERR_WORK, "out of memory");
     if (ok && g->trace != NULL &&
         !trace_writer_open_within(&writer, g->trace, &g->bounds, session_info(s), session_log(s), err)) {
-        ok = err->kind != ERR_USAGE && !g->trace_first; /* an unwritable disk does not stop the run */
+        /* an unwritable disk does not stop the run; missing memory does, because the run would not get far */
+        ok = err->kind != ERR_USAGE && !err_is_memory(err) && !g->trace_first;
         out->untraced = ok;
         if (ok)
             command_failed(err);
@@ -601,7 +602,8 @@ generate(const struct generation *g, struct outcome *out, struct err *err)
     struct err trouble = {0};
     if (writer != NULL && !trace_writer_close(writer, &trouble)) {
         out->untraced = trouble.kind != ERR_CANCELLED; /* a full trace is no failure */
-        command_failed(&trouble);
+        if (ok || !err_is_memory(&trouble))            /* the run's own line says it */
+            command_failed(&trouble);
     }
     if (reader != NULL)
         event_reader_close(reader);

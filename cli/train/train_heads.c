@@ -11,6 +11,7 @@
 #include "cli/generation/generation.h"
 #include "cli/options/option_table.h"
 #include "cli/train/train.h"
+#include "engine/model/memory.h"
 #include "engine/tokenizer/tokenizer.h"
 #include "engine/training/head_training.h"
 #include "engine/training/reader.h"
@@ -124,17 +125,51 @@ read_window(struct job *j, size_t index, float *hidden, size_t *rows, struct err
     return true;
 }
 
-/* Holds out every HELD_EVERY-th window, as many as fit into a block; all others are for training. */
+static size_t
+windows_of(const struct job *j)
+{
+    return (j->n_tokens + j->window - 1) / j->window;
+}
+
+/* Sizes a block, and returns the number of windows that are held out: as many as fit into a block. */
+static size_t
+size_block(struct job *j)
+{
+    const size_t windows = windows_of(j), most = BLOCK_BYTES / (j->row * sizeof(float)) / j->window;
+    const size_t held = (windows + HELD_EVERY - 1) / HELD_EVERY, blocks = most > 0 ? most : 1;
+    j->block_rows = (blocks < windows ? blocks : windows) * j->window;
+    return held < blocks ? held : blocks;
+}
+
+/* Prints the memory that training takes; fails if so much is not available. */
+static bool
+memory_suffices(struct job *j, const struct head_training_options *options, struct err *err)
+{
+    const struct model_desc *d = &j->engine->model->desc;
+    const enum head_kind kind = j->options->train.kind;
+    const uint64_t held_rows = size_block(j) * j->window, rows = j->block_rows + held_rows + options->batch;
+    const uint64_t best = (j->layers - 1) * (kind == HEAD_FULL ? d->vocab : d->width + 1) * (uint64_t)d->width;
+    const uint64_t need = head_training_bytes(kind, j->layers, d->width, d->vocab, options) +
+                          sizeof(float) * (rows * j->row + best + (uint64_t)d->vocab * d->width);
+    const uint64_t available = memory_available();
+    char takes[24], there[24];
+    memory_text(takes, need);
+    if (need > available)
+        return err_set(err, ERR_WORK,
+                       "train: training takes %s besides the model, but %s of memory are available; use --kind affine, "
+                       "fewer --threads or a smaller --batch",
+                       takes, memory_text(there, available));
+    fprintf(stderr, "%s heads for %s: training takes about %s besides the model%s\n", head_kind_name(kind),
+            j->engine->model->name, takes, j->blas != NULL ? ", and multiplies on the GPU" : "");
+    return true;
+}
+
+/* Holds out every HELD_EVERY-th window; all others are for training. */
 static bool
 prepare_memory(struct job *j, struct err *err)
 {
-    const size_t windows = (j->n_tokens + j->window - 1) / j->window, bytes = j->row * sizeof(float),
+    const size_t windows = windows_of(j), n_held = size_block(j), bytes = j->row * sizeof(float),
                  depths = (size_t)j->layers + 1;
-    size_t most = BLOCK_BYTES / bytes / j->window;
-    most = most > 0 ? most : 1;
-    size_t n_held = (windows + HELD_EVERY - 1) / HELD_EVERY;
-    n_held = n_held < most ? n_held : most;
-    j->block_rows = (most < windows ? most : windows) * j->window;
     j->block = malloc(j->block_rows * bytes);
     j->batch = malloc(j->options->train.batch * bytes);
     j->held = malloc(n_held * j->window * bytes);
@@ -190,13 +225,7 @@ open_job(struct job *j, struct err *err)
                 "specscope: only one thread trains, for OpenBLAS's sequential build cannot be called by several; "
                 "its OpenMP build is faster (libopenblas-openmp-dev)\n");
     j->blas = train_blas(j->engine);
-    if (!read_text(j, err))
-        return false;
-    fprintf(stderr, "%s heads for %s: training takes about %.1f MB besides the model%s\n",
-            head_kind_name(o->train.kind), m->name,
-            (double)head_training_bytes(o->train.kind, j->layers, m->desc.width, m->desc.vocab, &options) * 1e-6,
-            j->blas != NULL ? ", and multiplies on the GPU" : "");
-    if (!lens_open(&j->lens, &m->desc, err))
+    if (!read_text(j, err) || !memory_suffices(j, &options, err) || !lens_open(&j->lens, &m->desc, err))
         return false;
     j->lens.blas = j->blas;
     /* all products of training read the head */

@@ -296,8 +296,9 @@ refuse_others(const struct arch_taking *t, uint32_t layer)
     return true;
 }
 
-/* Sets model.ahead. A layer that cannot be used is left out, as if the file had none: the model runs without it. */
-static void
+/* Sets model.ahead. A layer that cannot be used is left out, as if the file had none: the model runs without it. Fails if memory runs
+ * out. */
+static bool
 take_layer_ahead(const struct arch_taking *t)
 {
     struct model *m = t->model, counted = *m;
@@ -320,6 +321,8 @@ take_layer_ahead(const struct arch_taking *t)
         layer = 0;
     }
     struct model_ahead *ahead = n != NULL ? model_take(&counted, sizeof *ahead) : NULL;
+    if (n != NULL && ahead == NULL)
+        return err_set(t->err, ERR_WORK, "%s: out of memory for its layer for multi-token prediction", t->source->path);
     if (ahead != NULL) {
         *ahead = (struct model_ahead){.layer.form = form_ahead(&m->desc)};
         if (take_ahead(&of, n, layer, ahead) && refuse_others(&of, layer)) {
@@ -328,10 +331,11 @@ take_layer_ahead(const struct arch_taking *t)
             memcpy(ahead->tensors_of, counted.tensors_of, sizeof ahead->tensors_of);
             m->ahead = ahead;
         }
-    } else if (n == NULL)
+    } else
         refuse_others(&of, UINT32_MAX);
     m->blocks = counted.blocks;
     snprintf(m->ahead_refused, sizeof m->ahead_refused, "%s", why.text);
+    return !err_is_memory(&why) || err_set(t->err, why.kind, "%s", why.text);
 }
 
 bool
@@ -340,7 +344,7 @@ arch_read_tensors(struct model *m, const struct arch_source *s, bool tied, bool 
     const struct arch_taking t = {.model = m, .source = s, .used = used, .err = err};
     if (!arch_take_model(m, s, tied, used, err))
         return false;
-    if ((s->arch->traits & ARCH_LOOKS_AHEAD) != 0)
-        take_layer_ahead(&t);
+    if ((s->arch->traits & ARCH_LOOKS_AHEAD) != 0 && !take_layer_ahead(&t))
+        return false;
     return arch_refuse_leftovers(&t);
 }

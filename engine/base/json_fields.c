@@ -147,7 +147,7 @@ parse_bytes(struct fields *p, const char *key, const cJSON *item)
     size_t n, len = strlen(item->valuestring);
     char *text = malloc(len + 1);
     if (text == NULL)
-        field_refuse(p, key, "does not fit into memory");
+        field_refuse(p, key, "cannot be read: out of memory");
     else if (!text_unescape(text, &n, item->valuestring, len))
         field_refuse(p, key, "has a backslash that escapes nothing");
     else if (memchr(text, '\0', n) != NULL)

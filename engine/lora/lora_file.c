@@ -77,7 +77,7 @@ open_peft(struct lora_file *f, const char *folder, const char *file, struct err 
     snprintf(path, sizeof path, "%s/adapter_config.json", folder);
     if (access(path, F_OK) != 0)
         return err_set(err, ERR_WORK, "%s: is no adapter: adapter_config.json is missing beside it", f->path);
-    bool ok = file_text(path, LARGEST_CONFIG, &text, &len, err);
+    bool ok = file_text(path, LARGEST_CONFIG, &text, &len, err) && !lfs_pointer(path, text, len, err);
     if (ok && !json_read_python(&f->config, text, len))
         ok = err_set(err, ERR_WORK, "%s: out of memory", path);
     free(text);

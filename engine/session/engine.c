@@ -165,12 +165,10 @@ find_heads(struct engine *e, const struct engine_options *o, struct err *err)
 {
     if (o->heads != NULL)
         return strcmp(o->heads, "none") == 0 || take_heads(e, o->heads, err);
-    char *path = o->synth ? NULL : engine_beside(e->model, ".heads.safetensors");
+    char path[PATH_MAX];
     struct err why = {.kind = ERR_NONE};
-    if (path != NULL && !take_heads(e, path, &why) && e->note[0] == '\0')
-        snprintf(e->note, sizeof e->note, "without trained heads: %s", why.text);
-    free(path);
-    return true;
+    return o->synth || !engine_beside(e->model, ".heads.safetensors", path) || take_heads(e, path, &why) ||
+           engine_leave_out(e, "trained heads", &why, err);
 }
 
 /* Adapters must fit into the trace, because a run is repeated from its trace. */

@@ -2,6 +2,8 @@
 #ifndef ENGINE_SESSION_ENGINE_H
 #define ENGINE_SESSION_ENGINE_H
 
+#include <limits.h>
+
 #include "engine/events/cost_model.h"
 #include "engine/events/run_info.h"
 #include "engine/model/model.h"
@@ -72,7 +74,8 @@ struct engine {
  *   NAME-draft-TYPE.gguf, NAME-companion-TYPE.gguf       auxiliary models of NAME-TYPE.gguf; their vocabularies must agree
  *   DRAFT.accept.safetensors                             the acceptance head of DRAFT.gguf
  *   MODEL.profile.json                                   the verification profile, which names its three models by their hashes
- * A file that was found but cannot be used is ignored, and `note` contains the reason; a file that was given must be usable.
+ * A file that was found but cannot be used is ignored, and `note` contains the reason, unless memory ran out, which is an error. A file
+ * that was given must be usable.
  *
  * With "auto" the GPU computes if plug-in and GPU are there and the model fits, else the CPU. `note` then contains the reason, if "auto"
  * was given or the GPU should have worked. progress may be NULL; it is called from this thread while weights load. */
@@ -109,10 +112,10 @@ const struct model *engine_draft_model(const struct engine *);
 /* "fables-draft", "self:3"; "": there is none. */
 const char *engine_aux_name(const struct engine *, enum aux_role, char *out, size_t n);
 uint64_t engine_aux_hash(const struct engine *, enum aux_role); /* for self:E the target's */
-/* The path of the file in the model's folder whose name is that of the model, without ".gguf", and the ending; the caller frees it. NULL:
- * there is no such file. */
-char *engine_beside(const struct model *, const char *ending);
-/* The path of the role's model beside the model at `path`; the caller frees it. NULL: there is none. */
-char *engine_sibling(const char *path, enum aux_role);
+/* Writes the path of the file in the model's folder whose name is that of the model, without ".gguf", and the ending. False: there is no
+ * such file. */
+bool engine_beside(const struct model *, const char *ending, char out[PATH_MAX]);
+/* Writes the path of the role's model beside the model at `path`. False: there is none. */
+bool engine_sibling(const char *path, enum aux_role, char out[PATH_MAX]);
 
 #endif

@@ -16,30 +16,34 @@ engine_available(const struct engine *e)
     return strcmp(e->ops->name, "cuda") == 0 ? UINT64_MAX : memory_available();
 }
 
-/* ---- auxiliary models ---- */
-
-char *
-engine_sibling(const char *path, enum aux_role role)
+bool
+engine_leave_out(struct engine *e, const char *what, const struct err *why, struct err *err)
 {
-    static const char ending[] = ".gguf";
-    const size_t len = strlen(path), room = len + 16;
-    const char *slash = strrchr(path, '/'), *name = slash != NULL ? slash + 1 : path;
-    if (len < sizeof ending || strcmp(path + len - (sizeof ending - 1), ending) != 0)
-        return NULL;
-    const char *dash = strrchr(name, '-');
-    const int before = (int)(dash != NULL ? (size_t)(dash - path) : len - (sizeof ending - 1));
-    char *out = malloc(room);
-    if (out == NULL)
-        return NULL;
-    snprintf(out, room, "%.*s-%s%s", before, path, aux_names[role], path + before);
-    if (embedded_or_there(out))
-        return out;
-    free(out);
-    return NULL;
+    if (err_is_memory(why) || why->kind == ERR_CANCELLED)
+        return err_set(err, why->kind, "%s", why->text);
+    if (e->note[0] == '\0')
+        snprintf(e->note, sizeof e->note, "without %s: %s", what, why->text);
+    return true;
 }
 
-char *
-engine_beside(const struct model *m, const char *ending)
+/* ---- auxiliary models ---- */
+
+bool
+engine_sibling(const char *path, enum aux_role role, char out[PATH_MAX])
+{
+    static const char ending[] = ".gguf";
+    const size_t len = strlen(path);
+    const char *slash = strrchr(path, '/'), *name = slash != NULL ? slash + 1 : path;
+    if (len < sizeof ending || strcmp(path + len - (sizeof ending - 1), ending) != 0)
+        return false;
+    const char *dash = strrchr(name, '-');
+    const int before = (int)(dash != NULL ? (size_t)(dash - path) : len - (sizeof ending - 1));
+    return snprintf(out, PATH_MAX, "%.*s-%s%s", before, path, aux_names[role], path + before) < PATH_MAX &&
+           embedded_or_there(out);
+}
+
+bool
+engine_beside(const struct model *m, const char *ending, char out[PATH_MAX])
 {
     static const char suffix[] = ".gguf";
     size_t n = strlen(m->path);
@@ -47,15 +51,7 @@ engine_beside(const struct model *m, const char *ending)
         n -= sizeof suffix - 1;
     while (n > 1 && m->path[n - 1] == '/')
         n--;
-    const size_t room = n + strlen(ending) + 1;
-    char *path = malloc(room);
-    if (path == NULL)
-        return NULL;
-    snprintf(path, room, "%.*s%s", (int)n, m->path, ending);
-    if (embedded_or_there(path))
-        return path;
-    free(path);
-    return NULL;
+    return snprintf(out, PATH_MAX, "%.*s%s", (int)n, m->path, ending) < PATH_MAX && embedded_or_there(out);
 }
 
 /* "self:3" */
@@ -123,31 +119,30 @@ context_fits(const struct engine *e, enum aux_role role, uint32_t ctx, uint64_t 
                    memory_text(there, available), memory_text(others, taken));
 }
 
-/* Notes why a model that was found, but not given, is not used, unless there is a note. */
-static void
-pass_over(struct engine *e, enum aux_role role, const struct err *why)
+/* engine_leave_out() for a model. */
+static bool
+pass_over(struct engine *e, enum aux_role role, const struct err *why, struct err *err)
 {
+    char what[64] = "its layer for multi-token prediction";
     if (role == AUX_MTP)
         snprintf(e->model->ahead_refused, sizeof e->model->ahead_refused, "%s", why->text);
-    if (e->note[0] == '\0' && role == AUX_MTP)
-        snprintf(e->note, sizeof e->note, "without its layer for multi-token prediction: %s", why->text);
-    else if (e->note[0] == '\0')
-        snprintf(e->note, sizeof e->note, "without the %s model beside it: %s", aux_names[role], why->text);
+    else
+        snprintf(what, sizeof what, "the %s model beside it", aux_names[role]);
+    return engine_leave_out(e, what, why, err);
 }
 
 /* The target's own layer for multi-token prediction, if a policy may need it. */
-static void
-find_ahead(struct engine *e, const struct engine_options *o, const struct model_options *options)
+static bool
+find_ahead(struct engine *e, const struct engine_options *o, const struct model_options *options, struct err *err)
 {
     struct aux_model *h = &e->aux[AUX_MTP];
     struct err why = {.kind = ERR_NONE};
     if (e->model->ahead == NULL || (o->wanted & NEEDS(AUX_MTP)) == 0)
-        return;
+        return true;
     h->found = model_open_ahead(&h->model, e->model, options, &why);
-    if (!h->found) {
+    if (!h->found)
         h->model = NULL;
-        pass_over(e, AUX_MTP, &why);
-    }
+    return h->found || pass_over(e, AUX_MTP, &why, err);
 }
 
 static bool
@@ -157,8 +152,8 @@ find(struct engine *e, enum aux_role role, const struct engine_options *o, const
     static const char self[] = "self:";
     const char *given = role <= AUX_COMPANION ? o->aux[role] : NULL, *draft = o->aux[AUX_DRAFT];
     if (role == AUX_MTP)
-        find_ahead(e, o, options);
-    if (role == AUX_MTP || e->aux[role].model != NULL) /* --draft may have named a head */
+        return find_ahead(e, o, options, err);
+    if (e->aux[role].model != NULL) /* --draft may have named a head */
         return true;
     if (role == AUX_EAGLE && draft != NULL && strcmp(draft, "none") == 0)
         return true;
@@ -167,13 +162,12 @@ find(struct engine *e, enum aux_role role, const struct engine_options *o, const
     if (given != NULL)
         return strncmp(given, self, sizeof self - 1) == 0 ? take_layers(e, role, given + sizeof self - 1, err)
                                                           : take_model(e, role, given, options, err);
-    char *path = (o->wanted & NEEDS(role)) != 0 && !o->synth ? engine_sibling(e->model->path, role) : NULL;
+    char path[PATH_MAX];
     struct err why = {.kind = ERR_NONE};
-    e->aux[role].found = path != NULL && take_model(e, role, path, options, &why);
-    if (path != NULL && !e->aux[role].found)
-        pass_over(e, role, &why);
-    free(path);
-    return true;
+    if ((o->wanted & NEEDS(role)) == 0 || o->synth || !engine_sibling(e->model->path, role, path))
+        return true;
+    e->aux[role].found = take_model(e, role, path, options, &why);
+    return e->aux[role].found || pass_over(e, role, &why, err);
 }
 
 bool
@@ -244,12 +238,10 @@ engine_aux_load(struct engine *e, uint32_t ctx, progress_fn progress, void *user
         struct err why = {.kind = ERR_NONE};
         if (h->model == NULL || load_model(e, h, ctx, progress, user, &why))
             continue;
-        if (!h->found || why.kind == ERR_CANCELLED) {
-            if (err != NULL)
-                *err = why;
+        if (!h->found)
+            return err_set(err, why.kind, "%s", why.text);
+        if (!pass_over(e, role, &why, err))
             return false;
-        }
-        pass_over(e, role, &why);
         model_close(h->model);
         *h = (struct aux_model){0};
         if (role == AUX_DRAFT) { /* its acceptance head is dropped, too */
@@ -350,19 +342,18 @@ engine_accept_open(struct engine *e, const char *given, uint64_t room, struct er
     const struct model *draft = engine_draft_model(e);
     if (draft == NULL || (given != NULL && strcmp(given, "none") == 0))
         return true;
-    char *found = given == NULL && draft != e->model ? engine_beside(draft, ".accept.safetensors") : NULL;
-    const char *path = given != NULL ? given : found;
+    char found[PATH_MAX];
+    const bool is_there = given == NULL && draft != e->model && engine_beside(draft, ".accept.safetensors", found);
+    const char *path = given != NULL ? given : is_there ? found : NULL;
     struct err why = {.kind = ERR_NONE};
-    bool ok = path == NULL || take_accept_head(e, path, room, &why);
-    if (!ok && given != NULL)
-        *err = why;
-    else if (!ok && e->note[0] == '\0')
-        snprintf(e->note, sizeof e->note, "without the acceptance head beside the draft model: %s", why.text);
+    if (path != NULL && !take_accept_head(e, path, room, &why) &&
+        (given != NULL ? !err_set(err, why.kind, "%s", why.text)
+                       : !engine_leave_out(e, "the acceptance head beside the draft model", &why, err)))
+        return false;
     const struct accept_head *h = e->accept;
     if (h != NULL && h->target_hash != 0 && h->target_hash != e->model->hash && e->note[0] == '\0')
         snprintf(e->note, sizeof e->note, "the acceptance head learned what another target accepts: %s", h->target);
-    free(found);
-    return ok || given == NULL;
+    return true;
 }
 
 /* ---- draft models in reserve ---- */
@@ -446,15 +437,13 @@ engine_profile_find(struct engine *e, const struct engine_options *o, struct err
 {
     if (o->profile != NULL)
         return strcmp(o->profile, "none") == 0 || take_profile(e, o->profile, err);
-    char *path = (o->wanted & NEEDS_PROFILE) != 0 && !o->synth ? engine_beside(e->model, ".profile.json") : NULL;
+    char path[PATH_MAX];
     struct err why = {.kind = ERR_NONE};
-    if (path != NULL && !take_profile(e, path, &why)) {
-        snprintf(e->profile_refused, sizeof e->profile_refused, "%s", why.text);
-        if (e->note[0] == '\0')
-            snprintf(e->note, sizeof e->note, "without the profile beside the model: %s", why.text);
-    }
-    free(path);
-    return true;
+    if ((o->wanted & NEEDS_PROFILE) == 0 || o->synth || !engine_beside(e->model, ".profile.json", path) ||
+        take_profile(e, path, &why))
+        return true;
+    snprintf(e->profile_refused, sizeof e->profile_refused, "%s", why.text);
+    return engine_leave_out(e, "the profile beside the model", &why, err);
 }
 
 /* ---- state that policies share ---- */

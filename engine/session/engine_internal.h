@@ -5,6 +5,10 @@
 #include "engine/session/engine.h"
 #include "engine/synthetic/model_open.h"
 
+/* Leaves out a file that was found, but not given, and cannot be used: notes why, unless there is a note. Returns false, with the reason
+ * in *err, if memory ran out or the user cancelled. */
+bool engine_leave_out(struct engine *, const char *what, const struct err *why, struct err *);
+
 /* Opens the auxiliary models that were given or found. The engine's model is open, with `options`. False: one that was given cannot be
  * used; the caller closes the auxiliary models in any case. */
 bool engine_aux_open(struct engine *, const struct engine_options *, const struct model_options *options, struct err *);

@@ -2,9 +2,11 @@
 #ifndef KERNELS_BASE_ERR_H
 #define KERNELS_BASE_ERR_H
 
+#include <errno.h>
 #include <stdarg.h>
 #include <stdbool.h>
 #include <stdio.h>
+#include <string.h>
 
 enum err_kind {
     ERR_NONE,
@@ -37,6 +39,16 @@ static inline bool
 err_false(void)
 {
     return false;
+}
+
+/* Returns whether the reason is that the machine's memory ran out. Messages for that contain one of these phrases; those for a
+ * GPU's memory do not. */
+static inline bool
+err_is_memory(const struct err *e)
+{
+    return e->kind == ERR_WORK &&
+           (strstr(e->text, "out of memory") != NULL || strstr(e->text, "not enough memory") != NULL ||
+            strstr(e->text, strerror(ENOMEM)) != NULL);
 }
 
 /* Fills e (which may be NULL) and returns false, so that a failing function can `return err_set(e, kind, format, …)`.

@@ -75,7 +75,7 @@ cuda_did(struct backend *b, cudaError_t code, const char *doing, struct err *err
     struct err why = {.kind = ERR_NONE};
     char where[160];
     if (code == cudaErrorMemoryAllocation)
-        err_set(&why, ERR_WORK, "GPU %d (%s) ran out of memory while %s; use a smaller --ctx, or --backend cpu",
+        err_set(&why, ERR_WORK, "GPU %d (%s) has too little memory for %s; use a smaller --ctx, or --backend cpu",
                 b->device, b->name, doing);
     else if (code == cudaErrorNoKernelImageForDevice || code == cudaErrorUnsupportedPtxVersion)
         err_set(

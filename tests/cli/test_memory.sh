@@ -19,11 +19,7 @@ near() { # number, number, share
     awk -v a="$1" -v b="$2" -v share="$3" 'BEGIN { exit !(a > b * (1 - share) && a < b * (1 + share)) }'
 }
 
-case $BUILD in */sanitize*) skip "memory is what info says" "sanitizers take more" && finish ;; esac
-if [ -z "$HAVE_PYTHON" ] || [ "$(uname)" != Linux ]; then # elsewhere ru_maxrss has another unit
-    skip "memory is what info says" "there is no python3, or no Linux"
-    
-# ---- limits of the stack and of open files ----
+# Limits of the stack and of open files.
 (ulimit -s 64 && "$PROGRAM" run -n 2 -p a "$TINY") >"$TMP/out" 2>"$TMP/err"
 check "a stack of 64 KiB is refused" test $? = 1
 check "the refusal of a small stack is one line that names the limit" sh -c "test \$(wc -l <'$TMP/err') = 1 && grep -q 'ulimit -s' '$TMP/err'"
@@ -34,7 +30,11 @@ if command -v script >/dev/null; then
         check "the scope with $files open files at most names them, not the terminal's type" grep -qE 'Too many open files|No file descriptors' "$TMP/out"
     done
 fi
-finish
+
+case $BUILD in */sanitize*) skip "memory is what info says" "sanitizers take more" && finish ;; esac
+if [ -z "$HAVE_PYTHON" ] || [ "$(uname)" != Linux ]; then # elsewhere ru_maxrss has another unit
+    skip "memory is what info says" "there is no python3, or no Linux"
+    finish
 fi
 for type in q8_0 f16; do
     "$SYNTH" "$TMP/model.gguf" SmolLM-135M --type $type >"$TMP/out" 2>"$TMP/err"

@@ -36,5 +36,9 @@ check "a signal that stops it ends it with that signal's status" [ $? -eq 143 ]
 check "an interrupted training leaves a whole file" grep -aq '"model_hash"' "$out_file"
 check "an interrupted training reports what it keeps" grep -q 'interrupted; the best heads so far are in the file$' "$TMP/err"
 check "an interrupted training writes no other file" [ "$(echo "$out_file"*)" = "$out_file" ]
+# 1,024 threads take 700 GiB
+[ "$(awk '/^MemAvailable/ { print int($2 / 1048576) }' /proc/meminfo 2>/dev/null)" -gt 600 ] 2>/dev/null ||
+    refuses "training that takes more memory than is available is refused before it begins" 1 "of memory are available; use --kind affine" \
+        train heads --model models/fables-q8_0.gguf --text "$text" --out "$TMP/large" --kind full -t 1024 --batch 65536
 refuses "a place that is no regular file is refused at once" 1 "not a regular file" train heads --text "$text" --out /dev/null
 finish

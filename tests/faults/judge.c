@@ -6,10 +6,6 @@
 #include <string.h>
 #include <sys/wait.h>
 
-/* Finds the line with the reason. Before it there may be a line about something that is missing and that the program continues without: a
- * trace, an auxiliary model beside the model. */
-#define MOST_LINES 2
-
 void
 left_of(struct left *l, const struct bench *b)
 {
@@ -231,12 +227,15 @@ judge_failure(const struct reference *r, const struct left *l, int status, enum 
     unsigned foreign;
     const struct left_file *err = left_find(l, ">2");
     const unsigned lines = new_lines(r, l, last, &foreign);
+    /* Before the line with the reason there may be one about something that the program continues without: a trace, an auxiliary model
+     * beside the model. It does not continue without memory. */
+    const unsigned most = kind == FAULT_ALLOC ? 1 : 2;
     /* libgfortran, which OpenBLAS needs, prints one of two lines: */
     if ((lines == 1 && foreign == 1 && strchr(last, ':') != NULL) ||
         (lines == 2 && foreign == 2 && times_in(err->bytes, "Operating system error: ") > 0) ||
-        (lines <= MOST_LINES && foreign < lines && strstr(last, "gave up") != NULL))
+        (lines <= 2 && foreign < lines && strstr(last, "gave up") != NULL))
         return ENDED_LIBRARY;
-    if (lines == 0 || lines > MOST_LINES)
+    if (lines == 0 || lines > most)
         snprintf(why, 300, "status %d with %u lines, the last: %.200s", status, lines, last);
     else if (status > 2)
         snprintf(why, 300, "status %d: %.200s", status, last);

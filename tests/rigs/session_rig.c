@@ -92,9 +92,9 @@ bool
 session_rig_engine(struct engine **engine, const char *model_path, const char *backend, uint32_t threads,
                    struct err *err)
 {
-    char *beside = engine_sibling(model_path, AUX_DRAFT);
-    const bool ok = session_rig_engine_with(engine, model_path, beside, backend, threads, err);
-    free(beside);
+    char beside[PATH_MAX];
+    const char *draft = engine_sibling(model_path, AUX_DRAFT, beside) ? beside : NULL;
+    const bool ok = session_rig_engine_with(engine, model_path, draft, backend, threads, err);
     if (!ok || engine_has(*engine, AUX_DRAFT) || (*engine)->model->desc.n_layers < 2)
         return ok;
     (*engine)->aux[AUX_DRAFT].exit_layer = 1;

@@ -158,6 +158,16 @@ write_adapter(const char *folder, const char *stem, uint32_t rows, uint32_t cols
     write_text(folder, "adapter_config.json", header);
 }
 
+TEST_WITH(a_git_lfs_pointer_in_place_of_adapter_config_is_called_that, folder_set_up, folder_tear_down)
+{
+    struct model *m;
+    struct err err;
+    write_adapter(*state, "layers.0.self_attn.q_proj", 32, 32);
+    write_text(*state, "adapter_config.json", "version https://git-lfs.github.com/spec/v1\noid sha256:ab\nsize 7\n");
+    assert_false(open_with(&m, GOLDEN "models/llama", *state, false, &err));
+    assert_non_null(strstr(err.text, "adapter_config.json: is a Git LFS pointer"));
+}
+
 TEST_WITH(adapters_of_recurrent_layers_add_to_whole_matrices_in_the_same_order, folder_set_up, folder_tear_down)
 {
     static const struct {
