@@ -180,8 +180,10 @@ write_comparison(struct ledger_choice *ch, const struct scope *scope, const stru
     else if (d.verdict != DIFFERENCE_UNKNOWN)
         snprintf(out, n, "%s is %.*f%% ±%.*f %s than %s on the same text", own, decimals(d.value), fabs(d.value),
                  decimals(d.se), d.se, d.value > 0 ? "faster" : "slower", other);
-    else
+    else if (isnan(d.value))
         snprintf(out, n, "%s and %s are not compared: different %s", own, other, difference_of_texts(s, ch->against));
+    else
+        snprintf(out, n, "%s and %s are not compared: too few rounds", own, other);
 }
 
 /* ---- columns ---- */
@@ -249,15 +251,16 @@ static void
 draw_difference(const struct ledger_choice *ch, const struct scope *scope, const struct segment *s,
                 const struct ledger_columns *a, const struct canvas *c, int y)
 {
-    char text[40];
+    char text[40] = "too short"; /* a single round has no error */
     if (s == ch->against)
         put(c, y, a, DIFFERENCE, ROLE_DIM, "reference");
     if (ch->against == NULL || s == ch->against)
         return;
     const struct difference d = effect(ch, scope, s, ch->against).of;
     const char *sign = d.verdict == DIFFERENCE_MORE ? "▲" : d.verdict == DIFFERENCE_LESS ? "▼" : "≈";
-    if (isnan(d.value)) {
-        snprintf(text, sizeof text, "%s %s", "≠", difference_of_texts(s, ch->against));
+    if (d.verdict == DIFFERENCE_UNKNOWN) {
+        if (isnan(d.value))
+            snprintf(text, sizeof text, "≠ %s", difference_of_texts(s, ch->against));
         put(c, y, a, DIFFERENCE, ROLE_DIM, text);
         return;
     }

@@ -168,6 +168,22 @@ PANEL_TEST(a_second_run_of_the_prompt_has_the_same_tokens)
     assert_non_null(strstr(line(f, 1), "≠ text"));
 }
 
+PANEL_TEST(segments_of_one_round_are_too_short_to_be_compared)
+{
+    struct fixture *f = *state;
+    char note[160];
+    use(f, "ledger");
+    stream_control(&f->stream, "temperature", "0");
+    rounds(f, 3, 2000, 1);
+    stream_control(&f->stream, "run", "restart");
+    f->stream.round = 0;
+    rounds(f, 1, 1000, 3);
+    draw(f, 8, 100);
+    assert_non_null(strstr(line(f, 1), " too short"));
+    f->ops->note(f->panel, &f->view, note, (int)sizeof note);
+    assert_string_equal(note, "B and A are not compared: too few rounds");
+}
+
 PANEL_TEST(speeds_are_compared_by_the_baseline_once_there_is_one)
 {
     struct fixture *f = *state;
