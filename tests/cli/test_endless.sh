@@ -54,7 +54,7 @@ done
 rm -f "$TMP/model/model.safetensors"
 cp tests/golden/models/llama3/model.safetensors "$TMP/model/"
 in_place "a folder's index" "$TMP/model/model.safetensors.index.json" info "$TMP/model"
-rm -f "$TMP/model/model.safetensors.index.json"
+rm -f "$TMP/model/model.safetensors.index.json" "$TMP/model/model.safetensors" # beside it the index would be stale
 printf '{"weight_map": {"a": "part.safetensors"}}' >"$TMP/model/model.safetensors.index.json"
 in_place "a shard" "$TMP/model/part.safetensors" info "$TMP/model"
 for file in run.json tokens.csv rounds.csv layers.csv; do
