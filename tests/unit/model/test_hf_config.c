@@ -209,7 +209,8 @@ TEST(biases_and_head_norms_come_as_f32)
            "tensor 'model.layers.0.self_attn.q_norm.weight' is missing");
     refuse(TINY_CONFIG("qwen3", ""), &normed,
            "tensor 'model.layers.0.self_attn.q_proj.weight' is 8 x 8"); /* 128 wide */
-    refuse(TINY_CONFIG("llama", ""), &normed, "'model.layers.0.self_attn.k_norm.weight' does not belong to a plain llama");
+    refuse(TINY_CONFIG("llama", ""), &normed,
+           "'model.layers.0.self_attn.k_norm.weight' does not belong to a plain llama");
 }
 
 TEST(misaligned_tensors_are_copied)

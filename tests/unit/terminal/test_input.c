@@ -32,13 +32,13 @@ TEST(the_mouse_is_read_in_columns_after_223)
 
 TEST(unknown_buttons_and_sequences_are_dropped)
 {
-    static const char *const unknown[] = {
-        "\033[<1;5;6M",  /* the middle button */
-        "\033[<2;5;6M",  /* the right one */
-        "\033[<35;5;6M", /* a movement without a button */
-        "\033[<66;5;6M", /* a wheel that goes sideways */
-        "\033[<0;0;6M",  /* there is no column 0 */
-        "\033[<0;5M",    "\033[M \x01 ", "\033[1;5C", "\033[38;5$q", "\033[201~", "\033P0$rx\033\\"};
+    static const char *const unknown[] = {"\033[<1;5;6M",  /* the middle button */
+                                          "\033[<2;5;6M",  /* the right one */
+                                          "\033[<35;5;6M", /* a movement without a button */
+                                          "\033[<66;5;6M", /* a wheel that goes sideways */
+                                          "\033[<0;0;6M",  /* there is no column 0 */
+                                          "\033[<0;5M",    "\033[M \x01 ", "\033[1;5C",
+                                          "\033[38;5$q",   "\033[201~",    "\033P0$rx\033\\"};
     for (size_t i = 0; i < sizeof unknown / sizeof *unknown; i++)
         assert_int_equal(event(unknown[i]).key, INPUT_NONE);
 }
