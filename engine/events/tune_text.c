@@ -100,7 +100,7 @@ tuner_reason(const struct tuner *t, char *out, size_t n)
     uint32_t best = tuner_winner(t);
     best = best > 0 ? best : all[0].candidate > 0 ? all[0].candidate : all[1].candidate;
     const double tokens = tuner_tokens_per_round(t, best), speed = tuner_speed(t, best, &held_out).value;
-    snprintf(out, n, "%s, the fastest one, emits %.2f tokens a round, in the time of %.2f plain ones",
+    snprintf(out, n, "%s, the fastest one, emits %.2f tokens in the time of %.2f plain ones",
              tuner_name(t, best, " ", name, sizeof name), tokens, tokens / speed);
     return out;
 }

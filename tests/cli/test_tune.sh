@@ -56,7 +56,7 @@ if clear:
 else:
     assert best["held_out_times_ar"] <= 1 or fastest is best
     assert "To use plain decoding:" in text and "To use the fastest" not in text and "llama-server" not in text
-    assert ", the fastest one, emits " in text and " tokens a round, in the time of " in text
+    assert ", the fastest one, emits " in text and " tokens in the time of " in text
 assert clear != ("No setting is clearly faster than plain decoding here" in text), held
 assert clear == bool(json.load(open(sys.argv[1]))["engines"]) or clear
 PY
