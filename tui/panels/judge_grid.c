@@ -250,12 +250,13 @@ draw_cell(const struct grid_picture *p, const struct canvas *c, int y, int down,
 static void
 draw_title(const struct grid_picture *p, const struct canvas *c, uint32_t round)
 {
-    char low[16], high[16], from[16] = "", to[16] = "";
+    char low[16], high[16], scale[64];
     int x = canvas_text(c, 0, JUDGE_LABEL, ROLE_TITLE, p->grid->title);
     if (p->low <= p->high) {
-        snprintf(from, sizeof from, "%s", p->low == 0 ? "0" : judge_number(p->low, low));
-        snprintf(to, sizeof to, "%s", p->high == 1 ? "1" : judge_number(p->high, high));
-        x += canvas_print(c, 0, JUDGE_LABEL + x, ROLE_DIM, "  %s ▁▂▃▄▅▆▇█ %s", from, to);
+        snprintf(scale, sizeof scale, "  %s ▁▂▃▄▅▆▇█ %s", p->low == 0 ? "0" : judge_number(p->low, low),
+                 p->high == 1 ? "1" : judge_number(p->high, high));
+        if (JUDGE_LABEL + x + text_width(scale) <= c->cols)
+            x += canvas_text(c, 0, JUDGE_LABEL + x, ROLE_DIM, scale);
     }
     if (p->marks != NULL && JUDGE_LABEL + x + 12 <= c->cols)
         canvas_print(c, 0, JUDGE_LABEL + x, ROLE_DIM, "  round %u", (unsigned)round);
