@@ -49,6 +49,8 @@ names_fastest() {
         { cat "$WORK/run/over.txt"; false; }
 }
 check "a message names the fastest setting, or says why none is clearly faster" names_fastest
+check "the panel's title and the message agree whether a setting is clearly faster" \
+    [ "$(grep -c 'no setting is clearly faster' "$WORK/run/over.txt")" = "$(grep -c 'none is clearly faster' "$WORK/run/over.txt")" ]
 check "during the race the cursor stays on its setting" grep -q '▸ *[0-9]* [a-z]' "$WORK/run/row.txt"
 check "the cursor's row fills the other panels with its setting's run" \
     sh -c "grep -q ' τ *tau ' '$WORK/run/over.txt' && ! grep -q ' τ *tau ' '$WORK/run/shown.txt'"

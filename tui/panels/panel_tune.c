@@ -305,8 +305,13 @@ note_tune(void *state, const struct view *v, char *out, int n)
         return;
     tuner_progress(v->tuner, out, (size_t)n);
     const size_t used = strlen(out);
-    if (has_rows(v) && race_heat(tuner_race(v->tuner)) > 0)
-        snprintf(out + used, (size_t)n - used, " · fastest%s: %s", tuner_phase(v->tuner) == TUNE_OVER ? "" : " so far",
+    const bool over = tuner_phase(v->tuner) == TUNE_OVER;
+    if (!has_rows(v) || race_heat(tuner_race(v->tuner)) == 0)
+        return;
+    if (over && tuner_winner(v->tuner) > 0 && !tuner_clear(v->tuner))
+        snprintf(out + used, (size_t)n - used, " · none is clearly faster");
+    else
+        snprintf(out + used, (size_t)n - used, " · fastest%s: %s", over ? "" : " so far",
                  tuner_name(v->tuner, tuner_winner(v->tuner), " ", name, sizeof name));
 }
 
