@@ -71,6 +71,7 @@ input_named(const char *name)
 /* ---- decoding ---- */
 
 #define ESC        '\033'
+#define CTRL_C     '\003'
 #define PASTE_ENDS "\033[201~"
 #define ESCAPE_MS  25   /* after a lone Escape */
 #define REST_MS    1000 /* within a character or a sequence */
@@ -296,6 +297,16 @@ decode_character(const struct input_decoder *d, bool late, struct input *in)
     return n > 0 ? n : utf8_broken(d->bytes, d->n);
 }
 
+/* Ctrl-C leaves a paste whose end was lost, if nothing comes after it: a text has one in its middle, if at all. */
+static bool
+leaves_paste(const struct input_decoder *d)
+{
+    size_t n = 0;
+    while (n < d->n && d->bytes[n] == CTRL_C)
+        n++;
+    return d->pasting && n > 0 && n == d->n && n < LONGEST;
+}
+
 bool
 input_decode(struct input_decoder *d, bool late, struct input *in)
 {
@@ -303,6 +314,11 @@ input_decode(struct input_decoder *d, bool late, struct input *in)
     while (d->n > 0 && in->key == INPUT_NONE) {
         *in = (struct input){.key = INPUT_NONE};
         size_t n;
+        if (leaves_paste(d)) {
+            d->pasting = !late;
+            in->key = late ? INPUT_PASTE_END : INPUT_NONE;
+            break;
+        }
         if (d->bytes[0] != ESC)
             n = decode_character(d, late, in);
         else if (d->pasting)
@@ -326,7 +342,7 @@ input_decode(struct input_decoder *d, bool late, struct input *in)
 int
 input_patience_ms(const struct input_decoder *d)
 {
-    return d->n == 0 || d->pasting ? -1 : d->n == 1 && d->bytes[0] == ESC ? ESCAPE_MS : REST_MS;
+    return d->n == 0 || (d->pasting && !leaves_paste(d)) ? -1 : d->n == 1 && d->bytes[0] == ESC ? ESCAPE_MS : REST_MS;
 }
 
 struct step

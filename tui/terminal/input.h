@@ -78,7 +78,7 @@ struct input_decoder {
 };
 
 /* Takes the next event from the bytes. Returns false if there is none, or its last byte is missing. late: no more bytes came within
- * input_patience_ms(), so the beginning of a sequence is taken for what it is then: the Escape key. */
+ * input_patience_ms(), so the beginning of a sequence is taken for what it is then: the Escape key. Ctrl-C ends a paste then, and is a key. */
 bool input_decode(struct input_decoder *, bool late, struct input *);
 /* Returns for how long a missing byte may still come; -1: none is missing, or its time is unlimited. */
 int input_patience_ms(const struct input_decoder *);

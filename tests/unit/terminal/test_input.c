@@ -112,6 +112,24 @@ TEST(an_escape_that_nothing_follows_is_the_escape_key)
     assert_int_equal(d.n, 0);
 }
 
+TEST(a_paste_whose_end_was_lost_is_left_by_ctrl_c)
+{
+    struct input_decoder d = {.bytes = "\033[200~a\003b\033\003", .n = 11};
+    struct input in;
+    static const int keys[] = {INPUT_PASTE_BEGIN, 'a', 'b'}; /* Ctrl-C within the text is dropped */
+    for (int i = 0; i < 3; i++) {
+        assert_true(input_decode(&d, false, &in));
+        assert_int_equal(in.key, keys[i]);
+    }
+    assert_false(input_decode(&d, false, &in));
+    assert_true(input_patience_ms(&d) > 0);
+    assert_true(input_decode(&d, true, &in));
+    assert_int_equal(in.key, INPUT_PASTE_END);
+    assert_true(input_decode(&d, false, &in));
+    assert_int_equal(in.key, '\003');
+    assert_false(in.pasted);
+}
+
 /* ---- any bytes in any pieces ---- */
 
 TEST_SEED(seed, 1);
