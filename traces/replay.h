@@ -52,7 +52,7 @@ bool replay_rewound(struct replay *); /* true once after the play head went back
 
 void replay_play(struct replay *, bool);        /* at the end it plays from the start again */
 void replay_set_speed(struct replay *, double); /* clamped */
-/* These also pause. A step during a step goes on from the latter's target. */
+/* These also pause. A step during a step continues from the latter's target. */
 void replay_step_rounds(struct replay *, uint32_t n); /* to the end of the nth round from here */
 void replay_step_token(struct replay *);              /* up to and with the next token event */
 void replay_goto(struct replay *, uint64_t round);    /* to the end of a round; 0: before the first event; */

@@ -154,7 +154,7 @@ run_take(struct app *app, const char *rest, struct err *err)
 
 /* ---- presets ---- */
 
-/* Replaces a preset only if the command comes twice, or from a script, which nobody can be asked about. */
+/* Replaces a preset only if the command comes twice, or from a script, which cannot answer a question. */
 static bool
 write_preset(struct app *app, const struct preset *p, const char *name, struct err *err)
 {
