@@ -97,17 +97,26 @@ search(const struct index *index, struct slice text)
     return index->n == 0 ? NULL : bsearch(&key, index->at, index->n, sizeof *index->at, by_text);
 }
 
-/* Returns the token with this text. Added tokens have precedence. */
+/* Returns the token with this text among those that were looked at so far, which include all added ones. */
 static struct entry *
-find(struct declaring *d, struct slice text)
+find_known(const struct declaring *d, struct slice text)
 {
     struct entry *e = search(&d->listed, text);
     for (size_t i = 0; e == NULL && i < d->fresh.n; i++)
         if (slice_compare(d->fresh.at[i].text, text) == 0)
             e = &d->fresh.at[i];
-    if (e == NULL && d->vocab.at == NULL)
-        d->starved = !make_index(&d->vocab, d->j->vocab, false);
     return e != NULL ? e : search(&d->vocab, text);
+}
+
+/* Returns the token with this text. Added tokens have precedence. */
+static struct entry *
+find(struct declaring *d, struct slice text)
+{
+    struct entry *e = find_known(d, text);
+    if (e != NULL || d->vocab.at != NULL)
+        return e;
+    d->starved = !make_index(&d->vocab, d->j->vocab, false);
+    return search(&d->vocab, text);
 }
 
 /* ---- one token ---- */
@@ -186,9 +195,9 @@ declare(struct declaring *d, const cJSON *declared, bool special)
 }
 
 static bool
-is_added(struct declaring *d, struct slice text)
+is_added(const struct declaring *d, struct slice text)
 {
-    const struct entry *e = find(d, text);
+    const struct entry *e = find_known(d, text);
     return e != NULL && e->token != NULL;
 }
 
@@ -278,7 +287,7 @@ declare_decoder(struct declaring *d)
         qsort(list, n, sizeof *list, by_id);
     for (size_t i = 0; ok && i < n; i++) {
         const struct slice text = content_of(list[i].token);
-        const struct entry *e = find(d, text);
+        const struct entry *e = find_known(d, text);
         if (e == NULL || e->token == NULL || !same_attributes(e->token, list[i].token))
             ok = declare(d, list[i].token, flag(list[i].token, "special") || is_special(d, text, false));
     }
