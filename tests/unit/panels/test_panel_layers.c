@@ -124,15 +124,22 @@ PANEL_TEST(the_best_rank_is_1_and_most)
     assert_non_null(strstr(line(f, 11), "rank 1"));
 }
 
+/* The panel of 20 rounds of a model with 126 layers. */
+static void
+open_tall(struct fixture *f)
+{
+    struct decoder d = {0};
+    open_panels(f, 126);
+    decode_begin(&d, &f->stream, &f->info, 4);
+    for (int i = 0; i < 20; i++)
+        decode_round(&d);
+    use(f, "layers");
+}
+
 TEST(a_tall_model_folds)
 {
     struct fixture f;
-    open_panels(&f, 126);
-    struct decoder d = {0};
-    decode_begin(&d, &f.stream, &f.info, 4);
-    for (int i = 0; i < 20; i++)
-        decode_round(&d);
-    use(&f, "layers");
+    open_tall(&f);
     draw(&f, 11, 80);
     const int exit = scope_exit_layer(f.scope);
     char label[8];
@@ -149,12 +156,7 @@ TEST(a_tall_model_folds)
 TEST(the_cursor_reaches_every_layer_of_a_tall_model)
 {
     struct fixture f;
-    open_panels(&f, 126);
-    struct decoder d = {0};
-    decode_begin(&d, &f.stream, &f.info, 4);
-    for (int i = 0; i < 20; i++)
-        decode_round(&d);
-    use(&f, "layers");
+    open_tall(&f);
     draw(&f, 16, 80);
     press(&f, 'h');
     press(&f, 'J');
