@@ -7,15 +7,15 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/plural.h"
+#include "base/program.h"
+#include "base/utf8.h"
 #include "cli/base/commands.h"
 #include "cli/generation/generation.h"
 #include "cli/options/option_table.h"
 #include "cli/replay.h"
-#include "engine/base/program.h"
-#include "engine/base/utf8.h"
 #include "engine/events/estimate.h"
 #include "engine/events/metrics.h"
-#include "kernels/base/plural.h"
 #include "tui/figures/bench_table.h"
 #include "tui/figures/record.h"
 #include "tui/terminal/terminal.h"

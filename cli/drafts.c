@@ -3,12 +3,12 @@
 #include <inttypes.h>
 #include <string.h>
 
+#include "base/plural.h"
 #include "cli/generation/generation.h"
 #include "engine/model/memory.h"
 #include "engine/model/model_locations.h"
 #include "engine/synthetic/model_open.h"
 #include "engine/tokenizer/tokenizer.h"
-#include "kernels/base/plural.h"
 
 struct search {
     struct drafts *drafts;

@@ -5,10 +5,11 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/plural.h"
+#include "base/utf8.h"
 #include "cli/base/commands.h"
 #include "cli/base/files.h"
 #include "cli/options/option_table.h"
-#include "engine/base/utf8.h"
 #include "engine/chat/chat.h"
 #include "engine/events/policy.h"
 #include "engine/files/gguf.h"
@@ -19,7 +20,6 @@
 #include "engine/synthetic/model_open.h"
 #include "engine/tokenizer/tokenizer.h"
 #include "engine/trained/accept_head.h"
-#include "kernels/base/plural.h"
 #include "kernels/tensor.h"
 
 /* Prints how the form differs from Llama's, ", squared ReLU, LayerNorm, …", at the end of a line. */

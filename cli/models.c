@@ -3,14 +3,14 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/plural.h"
+#include "base/utf8.h"
 #include "cli/base/commands.h"
 #include "cli/base/files.h"
 #include "cli/options/option_table.h"
-#include "engine/base/utf8.h"
 #include "engine/model/memory.h"
 #include "engine/model/model_locations.h"
 #include "engine/synthetic/model_open.h"
-#include "kernels/base/plural.h"
 
 static bool
 print_model(void *user, const char *name, const char *path)

@@ -2,9 +2,9 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/program.h"
 #include "cli/base/commands.h"
 #include "cli/options/option_table.h"
-#include "engine/base/program.h"
 #include "tui/figures/figure.h"
 
 static int64_t

@@ -5,9 +5,9 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/program.h"
 #include "cli/base/commands.h"
 #include "cli/options/option_table.h"
-#include "engine/base/program.h"
 #include "tui/app/app.h"
 
 #define WAIT_MS 200

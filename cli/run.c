@@ -6,15 +6,15 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/plural.h"
+#include "base/utf8.h"
 #include "cli/base/commands.h"
 #include "cli/base/files.h"
 #include "cli/generation/acceptance.h"
 #include "cli/generation/generation.h"
 #include "cli/options/option_table.h"
-#include "engine/base/utf8.h"
 #include "engine/events/results.h"
 #include "engine/tokenizer/tokenizer.h"
-#include "kernels/base/plural.h"
 #include "tui/terminal/terminal.h"
 #include "tui/terminal/text.h"
 

@@ -3,12 +3,12 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/program.h"
 #include "cli/base/commands.h"
 #include "cli/base/files.h"
 #include "cli/generation/generation.h"
 #include "cli/options/option_table.h"
 #include "cli/recording.h"
-#include "engine/base/program.h"
 #include "engine/model/memory.h"
 #include "engine/model/model_locations.h"
 #include "tui/app/app.h"

@@ -6,10 +6,10 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/utf8.h"
 #include "cli/base/commands.h"
 #include "cli/base/files.h"
 #include "cli/options/option_table.h"
-#include "engine/base/utf8.h"
 #include "engine/files/gguf.h"
 #include "engine/files/hf_folder.h"
 #include "engine/synthetic/model_open.h"

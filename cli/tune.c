@@ -6,13 +6,13 @@
 #include <sys/ioctl.h>
 #include <unistd.h>
 
+#include "base/program.h"
+#include "base/utf8.h"
 #include "cli/base/commands.h"
 #include "cli/base/files.h"
 #include "cli/drafts.h"
 #include "cli/generation/generation.h"
 #include "cli/options/option_table.h"
-#include "engine/base/program.h"
-#include "engine/base/utf8.h"
 #include "engine/events/results.h"
 #include "engine/events/tuner.h"
 #include "policies/policy.h"

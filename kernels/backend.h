@@ -32,8 +32,8 @@ typedef std::atomic<bool> atomic_bool;
 #include <stddef.h>
 #include <stdint.h>
 
-#include "kernels/base/err.h"
-#include "kernels/base/rng.h"
+#include "base/err.h"
+#include "base/rng.h"
 #include "kernels/form.h"
 #include "kernels/layer_tensors.h"
 #include "kernels/products.h"

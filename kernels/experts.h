@@ -9,8 +9,8 @@
 
 #include <math.h>
 
+#include "base/host_device.h"
 #include "kernels/backend.h"
-#include "kernels/base/host_device.h"
 
 #define EXPERTS_MOST      4096u /* maximum per layer */
 #define EXPERTS_USED_MOST 64u   /* maximum per row */

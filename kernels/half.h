@@ -5,7 +5,7 @@
 #include <stdint.h>
 #include <string.h>
 
-#include "kernels/base/host_device.h"
+#include "base/host_device.h"
 
 static inline HOST_DEVICE float
 float_of_bits(uint32_t bits)

@@ -17,7 +17,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "kernels/base/err.h"
+#include "base/err.h"
 #include "kernels/form.h"
 
 #define LAYER_IN(d)    ((d)->width * (model_pairs(d) ? 2 : 1))   /* inputs of q, k and v */

@@ -7,7 +7,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "kernels/base/platform.h"
+#include "base/platform.h"
 
 #ifndef SPECSCOPE_LIBDIR
 #define SPECSCOPE_LIBDIR "/usr/local/lib/specscope"

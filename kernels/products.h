@@ -6,7 +6,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "kernels/base/err.h"
+#include "base/err.h"
 
 struct backend;
 

@@ -15,8 +15,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "base/rng.h"
 #include "kernels/backend.h"
-#include "kernels/base/rng.h"
 
 #define SYNTHETIC_DEVIATION 73.8986 /* sqrt((128^2 - 1) / 3) */
 #define SYNTHETIC_WORD      8u      /* columns per hash */

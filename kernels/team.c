@@ -6,8 +6,8 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-#include "kernels/base/clock.h"
-#include "kernels/base/platform.h"
+#include "base/clock.h"
+#include "base/platform.h"
 #include "kernels/team_sizing.h"
 
 #define HELPER_SPINS_NS 200000u /* longer than the leader computes between two steps */

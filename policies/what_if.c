@@ -1,6 +1,6 @@
 #include "policies/what_if.h"
 
-#include "kernels/base/rng.h"
+#include "base/rng.h"
 
 void
 what_if_begin(struct what_if *w, const struct layer_record *record, struct tally *out)

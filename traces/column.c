@@ -8,7 +8,7 @@
 
 #include <csv.h>
 
-#include "engine/base/utf8.h"
+#include "base/utf8.h"
 #include "traces/schema.h"
 
 /* ---- numbers ---- */

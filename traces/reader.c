@@ -9,9 +9,9 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "kernels/base/clock.h"
-#include "kernels/base/err.h"
-#include "kernels/base/platform.h"
+#include "base/clock.h"
+#include "base/err.h"
+#include "base/platform.h"
 #include "traces/run_json.h"
 #include "traces/schema.h"
 #include "traces/table_file.h"

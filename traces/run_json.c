@@ -8,9 +8,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "engine/base/json_fields.h"
-#include "engine/base/json_read.h"
-#include "engine/base/utf8.h"
+#include "base/json_fields.h"
+#include "base/json_read.h"
+#include "base/utf8.h"
 #include "traces/schema.h"
 
 #define MAX_CHOICES 64

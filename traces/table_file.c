@@ -7,8 +7,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "engine/base/file_replace.h"
-#include "engine/base/utf8.h"
+#include "base/file_replace.h"
+#include "base/utf8.h"
 #include "traces/schema.h"
 
 /* ---- writing ---- */

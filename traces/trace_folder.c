@@ -9,8 +9,8 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "engine/base/file_read.h"
-#include "engine/base/file_replace.h"
+#include "base/file_read.h"
+#include "base/file_replace.h"
 #include "traces/run_json.h"
 #include "traces/schema.h"
 

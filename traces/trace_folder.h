@@ -5,7 +5,7 @@
 #include <signal.h>
 #include <stddef.h>
 
-#include "kernels/base/err.h"
+#include "base/err.h"
 
 /* Creates the folder and its parents if they are missing. */
 bool trace_folder_make(const char *folder, struct err *);

@@ -4,9 +4,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "engine/base/program.h"
+#include "base/program.h"
+#include "base/rng.h"
 #include "engine/events/settings.h"
-#include "kernels/base/rng.h"
 
 struct saved_start { /* the settings at the beginning of a run */
     struct settings settings;

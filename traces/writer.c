@@ -7,10 +7,10 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "engine/base/file_replace.h"
-#include "kernels/base/clock.h"
-#include "kernels/base/platform.h"
-#include "kernels/base/plural.h"
+#include "base/clock.h"
+#include "base/file_replace.h"
+#include "base/platform.h"
+#include "base/plural.h"
 #include "traces/run_json.h"
 #include "traces/table_file.h"
 #include "traces/trace_folder.h"

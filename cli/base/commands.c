@@ -10,9 +10,9 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/platform.h"
+#include "base/utf8.h"
 #include "cli/base/files.h"
-#include "engine/base/utf8.h"
-#include "kernels/base/platform.h"
 
 /* Finds the tree that contains themes/ and models/: build/specscope is one or two folders below it. */
 static bool

@@ -4,7 +4,7 @@
 
 #include <stddef.h>
 
-#include "kernels/base/err.h"
+#include "base/err.h"
 
 /* Prints "specscope: …" on stderr and returns the exit status: 2 for bad usage, command_interrupted() for an interruption, 1 for any other
  * error. */

@@ -8,9 +8,9 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/file_read.h"
+#include "base/json_read.h"
 #include "cli/base/commands.h"
-#include "engine/base/file_read.h"
-#include "engine/base/json_read.h"
 
 static atomic_bool ran_out; /* one for all trees: cJSON's allocator does not get the tree */
 

@@ -6,7 +6,7 @@
 #include <stddef.h>
 #include <stdio.h>
 
-#include "engine/base/file_replace.h"
+#include "base/file_replace.h"
 
 /* cJSON omits values for which memory runs out. Call this function once before any JSON is made or read, so that such
  * a failure is recorded. */

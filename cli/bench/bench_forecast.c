@@ -6,11 +6,11 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/rng.h"
 #include "cli/base/files.h"
 #include "cli/bench/bench.h"
 #include "engine/events/forecast.h"
 #include "engine/events/results.h"
-#include "kernels/base/rng.h"
 #include "policies/policy.h"
 #include "tui/scope/scope.h"
 

@@ -6,10 +6,10 @@
 #include <sys/ioctl.h>
 #include <unistd.h>
 
+#include "base/plural.h"
 #include "cli/base/files.h"
 #include "cli/bench/bench.h"
 #include "engine/events/results.h"
-#include "kernels/base/plural.h"
 
 struct estimate
 bench_tokens_per_s(const struct bench *b, const struct candidate *candidate)

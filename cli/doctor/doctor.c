@@ -7,10 +7,10 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/utf8.h"
 #include "cli/base/commands.h"
 #include "cli/base/files.h"
 #include "cli/options/option_table.h"
-#include "engine/base/utf8.h"
 
 static const char *const levels[] = {"ok", "note", "bad"};
 

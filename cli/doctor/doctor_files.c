@@ -8,16 +8,16 @@
 #include <sys/statvfs.h>
 #include <unistd.h>
 
+#include "base/file_read.h"
+#include "base/plural.h"
+#include "base/program.h"
 #include "cli/base/commands.h"
 #include "cli/base/files.h"
 #include "cli/doctor/doctor.h"
 #include "cli/options/options.h"
-#include "engine/base/file_read.h"
-#include "engine/base/program.h"
 #include "engine/model/memory.h"
 #include "engine/model/model_locations.h"
 #include "engine/synthetic/model_open.h"
-#include "kernels/base/plural.h"
 #include "tui/terminal/terminal.h"
 
 /* ---- terminal: type, size, colours, characters, mouse ---- */

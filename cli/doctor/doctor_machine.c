@@ -4,12 +4,12 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/platform.h"
+#include "base/plural.h"
+#include "base/subprocess.h"
 #include "cli/doctor/doctor.h"
-#include "engine/base/blas_library.h"
-#include "engine/base/subprocess.h"
 #include "engine/model/memory.h"
-#include "kernels/base/platform.h"
-#include "kernels/base/plural.h"
+#include "kernels/blas_library.h"
 #include "kernels/cpu/isa.h"
 #include "kernels/plugin.h"
 

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "kernels/base/plural.h"
+#include "base/plural.h"
 #include "tui/terminal/terminal.h"
 #include "tui/terminal/text.h"
 

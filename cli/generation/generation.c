@@ -8,13 +8,13 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/clock.h"
+#include "base/rng.h"
 #include "cli/base/commands.h"
 #include "cli/base/files.h"
 #include "cli/generation/acceptance.h"
 #include "engine/tokenizer/tokenizer.h"
 #include "engine/trained/sv_profile.h"
-#include "kernels/base/clock.h"
-#include "kernels/base/rng.h"
 #include "policies/policy.h"
 #include "traces/writer.h"
 

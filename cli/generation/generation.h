@@ -5,8 +5,8 @@
 #include <cjson/cJSON.h>
 #include <stddef.h>
 
+#include "base/file_replace.h"
 #include "cli/options/options.h"
-#include "engine/base/file_replace.h"
 #include "engine/events/estimate.h"
 #include "engine/events/metrics.h"
 #include "engine/events/positions.h"

@@ -4,10 +4,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/program.h"
 #include "cli/base/commands.h"
 #include "cli/base/files.h"
 #include "cli/options/option_table.h"
-#include "engine/base/program.h"
 #include "engine/synthetic/synthetic.h"
 
 /* Bash splits words at "=". So they are joined first, and the part that bash has already is removed from the answers. */

@@ -8,10 +8,10 @@
 #include <string.h>
 #include <strings.h>
 
+#include "base/utf8.h"
 #include "cli/base/commands.h"
 #include "cli/base/files.h"
 #include "cli/options/option_table.h"
-#include "engine/base/utf8.h"
 #include "engine/events/preset.h"
 #include "engine/events/tuner.h"
 #include "engine/trained/accept_head.h"

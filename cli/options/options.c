@@ -9,10 +9,10 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "base/json_read.h"
 #include "cli/base/commands.h"
 #include "cli/base/files.h"
 #include "cli/options/option_table.h"
-#include "engine/base/json_read.h"
 #include "engine/model/model_locations.h"
 
 /* ---- options that cannot be combined ---- */

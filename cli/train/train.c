@@ -7,12 +7,12 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/clock.h"
+#include "base/program.h"
+#include "base/rng.h"
 #include "cli/base/commands.h"
 #include "cli/base/files.h"
 #include "cli/options/option_table.h"
-#include "engine/base/program.h"
-#include "kernels/base/clock.h"
-#include "kernels/base/rng.h"
 
 bool
 train_main(struct options *o, int *status, struct err *err)

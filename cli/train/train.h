@@ -3,8 +3,8 @@
 #ifndef CLI_TRAIN_TRAIN_H
 #define CLI_TRAIN_TRAIN_H
 
+#include "base/file_replace.h"
 #include "cli/options/options.h"
-#include "engine/base/file_replace.h"
 #include "engine/tokenizer/tokenizer.h"
 #include "engine/training/blas.h"
 

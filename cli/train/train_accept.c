@@ -6,14 +6,14 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/clock.h"
+#include "base/plural.h"
 #include "cli/base/commands.h"
 #include "cli/generation/generation.h"
 #include "cli/options/option_table.h"
 #include "cli/train/train.h"
 #include "engine/trained/accept_head.h"
 #include "engine/training/accept_training.h"
-#include "kernels/base/clock.h"
-#include "kernels/base/plural.h"
 
 struct accept_rows { /* candidates */
     size_t n, room;

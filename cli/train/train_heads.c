@@ -6,6 +6,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "cli/base/commands.h"
 #include "cli/base/files.h"
 #include "cli/generation/generation.h"
@@ -15,7 +16,6 @@
 #include "engine/tokenizer/tokenizer.h"
 #include "engine/training/head_training.h"
 #include "engine/training/reader.h"
-#include "kernels/base/clock.h"
 
 #define HELD_EVERY  16           /* one of HELD_EVERY windows is held out */
 #define BLOCK_BYTES (256u << 20) /* hidden states in memory at a time, about */

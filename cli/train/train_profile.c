@@ -5,13 +5,13 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/clock.h"
+#include "base/plural.h"
 #include "cli/base/commands.h"
 #include "cli/generation/generation.h"
 #include "cli/options/option_table.h"
 #include "cli/train/train.h"
 #include "engine/training/profile_data.h"
-#include "kernels/base/clock.h"
-#include "kernels/base/plural.h"
 
 struct profile_job {
     const struct options *options;

@@ -6,7 +6,7 @@
 #ifndef ENGINE_ARCH_ARCH_H
 #define ENGINE_ARCH_ARCH_H
 
-#include "engine/base/slice.h"
+#include "base/slice.h"
 #include "engine/model/model.h"
 
 struct gguf;

@@ -4,9 +4,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/little_endian.h"
+#include "base/utf8.h"
 #include "engine/arch/arch_hf.h"
-#include "engine/base/little_endian.h"
-#include "engine/base/utf8.h"
 
 /* ---- both ---- */
 

@@ -4,8 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/utf8.h"
 #include "engine/arch/arch_hf.h"
-#include "engine/base/utf8.h"
 #include "engine/files/gguf.h"
 
 #define REMEDY       "convert the model again"

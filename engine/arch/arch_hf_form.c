@@ -4,8 +4,8 @@
 #include <math.h>
 #include <string.h>
 
+#include "base/utf8.h"
 #include "engine/arch/arch_hf.h"
-#include "engine/base/utf8.h"
 
 #define REMEDY ARCH_HF_REMEDY
 #define TWO_PI 6.283185307179586

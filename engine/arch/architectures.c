@@ -3,8 +3,8 @@
  * (kernels/form.h). */
 #include <string.h>
 
+#include "base/utf8.h"
 #include "engine/arch/arch.h"
-#include "engine/base/utf8.h"
 
 /* ---- names that differ from Llama's in Hugging Face's files ---- */
 

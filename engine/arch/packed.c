@@ -6,8 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/utf8.h"
 #include "engine/arch/arch_hf.h"
-#include "engine/base/utf8.h"
 #include "engine/model/memory.h"
 #include "kernels/tensor.h"
 

@@ -7,10 +7,10 @@
 #include <math.h>
 #include <string.h>
 
+#include "base/json_read.h"
+#include "base/utf8.h"
 #include "engine/arch/arch_hf.h"
 #include "engine/arch/packed.h"
-#include "engine/base/json_read.h"
-#include "engine/base/utf8.h"
 #include "kernels/half.h"
 #include "kernels/tensor.h"
 

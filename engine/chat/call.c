@@ -1,8 +1,8 @@
 /* Tests (after `is`), global functions, and calls: binding of arguments to the parameters of builtins and macros. */
 #include <locale.h>
 
+#include "base/plural.h"
 #include "engine/chat/template.h"
-#include "kernels/base/plural.h"
 
 #define IS(kind) (1u << (kind))
 #define NUMBERS  (IS(VALUE_BOOL) | IS(VALUE_INT) | IS(VALUE_FLOAT))

@@ -4,7 +4,7 @@
 
 #include <stdlib.h>
 
-#include "engine/base/utf8.h"
+#include "base/utf8.h"
 #include "engine/chat/template.h"
 
 const struct chat_bounds chat_bounds = {

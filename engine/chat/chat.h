@@ -9,8 +9,8 @@
 #include <stdint.h>
 #include <time.h>
 
-#include "engine/base/slice.h"
-#include "kernels/base/err.h"
+#include "base/err.h"
+#include "base/slice.h"
 
 struct chat; /* a parsed template; immutable, so threads may share it */
 

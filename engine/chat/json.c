@@ -6,8 +6,8 @@
 #include <stdlib.h>
 #include <utf8proc.h>
 
-#include "engine/base/json_read.h"
-#include "engine/base/utf8.h"
+#include "base/json_read.h"
+#include "base/utf8.h"
 #include "engine/chat/template.h"
 
 static bool value_write_repr(struct render *r, struct buffer *b, struct value v);

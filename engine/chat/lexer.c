@@ -2,7 +2,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
-#include "engine/base/utf8.h"
+#include "base/utf8.h"
 #include "engine/chat/template.h"
 
 struct lexer {

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "engine/base/utf8.h"
+#include "base/utf8.h"
 
 /* ---- memory ---- */
 

@@ -8,8 +8,8 @@
 #include <stdint.h>
 #include <time.h>
 
-#include "engine/base/slice.h"
-#include "kernels/base/err.h"
+#include "base/err.h"
+#include "base/slice.h"
 
 enum value_kind {
     VALUE_MISSING, /* no value: an argument that was not passed */

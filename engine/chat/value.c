@@ -4,7 +4,7 @@
 #include <string.h>
 #include <utf8proc.h>
 
-#include "engine/base/utf8.h"
+#include "base/utf8.h"
 
 bool
 value_is_whole(struct value v, int64_t *whole)

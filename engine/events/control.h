@@ -3,8 +3,8 @@
 #ifndef ENGINE_EVENTS_CONTROL_H
 #define ENGINE_EVENTS_CONTROL_H
 
+#include "base/err.h"
 #include "engine/events/layer_record.h"
-#include "kernels/base/err.h"
 
 enum control_kind {
     CONTROL_PAUSE,

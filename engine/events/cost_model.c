@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "engine/base/json_read.h"
+#include "base/json_read.h"
 
 #define WEIGHT      0.15 /* of a correction */
 #define FACTOR_MOST 8.0  /* corrections stay between 1/8 and 8 */

@@ -6,7 +6,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "kernels/base/err.h"
+#include "base/err.h"
 
 struct cJSON;
 

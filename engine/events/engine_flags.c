@@ -22,7 +22,7 @@
 #include <string.h>
 #include <strings.h>
 
-#include "engine/base/utf8.h"
+#include "base/utf8.h"
 
 #define ANY        ENGINES /* in a rule: all engines that no earlier rule names */
 #define MOST_RATES 64

@@ -7,8 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "kernels/base/clock.h"
-#include "kernels/base/platform.h"
+#include "base/clock.h"
+#include "base/platform.h"
 
 const char *const token_source_names[TOKEN_SOURCES] = {"prompt", "prefill", "draft", "correction", "bonus"};
 const char *const probed_by_names[PROBED_BY] = {"policy", "verify", "scope"};

@@ -4,8 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/plural.h"
 #include "engine/events/results.h"
-#include "kernels/base/plural.h"
 
 struct knob_sweep {
     const struct run_info *info;

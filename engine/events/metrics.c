@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "kernels/base/plural.h"
+#include "base/plural.h"
 
 void
 metrics_begin(struct metrics *m, uint32_t layers, double rho)

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "engine/base/program.h"
+#include "base/program.h"
 #include "engine/events/sampling_knobs.h"
 
 const char *const aux_names[AUX_MODELS] = {"draft", "companion", "eagle", "mtp"};

@@ -10,9 +10,9 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "engine/base/file_read.h"
-#include "engine/base/file_replace.h"
-#include "engine/base/json_read.h"
+#include "base/file_read.h"
+#include "base/file_replace.h"
+#include "base/json_read.h"
 
 #define MOST   ((size_t)64 << 10) /* largest file, in bytes */
 #define SUFFIX ".json"

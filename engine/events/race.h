@@ -13,8 +13,8 @@
 #ifndef ENGINE_EVENTS_RACE_H
 #define ENGINE_EVENTS_RACE_H
 
+#include "base/err.h"
 #include "engine/events/estimate.h"
-#include "kernels/base/err.h"
 
 #define RACE_CANDIDATES 64
 #define RACE_HEATS      3    /* before the first candidate is dropped */

@@ -6,7 +6,7 @@
 #include <math.h>
 #include <stdio.h>
 
-#include "engine/base/file_replace.h"
+#include "base/file_replace.h"
 #include "engine/events/metrics.h"
 #include "engine/events/positions.h"
 

@@ -3,8 +3,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/plural.h"
 #include "engine/events/tuner.h"
-#include "kernels/base/plural.h"
 
 bool
 tune_too_short(double time_s, const struct tune_speed *speed, double needs_s, struct err *err)

@@ -3,7 +3,7 @@
 #ifndef ENGINE_EVENTS_UNTIL_H
 #define ENGINE_EVENTS_UNTIL_H
 
-#include "kernels/base/err.h"
+#include "base/err.h"
 
 #include <stddef.h>
 #include <stdint.h>

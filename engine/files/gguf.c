@@ -16,9 +16,9 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "engine/base/file_read.h"
-#include "engine/base/little_endian.h"
-#include "engine/base/utf8.h"
+#include "base/file_read.h"
+#include "base/little_endian.h"
+#include "base/utf8.h"
 #include "engine/files/safetensors.h"
 
 #define DEFAULT_ALIGNMENT 32u

@@ -6,9 +6,9 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "engine/base/slice.h"
+#include "base/err.h"
+#include "base/slice.h"
 #include "kernels/backend.h"
-#include "kernels/base/err.h"
 
 /* Metadata value types, numbered as in the file. */
 enum gguf_type {

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "engine/base/little_endian.h"
+#include "base/little_endian.h"
 #include "engine/files/gguf.h"
 #include "kernels/tensor.h"
 

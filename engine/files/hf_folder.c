@@ -9,9 +9,9 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "engine/base/file_read.h"
-#include "engine/base/json_read.h"
-#include "engine/base/utf8.h"
+#include "base/file_read.h"
+#include "base/json_read.h"
+#include "base/utf8.h"
 
 #define LARGEST_TEXT   ((size_t)256 << 20) /* a large vocabulary's tokenizer.json has 20 MiB */
 #define INDEX          "model.safetensors.index.json"

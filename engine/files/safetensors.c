@@ -15,11 +15,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "engine/base/file_read.h"
-#include "engine/base/file_replace.h"
-#include "engine/base/json_read.h"
-#include "engine/base/little_endian.h"
-#include "engine/base/utf8.h"
+#include "base/file_read.h"
+#include "base/file_replace.h"
+#include "base/json_read.h"
+#include "base/little_endian.h"
+#include "base/utf8.h"
 
 #define LONGEST_HEADER (100u * 1000u * 1000u)
 #define NAME_SHOWN     80

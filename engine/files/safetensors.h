@@ -8,8 +8,8 @@
 #include <stdint.h>
 #include <string.h>
 
+#include "base/err.h"
 #include "kernels/backend.h"
-#include "kernels/base/err.h"
 
 #define SAFETENSOR_DIMS 8
 
@@ -57,7 +57,7 @@ struct safetensors_note { /* an entry of the file's metadata */
     const char *key, *value;
 };
 
-/* Writes F32 tensors in the given order. The file is replaced atomically (engine/base/file_replace.h). */
+/* Writes F32 tensors in the given order. The file is replaced atomically (base/file_replace.h). */
 bool safetensors_write(const char *path, const struct safetensors_note *, size_t n_notes,
                        const struct safetensors_part *, size_t n_parts, struct err *);
 

@@ -5,7 +5,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "engine/base/utf8.h"
+#include "base/utf8.h"
 #include "engine/lora/lora_file.h"
 #include "engine/model/model.h"
 #include "kernels/experts.h"

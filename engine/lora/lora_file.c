@@ -6,10 +6,10 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/file_read.h"
+#include "base/json_read.h"
+#include "base/utf8.h"
 #include "engine/arch/arch_hf.h"
-#include "engine/base/file_read.h"
-#include "engine/base/json_read.h"
-#include "engine/base/utf8.h"
 #include "engine/files/gguf.h"
 #include "engine/files/safetensors.h"
 #include "engine/model/model.h"

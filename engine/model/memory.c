@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "kernels/base/platform.h"
+#include "base/platform.h"
 #include "kernels/request.h"
 
 #define PROGRAM_BYTES ((uint64_t)12 << 20) /* with its libraries */

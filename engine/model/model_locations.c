@@ -9,9 +9,9 @@
 #include <strings.h>
 #include <sys/stat.h>
 
-#include "engine/base/file_read.h"
-#include "engine/base/json_read.h"
-#include "engine/base/utf8.h"
+#include "base/file_read.h"
+#include "base/json_read.h"
+#include "base/utf8.h"
 
 #define MANIFEST_MOST ((size_t)1 << 20)
 #define MOST_PART     160 /* bytes of a part of a file's name */

@@ -6,7 +6,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-#include "kernels/base/err.h"
+#include "base/err.h"
 
 /* The name of the model that comes with the program; the caller has its path. */
 #define MODEL_BUNDLED "bundled"

@@ -2,9 +2,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/clock.h"
 #include "engine/session/session_internal.h"
 #include "engine/trained/accept_head.h"
-#include "kernels/base/clock.h"
 
 #define FOLLOW_TOKENS 256 /* in a call */
 

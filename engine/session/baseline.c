@@ -4,9 +4,9 @@
 #include <string.h>
 #include <time.h>
 
+#include "base/clock.h"
 #include "engine/session/round.h"
 #include "engine/session/session_internal.h"
-#include "kernels/base/clock.h"
 
 /* With a limit of the speed every round begins cold: threads sleep, and weights have left the caches. So the baseline's first steps
  * wait before they begin, too, and only they are timed. */

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "engine/base/program.h"
+#include "base/program.h"
 #include "engine/events/sampling_knobs.h"
 #include "engine/session/session_internal.h"
 

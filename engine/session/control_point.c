@@ -1,9 +1,9 @@
 /* Receives controls on the engine's thread, and waits while a run is paused or limited in speed. */
 #include <stdlib.h>
 
+#include "base/clock.h"
 #include "engine/session/session_internal.h"
 #include "engine/synthetic/model_open.h"
-#include "kernels/base/clock.h"
 #include "kernels/request.h"
 
 #define LATE_US 100000 /* rounds that are later than this do not catch up */

@@ -5,9 +5,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/clock.h"
+#include "base/rng.h"
 #include "engine/session/session_internal.h"
-#include "kernels/base/clock.h"
-#include "kernels/base/rng.h"
 
 #define REPEATS   5
 #define MOST_ROWS 64

@@ -3,9 +3,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/platform.h"
 #include "engine/model/memory.h"
 #include "engine/session/engine_internal.h"
-#include "kernels/base/platform.h"
 #include "kernels/plugin.h"
 
 /* ---- which backend ---- */

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "engine/base/file_read.h"
+#include "base/file_read.h"
 #include "engine/model/memory.h"
 #include "engine/session/engine_internal.h"
 #include "engine/tokenizer/tokenizer.h"

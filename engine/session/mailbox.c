@@ -3,8 +3,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/platform.h"
 #include "engine/events/sampling_knobs.h"
-#include "kernels/base/platform.h"
 
 void
 mailbox_open(struct mailbox *box)

@@ -3,8 +3,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/clock.h"
 #include "engine/session/session_internal.h"
-#include "kernels/base/clock.h"
 
 /* ---- times and loads ---- */
 

@@ -2,8 +2,8 @@
 #include <math.h>
 #include <string.h>
 
+#include "base/clock.h"
 #include "engine/session/session_internal.h"
-#include "kernels/base/clock.h"
 
 /* ---- the part of one sequence ---- */
 

@@ -2,8 +2,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/clock.h"
 #include "engine/session/session_internal.h"
-#include "kernels/base/clock.h"
 
 /* ---- a sequence begins ---- */
 

@@ -6,13 +6,13 @@
 #include <pthread.h>
 #include <stdlib.h>
 
+#include "base/rng.h"
 #include "engine/events/estimate.h"
 #include "engine/events/metrics.h"
 #include "engine/model/model.h"
 #include "engine/session/mailbox.h"
 #include "engine/session/sequence.h"
 #include "engine/session/session.h"
-#include "kernels/base/rng.h"
 
 struct left { /* a sequence that has ended and was replaced by another one */
     uint32_t number;

@@ -9,10 +9,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/json_read.h"
+#include "base/utf8.h"
 #include "engine/arch/arch.h"
 #include "engine/arch/packed.h"
-#include "engine/base/json_read.h"
-#include "engine/base/utf8.h"
 #include "engine/files/gguf.h"
 #include "engine/files/hf_folder.h"
 #include "engine/lora/lora.h"

@@ -5,9 +5,9 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "base/err.h"
 #include "engine/model/model.h"
 #include "engine/tokenizer/tokenizer.h"
-#include "kernels/base/err.h"
 
 struct model_options {
     bool quantize;           /* matrices in F32, F16 and BF16 become Q8_0, in memory of the model's own */

@@ -6,7 +6,7 @@
 #include <string.h>
 #include <strings.h>
 
-#include "engine/base/utf8.h"
+#include "base/utf8.h"
 
 struct pretokenizer *
 pretokenizer_new(void)

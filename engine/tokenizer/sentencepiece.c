@@ -7,9 +7,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "engine/base/json_read.h"
-#include "engine/base/little_endian.h"
-#include "engine/base/utf8.h"
+#include "base/json_read.h"
+#include "base/little_endian.h"
+#include "base/utf8.h"
 #include "engine/tokenizer/tokenizer_files.h"
 
 #define LONGEST_VARINT 10 /* bytes of seven bits */

@@ -5,7 +5,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "engine/base/slice.h"
+#include "base/slice.h"
 #include "engine/tokenizer/tokenizer_internal.h"
 
 struct added_tokens {

@@ -3,7 +3,7 @@
 #ifndef ENGINE_TOKENIZER_TOKENIZER_H
 #define ENGINE_TOKENIZER_TOKENIZER_H
 
-#include "engine/base/slice.h"
+#include "base/slice.h"
 #include "kernels/backend.h"
 
 struct gguf;

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "engine/base/utf8.h"
+#include "base/utf8.h"
 #include "engine/tokenizer/tokenizer_files.h"
 
 /* The part of the metadata that all kinds of vocabularies have. */

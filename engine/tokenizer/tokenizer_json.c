@@ -5,8 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "engine/base/json_read.h"
-#include "engine/base/utf8.h"
+#include "base/json_read.h"
+#include "base/utf8.h"
 #include "engine/tokenizer/tokenizer_files.h"
 
 #define GAPS 4096u /* most unused ids: this number plus three per token */

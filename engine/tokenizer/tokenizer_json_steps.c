@@ -2,7 +2,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "engine/base/utf8.h"
+#include "base/utf8.h"
 #include "engine/tokenizer/tokenizer_files.h"
 
 #define MOST_NESTED  4  /* Sequence in Sequence */

@@ -6,8 +6,8 @@
 #include <string.h>
 #include <utf8proc.h>
 
-#include "engine/base/little_endian.h"
-#include "engine/base/utf8.h"
+#include "base/little_endian.h"
+#include "base/utf8.h"
 #include "engine/tokenizer/pretokenizer.h"
 #include "engine/tokenizer/tokenizer_internal.h"
 

@@ -8,7 +8,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "engine/base/slice.h"
+#include "base/slice.h"
 
 struct charsmap {
     const char *units; /* (n_units) 32 bits each, little-endian, not aligned */

@@ -5,8 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "engine/base/program.h"
-#include "engine/base/utf8.h"
+#include "base/program.h"
+#include "base/utf8.h"
 #include "engine/files/safetensors.h"
 #include "engine/model/model.h"
 #include "kernels/tensor.h"

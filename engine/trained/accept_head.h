@@ -12,7 +12,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "engine/base/file_replace.h"
+#include "base/file_replace.h"
 
 #define ACCEPT_HEAD_BLOCKS 8 /* at most */
 

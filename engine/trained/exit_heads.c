@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "engine/base/program.h"
+#include "base/program.h"
 #include "engine/files/safetensors.h"
 #include "engine/model/model.h"
 

@@ -7,7 +7,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "engine/base/file_replace.h"
+#include "base/file_replace.h"
 
 struct model;
 

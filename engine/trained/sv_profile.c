@@ -7,10 +7,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "engine/base/file_read.h"
-#include "engine/base/json_fields.h"
-#include "engine/base/json_read.h"
-#include "engine/base/program.h"
+#include "base/file_read.h"
+#include "base/json_fields.h"
+#include "base/json_read.h"
+#include "base/program.h"
 #include "engine/model/model.h"
 
 static uint32_t

@@ -12,7 +12,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "engine/base/file_replace.h"
+#include "base/file_replace.h"
 
 #define SV_BINS     32 /* at most, of each */
 #define SV_ACCEPTED 10 /* sub-ranges of A, of equal size, for its entropy */

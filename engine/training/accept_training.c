@@ -4,11 +4,11 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/rng.h"
 #include "engine/model/model.h"
 #include "engine/tokenizer/tokenizer.h"
 #include "engine/training/adam.h"
 #include "engine/training/blas.h"
-#include "kernels/base/rng.h"
 #include "kernels/cpu/sampling.h"
 
 struct sequence { /* a prompt at hand */

@@ -2,7 +2,7 @@
 
 #include <stdlib.h>
 
-#include "engine/base/blas_library.h"
+#include "kernels/blas_library.h"
 
 uint32_t
 blas_callers(uint32_t wanted, struct err *err)

@@ -3,8 +3,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/rng.h"
 #include "engine/tokenizer/tokenizer.h"
-#include "kernels/base/rng.h"
 #include "kernels/cpu/sampling.h"
 
 struct sequence { /* a prompt at hand */

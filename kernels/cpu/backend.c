@@ -2,7 +2,7 @@
 #include <inttypes.h>
 #include <math.h>
 
-#include "kernels/base/platform.h"
+#include "base/platform.h"
 #include "kernels/cpu/forward.h"
 #include "kernels/cpu/head.h"
 #include "kernels/cpu/sampling.h"

@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <sys/mman.h>
 
-#include "kernels/base/platform.h"
+#include "base/platform.h"
 
 #define BLOCK_ALIGN 64
 

@@ -2,8 +2,8 @@
 
 #include <math.h>
 
-#include "kernels/base/clock.h"
-#include "kernels/base/platform.h"
+#include "base/clock.h"
+#include "base/platform.h"
 #include "kernels/cpu/head.h"
 #include "kernels/cpu/isa.h"
 #include "kernels/cpu/weights.h"

@@ -2,7 +2,7 @@
 
 #include <math.h>
 
-#include "kernels/base/rng.h"
+#include "base/rng.h"
 
 token_t
 sampling_argmax(const float *logits, uint32_t n)

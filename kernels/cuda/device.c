@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "kernels/base/plural.h"
+#include "base/plural.h"
 #include "kernels/cuda/device/launch.h"
 #include "kernels/cuda/device/layout.h"
 #include "kernels/cuda/device/switches.h"

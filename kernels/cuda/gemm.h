@@ -10,7 +10,7 @@
 #include <cuda_runtime_api.h>
 #include <stdint.h>
 
-#include "kernels/base/err.h"
+#include "base/err.h"
 
 #define GEMM_ABI    3u
 #define GEMM_SYMBOL "specscope_gemm" /* const struct gemm_ops *(void) */

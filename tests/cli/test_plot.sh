@@ -51,7 +51,7 @@ case $built in
 *)
     COPY=$TMP/tree
     mkdir -p "$COPY/$built"
-    cp -a .ci Makefile cli engine kernels policies tests themes traces tui "$COPY"
+    cp -a .ci Makefile base cli engine kernels policies tests themes traces tui "$COPY"
     cp -a "$BUILD/obj" "$BUILD/gen" "$BUILD/.deps" "$BUILD/libspecscope.a" "$COPY/$built" # so that little is compiled
     check "a program is built without cairo" make -s -C "$COPY" NVCC= CAIRO= BUILD="$built" "$built/specscope"
     with=$PROGRAM PROGRAM=$COPY/$built/specscope

@@ -8,7 +8,7 @@
 #include <sys/stat.h>
 #include <sys/wait.h>
 
-#include "kernels/base/rng.h"
+#include "base/rng.h"
 #include "tests/faults/cases.h"
 #include "tests/faults/child.h"
 #include "tests/faults/draws.h"

@@ -3,7 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "kernels/base/rng.h"
+#include "base/rng.h"
 
 static unsigned
 below(uint64_t *rng, unsigned n)

@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "kernels/base/rng.h"
+#include "base/rng.h"
 #include "tests/faults/cases.h"
 #include "tests/faults/folder.h"
 #include "tests/faults/judge.h"

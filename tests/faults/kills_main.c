@@ -10,7 +10,7 @@
 #include <sys/wait.h>
 #include <time.h>
 
-#include "kernels/base/rng.h"
+#include "base/rng.h"
 #include "tests/faults/cases.h"
 #include "tests/faults/child.h"
 #include "tests/faults/draws.h"

@@ -13,7 +13,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "kernels/base/rng.h"
+#include "base/rng.h"
 #include "tests/faults/cases.h"
 #include "tests/faults/child.h"
 #include "tests/faults/draws.h"

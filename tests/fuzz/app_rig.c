@@ -9,8 +9,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "engine/base/file_read.h"
-#include "engine/base/file_replace.h"
+#include "base/file_read.h"
+#include "base/file_replace.h"
 #include "tests/fuzz/fuzz.h"
 #include "traces/schema.h"
 #include "traces/trace_folder.h"

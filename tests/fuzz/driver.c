@@ -8,7 +8,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "kernels/base/rng.h"
+#include "base/rng.h"
 #include "tests/fuzz/fuzz.h"
 
 #define MOST_SECONDS 300 /* for one input: a parser that takes so long hangs */

@@ -4,8 +4,8 @@
 #include <ftw.h>
 #include <unistd.h>
 
-#include "engine/base/file_replace.h"
-#include "engine/base/little_endian.h"
+#include "base/file_replace.h"
+#include "base/little_endian.h"
 
 bool
 use_tokenizer(const struct tokenizer *t, const char *text, size_t len)

@@ -9,8 +9,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/err.h"
 #include "engine/tokenizer/tokenizer.h"
-#include "kernels/base/err.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

@@ -1,8 +1,8 @@
 /* Packed weights: pieces of one weight, of types and sizes that the input chooses, under one of several settings. What is
  * unpacked has to lie in memory of the size that its shape and type say. */
 
+#include "base/little_endian.h"
 #include "engine/arch/packed.h"
-#include "engine/base/little_endian.h"
 #include "engine/files/hf_folder.h"
 #include "kernels/tensor.h"
 #include "tests/fuzz/fuzz.h"

@@ -8,7 +8,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "engine/base/file_replace.h"
+#include "base/file_replace.h"
 #include "tests/fuzz/fuzz.h"
 #include "traces/reader.h"
 #include "traces/run_json.h"

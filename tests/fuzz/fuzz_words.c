@@ -3,8 +3,8 @@
  * one line, or means something that holds. */
 #include <math.h>
 
+#include "base/utf8.h"
 #include "cli/options/option_table.h"
-#include "engine/base/utf8.h"
 #include "engine/events/knob_sweep.h"
 #include "engine/events/sampling_knobs.h"
 #include "engine/events/settings.h"

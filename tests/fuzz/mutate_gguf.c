@@ -2,9 +2,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "engine/base/little_endian.h"
+#include "base/little_endian.h"
+#include "base/rng.h"
 #include "engine/files/gguf.h"
-#include "kernels/base/rng.h"
 #include "tests/fuzz/fuzz.h"
 
 #define ITEMS_MOST 8192

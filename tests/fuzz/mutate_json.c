@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "kernels/base/rng.h"
+#include "base/rng.h"
 #include "tests/fuzz/fuzz.h"
 
 #define NODES_MOST 4096

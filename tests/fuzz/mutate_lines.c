@@ -1,7 +1,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "kernels/base/rng.h"
+#include "base/rng.h"
 #include "tests/fuzz/fuzz.h"
 
 #define PIECES_MOST 2048

@@ -67,7 +67,7 @@ for kind in QUANTISED + list(HALVES):
 BLOCKS, STEP = 1024, np.uint64(0x9E3779B97F4A7C15)
 
 
-def mix(x):  # splitmix64_mix() of kernels/base/rng.h
+def mix(x):  # splitmix64_mix() of base/rng.h
     x = (x ^ x >> np.uint64(30)) * np.uint64(0xBF58476D1CE4E5B9)
     x = (x ^ x >> np.uint64(27)) * np.uint64(0x94D049BB133111EB)
     return x ^ x >> np.uint64(31)

@@ -12,8 +12,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/rng.h"
 #include "engine/files/gguf.h"
-#include "kernels/base/rng.h"
 #include "kernels/half.h"
 #include "kernels/tensor.h"
 #include "tests/golden/tinyvocab.h"

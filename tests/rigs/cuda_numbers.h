@@ -11,7 +11,7 @@
 
 #include <cuda_runtime.h>
 
-#include "kernels/base/rng.h"
+#include "base/rng.h"
 
 #ifndef SUCCEEDS
 #error "SUCCEEDS is not defined"

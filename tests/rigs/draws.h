@@ -5,7 +5,7 @@
 
 #include <math.h>
 
-#include "kernels/base/rng.h"
+#include "base/rng.h"
 #include "tests/rigs/seed.h"
 
 static uint64_t seed = 1;

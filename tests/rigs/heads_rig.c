@@ -5,9 +5,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/rng.h"
 #include "engine/model/model.h"
 #include "engine/synthetic/model_open.h"
-#include "kernels/base/rng.h"
 #include "kernels/tensor.h"
 
 bool

@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "kernels/base/rng.h"
+#include "base/rng.h"
 #include "kernels/tensor.h"
 #include "tests/rigs/block_scales.h"
 #include "tests/rigs/naive_model_internal.h"

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "kernels/base/rng.h"
+#include "base/rng.h"
 #include "tests/rigs/test.h"
 
 #define SESSION_TOKENS 160 /* that the session generates without a request for another run */

@@ -4,7 +4,7 @@
 
 #include <time.h>
 
-#include "kernels/base/clock.h"
+#include "base/clock.h"
 
 static inline void
 rest_ms(uint64_t ms)

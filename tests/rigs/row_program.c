@@ -2,8 +2,8 @@
 
 #include <math.h>
 
+#include "base/rng.h"
 #include "engine/context/context.h"
-#include "kernels/base/rng.h"
 #include "kernels/cpu/sampling.h"
 #include "tests/rigs/test.h"
 

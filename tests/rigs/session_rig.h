@@ -3,9 +3,9 @@
 #ifndef TESTS_RIGS_SESSION_RIG_H
 #define TESTS_RIGS_SESSION_RIG_H
 
+#include "base/rng.h"
 #include "engine/events/metrics.h"
 #include "engine/session/session.h"
-#include "kernels/base/rng.h"
 
 /* Called on every event, on the thread that runs the rig; it may post controls. */
 typedef void (*session_rig_hook)(void *user, struct session *, const struct event *);

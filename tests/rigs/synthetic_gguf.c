@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "engine/base/file_replace.h"
+#include "base/file_replace.h"
 #include "engine/files/gguf.h"
 #include "kernels/openmp.h"
 #include "kernels/synthetic.h"

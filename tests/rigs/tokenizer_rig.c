@@ -2,9 +2,9 @@
 
 #include <time.h>
 
-#include "engine/base/utf8.h"
+#include "base/rng.h"
+#include "base/utf8.h"
 #include "engine/files/gguf.h"
-#include "kernels/base/rng.h"
 #include "tests/rigs/seed.h"
 #include "tests/rigs/test.h"
 

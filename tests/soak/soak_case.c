@@ -2,7 +2,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "kernels/base/rng.h"
+#include "base/rng.h"
 #include "policies/policy.h"
 #include "tests/rigs/knob_changes.h"
 #include "tests/soak/soak.h"

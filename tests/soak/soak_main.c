@@ -10,7 +10,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "kernels/base/clock.h"
+#include "base/clock.h"
 #include "kernels/plugin.h"
 #include "tests/soak/soak.h"
 

@@ -7,7 +7,7 @@ cd "$(dirname "$0")/../.." || exit 1
 COPY=$TMP/tree
 case $BUILD in "$PWD"/*) built=${BUILD#"$PWD"/} ;; *) built=build ;; esac
 mkdir -p "$COPY/$built"
-cp -a .ci debian Makefile README.md CONTRIBUTING.md cli docs engine kernels models policies python tests themes traces tui "$COPY"
+cp -a .ci debian Makefile README.md CONTRIBUTING.md base cli docs engine kernels models policies python tests themes traces tui "$COPY"
 cp -a "$BUILD/obj" "$BUILD/gen" "$BUILD/.deps" "$BUILD/libspecscope.a" "$COPY/$built" # so that little is compiled
 
 extract() { # tree: what CONTRIBUTING.md adds to it

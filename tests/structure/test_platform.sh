@@ -1,5 +1,5 @@
 #!/bin/sh
-# Features that only Linux has are used in kernels/base/platform.c, or are read from files that may be missing. Prints TAP. The recipes for
+# Features that only Linux has are used in base/platform.c, or are read from files that may be missing. Prints TAP. The recipes for
 # other systems' packages can be parsed, if their programs are installed, and contain the same version.
 # usage: tests/structure/test_platform.sh [TREE]
 cd "${1:-$(dirname "$0")/../..}" || exit 1
@@ -11,11 +11,11 @@ LINUX=$LINUX'|MAP_(POPULATE|HUGETLB|STACK)|O_(TMPFILE|PATH|DIRECT)\b|renameat2|c
 LINUX=$LINUX'|getauxval|secure_getenv|get_nprocs|strchrnul|mempcpy|qsort_r|program_invocation|canonicalize_file_name|\bst_[acm]tim\b'
 LINUX=$LINUX'|sys/(sysinfo|epoll|eventfd|auxv|prctl|syscall)\.h|linux/|__linux__|__APPLE__|__GLIBC__'
 # shellcheck disable=SC2046 # a list
-found=$(sources cli engine kernels policies traces tui |
-    grep -vE '^kernels/base/platform\.c$|^kernels/cuda/|^kernels/cublas/|^kernels/cpu/(amx|neondot)\.c$' |
+found=$(sources base cli engine kernels policies traces tui |
+    grep -vE '^base/platform\.c$|^kernels/cuda/|^kernels/cublas/|^kernels/cpu/(amx|neondot)\.c$' |
     xargs grep -nE "$LINUX" | grep -vE '^[^:]*:[0-9]*: ?\*|/\*.*('"$LINUX"')')
-result "calls that only Linux has are in kernels/base/platform.c" "$found"
-result "and the check finds them there" "$(grep -qE "$LINUX" kernels/base/platform.c || echo "  nothing there")"
+result "calls that only Linux has are in base/platform.c" "$found"
+result "and the check finds them there" "$(grep -qE "$LINUX" base/platform.c || echo "  nothing there")"
 
 version=$(sed -n '1s/.*(\(.*\)).*/\1/p' debian/changelog)
 result "CHANGELOG.md begins with the version of debian/changelog" "$(grep -m 1 '^## ' CHANGELOG.md | grep -F "[$version]" >/dev/null || echo "  it does not begin with $version")"

@@ -3,7 +3,7 @@
 # usage: tests/structure/test_rooms.sh [TREE]   (another tree, to see that the test can fail)
 cd "${1:-$(dirname "$0")/../..}" || exit 1
 . tests/structure/report.sh
-ROOMS="kernels engine policies traces tui cli"
+ROOMS="base kernels engine policies traces tui cli"
 
 # prints each room of the table and the rooms that it may include
 table=$(sed -n '/^## Rooms/,/^## /s/^| `\([^`]*\)` |[^|]*|\(.*\)|$/\1 \2/p' docs/design.md | tr -d '`,–')

@@ -1,4 +1,4 @@
-#include "kernels/base/clock.h"
+#include "base/clock.h"
 #include "tui/app/app_cycle.h"
 #include "tui/commands/verbs.h"
 #include "tui/frame/frame.h"

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "engine/base/file_replace.h"
+#include "base/file_replace.h"
 #include "engine/events/results.h"
 #include "tui/commands/verbs.h"
 #include "tui/scope/scope.h"

@@ -3,8 +3,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "engine/base/json_read.h"
-#include "engine/base/utf8.h"
+#include "base/json_read.h"
+#include "base/utf8.h"
 #include "tui/commands/verbs.h"
 #include "tui/scope/scope.h"
 

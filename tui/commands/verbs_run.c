@@ -4,9 +4,9 @@
 #include <string.h>
 #include <time.h>
 
-#include "engine/base/program.h"
+#include "base/clock.h"
+#include "base/program.h"
 #include "engine/model/model_locations.h"
-#include "kernels/base/clock.h"
 #include "tui/commands/verbs.h"
 #include "tui/scope/scope.h"
 

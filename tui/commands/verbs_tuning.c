@@ -5,10 +5,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "engine/base/file_replace.h"
-#include "engine/base/json_read.h"
-#include "engine/base/program.h"
-#include "engine/base/utf8.h"
+#include "base/file_replace.h"
+#include "base/json_read.h"
+#include "base/program.h"
+#include "base/utf8.h"
 #include "engine/events/preset.h"
 #include "policies/policy.h"
 #include "tui/commands/verbs.h"

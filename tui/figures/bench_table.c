@@ -8,8 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "engine/base/file_read.h"
-#include "engine/base/program.h"
+#include "base/file_read.h"
+#include "base/program.h"
 
 #define TABLE_BYTES ((size_t)16 << 20)
 

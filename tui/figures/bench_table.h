@@ -5,8 +5,8 @@
 #include <stdbool.h>
 #include <stddef.h>
 
+#include "base/err.h"
 #include "engine/events/metrics.h"
-#include "kernels/base/err.h"
 
 #define BENCH_SETTINGS 24 /* of a line */
 

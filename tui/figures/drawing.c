@@ -7,7 +7,7 @@
 #include <string.h>
 #include <utf8proc.h>
 
-#include "engine/base/utf8.h"
+#include "base/utf8.h"
 #include "tui/terminal/theme.h"
 
 #define TEXT_MOST 1000 /* bytes of a text, escaped */

@@ -69,7 +69,7 @@ void drawing_path(struct drawing *, const struct point *, size_t n, bool closed,
 void drawing_line(struct drawing *, double x1, double y1, double x2, double y2, struct pen);
 void drawing_rect(struct drawing *, double x, double y, double width, double height, struct pen);
 void drawing_circle(struct drawing *, double x, double y, double radius, struct pen);
-/* Draws a text with its baseline at y. Unprintable bytes are escaped (engine/base/utf8.h). */
+/* Draws a text with its baseline at y. Unprintable bytes are escaped (base/utf8.h). */
 void drawing_text(struct drawing *, double x, double y, struct lettering, const char *utf8);
 __attribute__((format(printf, 5, 6))) void drawing_print(struct drawing *, double x, double y, struct lettering,
                                                          const char *format, ...);

@@ -3,7 +3,7 @@
 #ifndef TUI_FIGURES_FIGURE_H
 #define TUI_FIGURES_FIGURE_H
 
-#include "kernels/base/err.h"
+#include "base/err.h"
 #include "tui/figures/drawing.h"
 
 #include <stdint.h>

@@ -1,7 +1,7 @@
 /* The exits of drafts and their acceptance: a histogram of exit layers, and acceptance by position in the draft. */
 #include <math.h>
 
-#include "kernels/base/plural.h"
+#include "base/plural.h"
 #include "tui/figures/figure_kind.h"
 
 #define HEIGHT 96.0

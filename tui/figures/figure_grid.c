@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "engine/base/program.h"
+#include "base/program.h"
 #include "engine/events/estimate.h"
 #include "tui/figures/figure_kind.h"
 

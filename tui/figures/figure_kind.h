@@ -2,7 +2,7 @@
 #ifndef TUI_FIGURES_FIGURE_KIND_H
 #define TUI_FIGURES_FIGURE_KIND_H
 
-#include "kernels/base/err.h"
+#include "base/err.h"
 #include "tui/figures/bench_table.h"
 #include "tui/figures/drawing.h"
 #include "tui/figures/figure.h"

@@ -3,8 +3,8 @@
 #include <math.h>
 #include <stdlib.h>
 
+#include "base/plural.h"
 #include "engine/events/positions.h"
-#include "kernels/base/plural.h"
 #include "tui/figures/figure_kind.h"
 
 #define HEIGHT 96.0

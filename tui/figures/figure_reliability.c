@@ -2,7 +2,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "kernels/base/plural.h"
+#include "base/plural.h"
 #include "tui/figures/figure_kind.h"
 
 #define COUNTS     26.0 /* height of the counts below */

@@ -3,7 +3,7 @@
 #include <math.h>
 #include <stdlib.h>
 
-#include "kernels/base/plural.h"
+#include "base/plural.h"
 #include "tui/figures/figure_kind.h"
 #include "tui/figures/record.h"
 

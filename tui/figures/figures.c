@@ -7,9 +7,9 @@
 #include <sys/stat.h>
 #include <utf8proc.h>
 
-#include "engine/base/program.h"
-#include "engine/base/utf8.h"
-#include "kernels/base/plural.h"
+#include "base/plural.h"
+#include "base/program.h"
+#include "base/utf8.h"
 #include "tui/figures/figure_kind.h"
 
 /* ---- the caption ---- */

@@ -4,10 +4,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "engine/base/utf8.h"
+#include "base/rng.h"
+#include "base/utf8.h"
 #include "engine/events/sampling_knobs.h"
 #include "engine/events/segments.h"
-#include "kernels/base/rng.h"
 #include "tui/scope/scope.h"
 
 /* The state while events are read. */

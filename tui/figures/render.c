@@ -26,10 +26,10 @@ render_format_of(const char *file, enum render_format *format, struct err *err)
 #include <stdlib.h>
 #include <utf8proc.h>
 
-#include "engine/base/file_replace.h"
-#include "engine/base/subprocess.h"
-#include "engine/base/utf8.h"
-#include "kernels/base/plural.h"
+#include "base/file_replace.h"
+#include "base/plural.h"
+#include "base/subprocess.h"
+#include "base/utf8.h"
 #include "tui/terminal/canvas.h"
 
 #define PNG_DPI  300.0

@@ -5,8 +5,8 @@
 #include <stdarg.h>
 #include <string.h>
 
-#include "engine/base/utf8.h"
-#include "kernels/base/plural.h"
+#include "base/plural.h"
+#include "base/utf8.h"
 #include "tui/panels/landscape.h"
 #include "tui/panels/panel.h"
 #include "tui/scope/scope.h"

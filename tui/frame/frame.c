@@ -1,6 +1,6 @@
 #include "tui/frame/frame.h"
-#include "engine/base/utf8.h"
-#include "kernels/base/clock.h"
+#include "base/clock.h"
+#include "base/utf8.h"
 #include "tui/frame/bars.h"
 #include "tui/widgets/key_row.h"
 

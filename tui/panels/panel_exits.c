@@ -2,7 +2,7 @@
 #include <math.h>
 #include <stdio.h>
 
-#include "kernels/base/plural.h"
+#include "base/plural.h"
 #include "tui/panels/panel.h"
 
 #define LEFT         4  /* columns of the labels of a scale */

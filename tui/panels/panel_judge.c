@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "kernels/base/plural.h"
+#include "base/plural.h"
 #include "tui/terminal/input.h"
 
 #define BLOCKS 64 /* rows of drafts on the screen at most */

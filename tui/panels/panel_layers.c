@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "engine/base/utf8.h"
+#include "base/utf8.h"
 
 #define LAYERS_POPUP 10 /* rows of an opened cell over the layers */
 

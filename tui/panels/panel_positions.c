@@ -4,7 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "kernels/base/plural.h"
+#include "base/plural.h"
 #include "tui/panels/panel.h"
 
 #define LEFT          2  /* columns of a chart's name */

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "kernels/base/plural.h"
+#include "base/plural.h"
 #include "tui/panels/layers.h"
 #include "tui/panels/panel.h"
 #include "tui/scope/scope.h"

@@ -4,7 +4,7 @@
 #include <string.h>
 #include <strings.h>
 
-#include "engine/base/utf8.h"
+#include "base/utf8.h"
 #include "tui/panels/panel.h"
 #include "tui/panels/text_flow.h"
 #include "tui/terminal/input.h"

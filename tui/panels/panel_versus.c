@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "engine/base/utf8.h"
+#include "base/utf8.h"
 #include "tui/panels/panel.h"
 #include "tui/panels/text_flow.h"
 #include "tui/scope/scope.h"

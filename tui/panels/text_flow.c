@@ -4,8 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "engine/base/utf8.h"
-#include "kernels/base/plural.h"
+#include "base/plural.h"
+#include "base/utf8.h"
 #include "tui/panels/panel.h"
 #include "tui/terminal/text.h"
 

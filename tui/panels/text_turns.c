@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "engine/base/json_read.h"
+#include "base/json_read.h"
 
 void
 turns_free(struct turns *t)

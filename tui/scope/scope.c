@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "engine/base/utf8.h"
+#include "base/utf8.h"
 #include "tui/scope/scope_internal.h"
 
 #define MAX_LAYERS     4096

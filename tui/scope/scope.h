@@ -213,7 +213,7 @@ const struct scope_pace *scope_round_pace(const struct scope *, uint32_t round);
  * series is a LINE or a BAND, which has a ring. */
 const float *scope_round_values(const struct scope *, uint32_t index, uint32_t round);
 const struct segments *scope_segments(const struct scope *); /* of all sequences */
-/* A token's printable text (engine/base/utf8.h), owned by the scope; "" for TOKEN_NONE; "‹17›" if unknown. */
+/* A token's printable text (base/utf8.h), owned by the scope; "" for TOKEN_NONE; "‹17›" if unknown. */
 const char *scope_text(const struct scope *, token_t);
 /* The raw bytes, which may end within a character; "‹17›" if unknown. NULL and 0: no token. */
 const char *scope_bytes(const struct scope *, token_t, uint32_t *n);

@@ -3,7 +3,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "engine/base/utf8.h"
+#include "base/utf8.h"
 #include "tui/scope/scope_internal.h"
 
 /* Empties the series for another policy. */

@@ -1,6 +1,6 @@
 #include "tui/state/follow.h"
+#include "base/clock.h"
 #include "engine/events/sampling_knobs.h"
-#include "kernels/base/clock.h"
 #include "tui/scope/scope.h"
 
 #include <math.h>

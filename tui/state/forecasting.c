@@ -1,5 +1,5 @@
 #include "tui/state/forecasting.h"
-#include "kernels/base/clock.h"
+#include "base/clock.h"
 #include "policies/policy.h"
 #include "tui/scope/scope.h"
 

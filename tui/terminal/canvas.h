@@ -1,12 +1,12 @@
 /* Drawing on the terminal by role and not by colour: a panel draws "rejected" or "heat 0.7", and the theme and the terminal's abilities
- * determine the look. A canvas is a rectangle, and nothing is drawn outside of it. Text is printable UTF-8 (engine/base/utf8.h),
+ * determine the look. A canvas is a rectangle, and nothing is drawn outside of it. Text is printable UTF-8 (base/utf8.h),
  * measured in terminal columns (utf8proc). On a terminal without UTF-8, glyphs become ASCII. */
 #ifndef TUI_TERMINAL_CANVAS_H
 #define TUI_TERMINAL_CANVAS_H
 
 #include <stdio.h>
 
-#include "engine/base/file_replace.h"
+#include "base/file_replace.h"
 #include "tui/terminal/text.h"
 
 /* ---- the grid: the contents of the screen as cells, with roles in place of colours. paint.h sends it to the terminal, :save-screen

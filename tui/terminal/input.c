@@ -4,7 +4,7 @@
 #include <string.h>
 #include <strings.h>
 
-#include "engine/base/utf8.h"
+#include "base/utf8.h"
 
 /* ---- names of keys ---- */
 

@@ -6,7 +6,7 @@
 #include <string.h>
 #include <wchar.h>
 
-#include "engine/base/utf8.h"
+#include "base/utf8.h"
 #include "tui/terminal/terminal.h"
 #include "tui/terminal/theme.h"
 

@@ -11,8 +11,8 @@
 #include <term.h>
 #include <unistd.h>
 
-#include "engine/base/program.h"
-#include "kernels/base/clock.h"
+#include "base/clock.h"
+#include "base/program.h"
 #include "tui/terminal/input.h"
 
 /* ---- modes ---- */

@@ -5,7 +5,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "kernels/base/err.h"
+#include "base/err.h"
 #include "tui/terminal/input.h"
 #include <stddef.h>
 #include <stdio.h>

@@ -15,9 +15,9 @@
 #include <termios.h>
 #include <unistd.h>
 
-#include "engine/base/file_read.h"
-#include "engine/base/file_replace.h"
-#include "kernels/base/clock.h"
+#include "base/clock.h"
+#include "base/file_read.h"
+#include "base/file_replace.h"
 #include "tui/terminal/input.h"
 
 /* ---- terminfo and locale of the program's own ---- */

@@ -7,8 +7,8 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "engine/base/file_replace.h"
-#include "kernels/base/platform.h"
+#include "base/file_replace.h"
+#include "base/platform.h"
 #include "tui/terminal/terminal.h"
 
 #define LEAVING_MS    200 /* after a signal, the program waits so long for the terminal */

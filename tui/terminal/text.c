@@ -1,5 +1,5 @@
 #include "tui/terminal/text.h"
-#include "engine/base/utf8.h"
+#include "base/utf8.h"
 
 #include <string.h>
 #include <utf8proc.h>

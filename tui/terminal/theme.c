@@ -5,8 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "engine/base/file_read.h"
-#include "engine/base/json_read.h"
+#include "base/file_read.h"
+#include "base/json_read.h"
 
 const char *const role_names[ROLES] = {
     [ROLE_TEXT] = "text",

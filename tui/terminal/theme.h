@@ -12,7 +12,7 @@
 #ifndef TUI_TERMINAL_THEME_H
 #define TUI_TERMINAL_THEME_H
 
-#include "kernels/base/err.h"
+#include "base/err.h"
 #include "tui/terminal/canvas.h"
 
 #define THEME_STOPS   16

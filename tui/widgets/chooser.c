@@ -6,10 +6,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "engine/base/utf8.h"
+#include "base/plural.h"
+#include "base/utf8.h"
 #include "engine/model/memory.h"
 #include "engine/model/model_locations.h"
-#include "kernels/base/plural.h"
 #include "tui/terminal/input.h"
 #include "tui/terminal/text.h"
 #include "tui/terminal/theme.h"

@@ -6,8 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "engine/base/file_read.h"
-#include "engine/base/utf8.h"
+#include "base/file_read.h"
+#include "base/utf8.h"
 
 bool
 command_split(const char *line, char verb[COMMAND_VERB], const char **rest)

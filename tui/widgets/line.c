@@ -6,9 +6,9 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "engine/base/file_read.h"
-#include "engine/base/file_replace.h"
-#include "engine/base/utf8.h"
+#include "base/file_read.h"
+#include "base/file_replace.h"
+#include "base/utf8.h"
 #include "tui/terminal/input.h"
 #include "tui/terminal/text.h"
 

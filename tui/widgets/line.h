@@ -5,7 +5,7 @@
 
 #include <stddef.h>
 
-#include "kernels/base/err.h"
+#include "base/err.h"
 #include "tui/terminal/canvas.h"
 #include <stdbool.h>
 

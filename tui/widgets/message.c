@@ -1,5 +1,5 @@
 #include "tui/widgets/message.h"
-#include "engine/base/utf8.h"
+#include "base/utf8.h"
 
 #include <stdarg.h>
 #include <string.h>

@@ -2,7 +2,7 @@
 #ifndef TUI_WIDGETS_MESSAGE_H
 #define TUI_WIDGETS_MESSAGE_H
 
-#include "kernels/base/err.h"
+#include "base/err.h"
 #include "tui/terminal/canvas.h"
 
 #define MESSAGES_KEPT 100

@@ -1,5 +1,5 @@
 #include "tui/widgets/screen.h"
-#include "kernels/base/clock.h"
+#include "base/clock.h"
 
 bool
 screen_outdated(const struct screen *s)

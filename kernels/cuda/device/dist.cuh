@@ -5,7 +5,7 @@
 
 #include <float.h>
 
-#include "kernels/base/rng.h"
+#include "base/rng.h"
 #include "kernels/cuda/device/block.cuh"
 
 /* Sums of probabilities. A sum of floats depends on its order; so masses are added as integers, in fixed point, which

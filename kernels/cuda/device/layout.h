@@ -19,8 +19,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "base/host_device.h"
 #include "kernels/backend.h"
-#include "kernels/base/host_device.h"
 #include "kernels/experts.h"
 
 /* ---- the steps of a layer, with a barrier after each ----

@@ -2,7 +2,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "kernels/base/rng.h"
+#include "base/rng.h"
 #include "tests/rigs/seed.h"
 #include "tests/rigs/test.h"
 #include "tui/widgets/chooser.h"

@@ -6,14 +6,14 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "engine/base/file_read.h"
-#include "engine/base/file_replace.h"
+#include "base/file_read.h"
+#include "base/file_replace.h"
 #include "tests/rigs/folders.h"
 #include "tui/terminal/terminal.h"
 #include "tui/terminal/theme.h"
 
 #define SPECSCOPE_STATIC /* this program has files in it, as that of `make static` */
-#include "engine/base/file_read.c"
+#include "base/file_read.c"
 #include "tests/rigs/test.h"
 
 static const char note[] = "inside", theme[] = "{\"roles\": {\"text\": {\"bold\": true}}}", entry[] = "b64:AAAA";

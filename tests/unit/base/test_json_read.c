@@ -1,7 +1,7 @@
 /* JSON as Python's json module reads it: NaN and Infinity, and the last of several members with one key. */
 #include <math.h>
 
-#include "engine/base/json_read.h"
+#include "base/json_read.h"
 #include "tests/rigs/test.h"
 
 static cJSON *

@@ -2,7 +2,7 @@
 #include <signal.h>
 #include <unistd.h>
 
-#include "engine/base/subprocess.h"
+#include "base/subprocess.h"
 #include "tests/rigs/test.h"
 
 static int changed;

@@ -3,7 +3,7 @@
 /* cmocka wants these before it */
 #include <cjson/cJSON.h>
 
-#include "engine/base/file_read.h"
+#include "base/file_read.h"
 #include "engine/chat/chat.h"
 #include "tests/rigs/test.h"
 

@@ -1,8 +1,8 @@
 /* What a benchmark is sure of, on passes that are made up: candidates are compared pass by pass. */
 #include <math.h>
 
+#include "base/rng.h"
 #include "cli/bench/bench.h"
-#include "kernels/base/rng.h"
 #include "tests/rigs/test.h"
 
 enum { PASSES = 5, CANDIDATES = 4 };

@@ -1,5 +1,5 @@
 /* The emulation of device code: what blocks and grids compute together, in order and in random orders. */
-#include "kernels/base/clock.h"
+#include "base/clock.h"
 #include "kernels/cuda/device/grid.cuh"
 #include "kernels/cuda/device/ptx.cuh"
 #include "tests/rigs/emulation_rig.cuh"

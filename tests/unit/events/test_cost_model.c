@@ -2,9 +2,9 @@
  * its text. */
 #include <math.h>
 
+#include "base/rng.h"
 #include "engine/events/cost_model.h"
 #include "engine/events/forecast.h"
-#include "kernels/base/rng.h"
 #include "policies/what_if.h"
 #include "tests/rigs/seed.h"
 #include "tests/rigs/test.h"

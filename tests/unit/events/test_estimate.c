@@ -2,8 +2,8 @@
  * standard errors. */
 #include <math.h>
 
+#include "base/rng.h"
 #include "engine/events/estimate.h"
-#include "kernels/base/rng.h"
 #include "tests/rigs/test.h"
 
 static double

@@ -1,10 +1,10 @@
 /* Forecasts: measures of simulated rounds with their uncertainty, gains on the same text, and what is learned from wrong drafts. */
 #include <math.h>
 
+#include "base/rng.h"
 #include "engine/events/forecast.h"
 #include "engine/events/layer_record.h"
 #include "engine/events/metrics.h"
-#include "kernels/base/rng.h"
 #include "policies/what_if.h"
 #include "tests/rigs/test.h"
 

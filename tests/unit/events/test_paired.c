@@ -2,8 +2,8 @@
  * real differences found. Nothing here is timed. */
 #include <math.h>
 
+#include "base/rng.h"
 #include "engine/events/estimate.h"
-#include "kernels/base/rng.h"
 #include "tests/rigs/test.h"
 
 enum { TOKENS = 200, RUNS = 2000 };

@@ -1,7 +1,7 @@
 /* Scales, ticks, labels, statistics and ramps against slow definitions of them. */
 #include <math.h>
 
-#include "kernels/base/rng.h"
+#include "base/rng.h"
 #include "tests/rigs/seed.h"
 #include "tests/rigs/test.h"
 #include "tui/figures/drawing.h"

@@ -2,7 +2,7 @@
  * (tests/golden/figures; UPDATE=1 writes it anew), and what figures can't be made from. */
 #include <math.h>
 
-#include "kernels/base/rng.h"
+#include "base/rng.h"
 #include "tests/rigs/folders.h"
 #include "tests/rigs/seed.h"
 #include "tests/rigs/test.h"

@@ -1,7 +1,7 @@
 /* Verification keeps the target's distribution. A made-up language of six words, a target and a draft that disagree:
  * the first two words that come out of a round are counted and compared with what the target alone would say. The same
  * chi-square must catch verification that was told the wrong q. */
-#include "kernels/base/rng.h"
+#include "base/rng.h"
 #include "kernels/cpu/sampling.h"
 #include "tests/rigs/chi_square.h"
 #include "tests/rigs/test.h"

@@ -1,5 +1,5 @@
 /* Philox4x32-10 against the published vectors, and the uniform numbers made of it. */
-#include "kernels/base/rng.h"
+#include "base/rng.h"
 #include "tests/rigs/test.h"
 
 /* Known answers that come with Random123, the authors' own implementation. */

@@ -2,7 +2,7 @@
  * target's distribution is test_lossless.c's question. */
 #include <math.h>
 
-#include "kernels/base/rng.h"
+#include "base/rng.h"
 #include "kernels/cpu/sampling.h"
 #include "tests/rigs/test.h"
 

@@ -2,7 +2,7 @@
 #include <inttypes.h>
 #include <math.h>
 
-#include "kernels/base/rng.h"
+#include "base/rng.h"
 #include "kernels/cpu/repack.h"
 #include "kernels/half.h"
 #include "kernels/tensor.h"

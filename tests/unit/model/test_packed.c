@@ -2,8 +2,8 @@
  * Run from the repository's root. */
 #include <math.h>
 
+#include "base/little_endian.h"
 #include "engine/arch/packed.h"
-#include "engine/base/little_endian.h"
 #include "engine/files/hf_folder.h"
 #include "kernels/tensor.h"
 #include "tests/rigs/test.h"

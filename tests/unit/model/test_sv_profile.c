@@ -2,8 +2,8 @@
 #include <math.h>
 #include <unistd.h>
 
+#include "base/rng.h"
 #include "engine/trained/sv_profile.h"
-#include "kernels/base/rng.h"
 #include "tests/rigs/seed.h"
 #include "tests/rigs/test.h"
 

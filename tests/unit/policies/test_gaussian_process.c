@@ -1,7 +1,7 @@
 /* The Gaussian process against a slow definition. */
 #include <math.h>
 
-#include "kernels/base/rng.h"
+#include "base/rng.h"
 #include "policies/swift_search.h"
 #include "tests/rigs/seed.h"
 #include "tests/rigs/test.h"

@@ -1,7 +1,7 @@
 /* Goodput against its definition, and the choice of γ against one that tries all. */
 #include <math.h>
 
-#include "kernels/base/rng.h"
+#include "base/rng.h"
 #include "policies/sv_goodput.h"
 #include "tests/rigs/seed.h"
 #include "tests/rigs/test.h"

@@ -7,8 +7,8 @@
  * the policies and half of the biased ones, which the seed chooses. Draws have seeds of their own. */
 #include <time.h>
 
+#include "base/rng.h"
 #include "engine/session/session_internal.h"
-#include "kernels/base/rng.h"
 #include "tests/rigs/biased_policies.h"
 #include "tests/rigs/chi_square.h"
 #include "tests/rigs/copying_policy.h"

@@ -1,7 +1,7 @@
 /* SWIFT's search: on landscapes with a known best set, its first set, its end, and a saved search that resumes. */
 #include <math.h>
 
-#include "kernels/base/rng.h"
+#include "base/rng.h"
 #include "policies/swift_search.h"
 #include "tests/rigs/seed.h"
 #include "tests/rigs/test.h"

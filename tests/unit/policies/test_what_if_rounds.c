@@ -2,9 +2,9 @@
  * papers' rules written down once more and loads counted by giving every row its depth. */
 #include <math.h>
 
+#include "base/rng.h"
 #include "engine/events/layer_record.h"
 #include "engine/events/metrics.h"
-#include "kernels/base/rng.h"
 #include "policies/policy.h"
 #include "tests/rigs/seed.h"
 #include "tests/rigs/test.h"

@@ -1,7 +1,7 @@
 /* Which setting was faster where: spans of the text that both have, compared segment by segment. */
 #include <math.h>
 
-#include "kernels/base/rng.h"
+#include "base/rng.h"
 #include "tests/rigs/scope_rig.h"
 #include "tests/rigs/test.h"
 #include "tui/scope/scope.h"

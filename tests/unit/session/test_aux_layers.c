@@ -1,7 +1,7 @@
 /* What the layers of a draft model say: told as its own, of every row that it read, and in nobody's account. */
 #include <unistd.h>
 
-#include "kernels/base/rng.h"
+#include "base/rng.h"
 #include "tests/rigs/session_fixture.h"
 #include "tests/rigs/test.h"
 

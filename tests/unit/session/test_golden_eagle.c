@@ -8,8 +8,8 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "engine/base/file_read.h"
-#include "engine/base/json_read.h"
+#include "base/file_read.h"
+#include "base/json_read.h"
 #include "engine/session/session_internal.h"
 #include "engine/synthetic/model_open.h"
 #include "policies/policy.h"

@@ -1,6 +1,6 @@
 /* Text for the terminal: made safe, measured, cut, drawn. Random bytes come from a printed seed. */
-#include "engine/base/utf8.h"
-#include "kernels/base/rng.h"
+#include "base/rng.h"
+#include "base/utf8.h"
 #include "tests/rigs/seed.h"
 #include "tests/rigs/test.h"
 #include "tui/terminal/canvas.h"

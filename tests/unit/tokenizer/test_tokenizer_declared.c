@@ -2,7 +2,7 @@
  * (make_declared_golden.py). */
 #include <cjson/cJSON.h>
 
-#include "engine/base/file_read.h"
+#include "base/file_read.h"
 #include "tests/rigs/test.h"
 #include "tests/rigs/tokenizer_rig.h"
 

@@ -3,10 +3,10 @@
 #include <cjson/cJSON.h>
 #include <unistd.h>
 
-#include "engine/base/utf8.h"
+#include "base/rng.h"
+#include "base/utf8.h"
 #include "engine/tokenizer/pretokenizer.h"
 #include "engine/tokenizer/tokenizer_normalize.h"
-#include "kernels/base/rng.h"
 #include "tests/rigs/test.h"
 #include "tests/rigs/tokenizer_rig.h"
 

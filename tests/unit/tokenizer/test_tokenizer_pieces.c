@@ -2,9 +2,9 @@
  * sentencepiece and tokenizers libraries (make_pieces_golden.py); Unigram against its definition; and what is refused. */
 #include <math.h>
 
+#include "base/rng.h"
 #include "engine/synthetic/model_open.h"
 #include "engine/tokenizer/pretokenizer.h"
-#include "kernels/base/rng.h"
 #include "tests/rigs/test.h"
 #include "tests/rigs/tokenizer_rig.h"
 

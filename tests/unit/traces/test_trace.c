@@ -1,5 +1,5 @@
 /* What is written is read back. */
-#include "engine/base/utf8.h"
+#include "base/utf8.h"
 #include "tests/rigs/test.h"
 #include "tests/rigs/trace_checks.h"
 #include "traces/run_json.h"

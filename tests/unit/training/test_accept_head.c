@@ -3,11 +3,11 @@
 #include <math.h>
 #include <unistd.h>
 
+#include "base/rng.h"
 #include "engine/files/safetensors.h"
 #include "engine/model/model.h"
 #include "engine/trained/accept_head.h"
 #include "engine/training/accept_training.h"
-#include "kernels/base/rng.h"
 #include "tests/rigs/seed.h"
 #include "tests/rigs/test.h"
 

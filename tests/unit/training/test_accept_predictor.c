@@ -2,9 +2,9 @@
 #include <math.h>
 #include <unistd.h>
 
+#include "base/rng.h"
 #include "engine/session/engine_internal.h"
 #include "engine/trained/accept_head.h"
-#include "kernels/base/rng.h"
 #include "tests/golden/tinymodel.h"
 #include "tests/rigs/seed.h"
 #include "tests/rigs/session_rig.h"

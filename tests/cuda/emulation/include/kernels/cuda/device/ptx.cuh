@@ -6,7 +6,7 @@
 #include <cuda_runtime.h>
 #include <stdint.h>
 
-#include "kernels/base/clock.h"
+#include "base/clock.h"
 
 /* ---- numbers of 16 bits ---- */
 

@@ -1,5 +1,5 @@
 /* Prints and parses tables of fields. */
-#include "engine/base/json_fields.h"
+#include "base/json_fields.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "engine/base/utf8.h"
+#include "base/utf8.h"
 
 /* ---- printing ---- */
 

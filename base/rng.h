@@ -4,12 +4,12 @@
  * no state is stored between calls.
  * By state, where the order of calls is fixed or irrelevant: SplitMix64 (Steele, Lea, Flood, "Fast splittable
  * pseudorandom number generators", OOPSLA 2014). */
-#ifndef KERNELS_BASE_RNG_H
-#define KERNELS_BASE_RNG_H
+#ifndef BASE_RNG_H
+#define BASE_RNG_H
 
 #include <stdint.h>
 
-#include "kernels/base/host_device.h"
+#include "base/host_device.h"
 
 enum rng_purpose { RNG_DRAFT, RNG_ACCEPT, RNG_RESIDUAL, RNG_BONUS };
 

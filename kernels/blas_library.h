@@ -1,11 +1,11 @@
 /* The BLAS of training: the plug-in specscope-blas.so, loaded at its first use; a static program contains it. */
-#ifndef ENGINE_BASE_BLAS_LIBRARY_H
-#define ENGINE_BASE_BLAS_LIBRARY_H
+#ifndef KERNELS_BLAS_LIBRARY_H
+#define KERNELS_BLAS_LIBRARY_H
 
 #include <cblas.h>
 #include <stdint.h>
 
-#include "kernels/base/err.h"
+#include "base/err.h"
 
 struct blas_library {
     __typeof__(cblas_sgemm) *multiply;

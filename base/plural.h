@@ -1,6 +1,6 @@
 /* Plural endings for printf: printf("%u layer%s", n, plural(n)) prints "1 layer", "2 layers". */
-#ifndef KERNELS_BASE_PLURAL_H
-#define KERNELS_BASE_PLURAL_H
+#ifndef BASE_PLURAL_H
+#define BASE_PLURAL_H
 
 #include <stdint.h>
 

@@ -1,6 +1,6 @@
 /* UTF-8 from untrusted sources, and printable forms of it. */
-#ifndef ENGINE_BASE_UTF8_H
-#define ENGINE_BASE_UTF8_H
+#ifndef BASE_UTF8_H
+#define BASE_UTF8_H
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -1,6 +1,6 @@
 /* Errors: one sentence for the user with what happened, where, and what to do about it. */
-#ifndef KERNELS_BASE_ERR_H
-#define KERNELS_BASE_ERR_H
+#ifndef BASE_ERR_H
+#define BASE_ERR_H
 
 #include <errno.h>
 #include <stdarg.h>

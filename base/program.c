@@ -1,9 +1,9 @@
-#include "engine/base/program.h"
+#include "base/program.h"
 
 #include <stdio.h>
 #include <string.h>
 
-#include "engine/base/utf8.h"
+#include "base/utf8.h"
 
 static char name[128] = "specscope";
 

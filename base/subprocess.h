@@ -1,10 +1,10 @@
 /* Runs a function in a child process, for libraries that end the process, or hang, when memory runs out. */
-#ifndef ENGINE_BASE_SUBPROCESS_H
-#define ENGINE_BASE_SUBPROCESS_H
+#ifndef BASE_SUBPROCESS_H
+#define BASE_SUBPROCESS_H
 
 #include <stddef.h>
 
-#include "kernels/base/err.h"
+#include "base/err.h"
 
 typedef bool (*subprocess_fn)(void *user, void *answer, struct err *);
 

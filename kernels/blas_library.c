@@ -1,4 +1,4 @@
-#include "engine/base/blas_library.h"
+#include "kernels/blas_library.h"
 
 #include <math.h>
 #include <pthread.h>
@@ -7,7 +7,7 @@
 #include <string.h>
 #include <strings.h>
 
-#include "engine/base/subprocess.h"
+#include "base/subprocess.h"
 
 #define CANNOT "training cannot multiply"
 #define CORE   "OPENBLAS_CORETYPE" /* the variable by which an OpenBLAS chooses its kernels when it is loaded */

@@ -1,6 +1,6 @@
 /* The monotonic clock, for durations and deadlines. Its zero is arbitrary. */
-#ifndef KERNELS_BASE_CLOCK_H
-#define KERNELS_BASE_CLOCK_H
+#ifndef BASE_CLOCK_H
+#define BASE_CLOCK_H
 
 #include <stdint.h>
 #include <time.h>

@@ -1,6 +1,6 @@
 /* Little-endian numbers in files, without alignment. */
-#ifndef ENGINE_BASE_LITTLE_ENDIAN_H
-#define ENGINE_BASE_LITTLE_ENDIAN_H
+#ifndef BASE_LITTLE_ENDIAN_H
+#define BASE_LITTLE_ENDIAN_H
 
 #include <stddef.h>
 #include <stdint.h>

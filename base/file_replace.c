@@ -1,4 +1,4 @@
-#include "engine/base/file_replace.h"
+#include "base/file_replace.h"
 
 #include <errno.h>
 #include <fcntl.h>

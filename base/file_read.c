@@ -1,4 +1,4 @@
-#include "engine/base/file_read.h"
+#include "base/file_read.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -1,4 +1,4 @@
-#include "engine/base/utf8.h"
+#include "base/utf8.h"
 
 #include <string.h>
 #include <utf8proc.h>

@@ -1,6 +1,6 @@
 /* A borrowed range of bytes, of a mapped file or a text: not terminated, and not necessarily UTF-8. */
-#ifndef ENGINE_BASE_SLICE_H
-#define ENGINE_BASE_SLICE_H
+#ifndef BASE_SLICE_H
+#define BASE_SLICE_H
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -1,6 +1,6 @@
 /* Parses JSON input with cJSON and distinguishes invalid JSON from a lack of memory. */
-#ifndef ENGINE_BASE_JSON_READ_H
-#define ENGINE_BASE_JSON_READ_H
+#ifndef BASE_JSON_READ_H
+#define BASE_JSON_READ_H
 
 #include <cjson/cJSON.h>
 #include <stdbool.h>

@@ -1,12 +1,12 @@
 /* Maps model files read-only, reads small files into memory, and finds the files embedded in a static build. */
-#ifndef ENGINE_BASE_FILE_READ_H
-#define ENGINE_BASE_FILE_READ_H
+#ifndef BASE_FILE_READ_H
+#define BASE_FILE_READ_H
 
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
-#include "kernels/base/err.h"
+#include "base/err.h"
 
 /* Maps a regular file that is not empty; the caller calls file_unmap(). `wanted` ends the message if the path is no file:
  * "give the path of a .gguf file". If the file shrinks while it is mapped, reading it raises SIGBUS. */

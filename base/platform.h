@@ -1,8 +1,8 @@
 /* System-dependent functions: features of Linux that differ or are missing on other systems (macOS, the BSDs). A
  * missing feature is omitted or replaced by a slower way. Only this module tests for the operating system, except
  * kernels that query the processor. */
-#ifndef KERNELS_BASE_PLATFORM_H
-#define KERNELS_BASE_PLATFORM_H
+#ifndef BASE_PLATFORM_H
+#define BASE_PLATFORM_H
 
 #include <pthread.h>
 #include <stdatomic.h>

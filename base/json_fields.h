@@ -1,15 +1,15 @@
 /* Tables of the fields of JSON objects: each field once, with its place in a C struct, from which it is printed and parsed.
  * Texts may hold any bytes and are escaped as in the CSV tables. Parsing reports the first wrong field; after that every function
  * does nothing and returns NULL, 0 or false. */
-#ifndef ENGINE_BASE_JSON_FIELDS_H
-#define ENGINE_BASE_JSON_FIELDS_H
+#ifndef BASE_JSON_FIELDS_H
+#define BASE_JSON_FIELDS_H
 
 #include <cjson/cJSON.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
-#include "kernels/base/err.h"
+#include "base/err.h"
 
 enum field_kind {
     FIELD_TEXT,  /* a char array */

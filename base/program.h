@@ -1,6 +1,6 @@
 /* The program's name in messages that suggest a command: as the user called the program. */
-#ifndef ENGINE_BASE_PROGRAM_H
-#define ENGINE_BASE_PROGRAM_H
+#ifndef BASE_PROGRAM_H
+#define BASE_PROGRAM_H
 
 /* Call this function once, before any other thread starts. argv0 is the first word of the command line, or NULL. */
 void program_called(const char *argv0);

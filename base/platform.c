@@ -1,4 +1,4 @@
-#include "kernels/base/platform.h"
+#include "base/platform.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -11,7 +11,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "kernels/base/clock.h"
+#include "base/clock.h"
 
 #if defined(__linux__)
 #include <linux/futex.h>

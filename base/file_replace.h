@@ -1,13 +1,13 @@
 /* Writes a file completely or not at all: to a temporary file in the same folder, which is then renamed. A reader sees
  * the old or the new content, also after a crash, and never a part. A symbolic link stays, and its target is replaced. */
-#ifndef ENGINE_BASE_FILE_REPLACE_H
-#define ENGINE_BASE_FILE_REPLACE_H
+#ifndef BASE_FILE_REPLACE_H
+#define BASE_FILE_REPLACE_H
 
 #include <stddef.h>
 #include <stdio.h>
 #include <sys/types.h>
 
-#include "kernels/base/err.h"
+#include "base/err.h"
 
 /* A kind of output, recognised by the beginning of its files. */
 struct file_kind {

@@ -1,4 +1,4 @@
-#include "engine/base/json_read.h"
+#include "base/json_read.h"
 
 #include <errno.h>
 #include <math.h>

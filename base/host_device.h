@@ -1,6 +1,6 @@
 /* Functions that both host and device compile are static inline HOST_DEVICE. */
-#ifndef KERNELS_BASE_HOST_DEVICE_H
-#define KERNELS_BASE_HOST_DEVICE_H
+#ifndef BASE_HOST_DEVICE_H
+#define BASE_HOST_DEVICE_H
 
 #ifdef __CUDACC__
 #define HOST_DEVICE __host__ __device__
