@@ -259,7 +259,7 @@ cuda-here:
 
 # Tests are compiled quickly, without line numbers for a debugger.
 QUICK := $(if $(SANITIZE)$(DEBUG),,1)
-include tests/cuda/emulation/rules.mk
+include tests/emulator/rules.mk
 
 # Tests and measurements on a real GPU. A kit is a folder that was built on a machine without a GPU, with the shared libraries (and tmux)
 # that the other machine may lack; `./first` in it runs the tests there. RECORD=1 writes the figures into docs/measurements.md.

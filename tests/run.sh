@@ -65,9 +65,9 @@ total() { awk -v column="$1" '{ n += $column } END { print n + 0 }' "$LOG/counts
 rm -rf "$LOG/taken"
 mkdir "$LOG/taken"
 { scripts tests/screens/test_*.sh; programs; } &
-{ scripts tests/cuda/test_*.sh tests/docs/test_*.sh tests/f*/test_*.sh; programs; } &
+{ scripts tests/cuda/test_*.sh tests/emulator/test_*.sh tests/docs/test_*.sh tests/f*/test_*.sh; programs; } &
 # shellcheck disable=SC2046 # names without spaces
-{ scripts $(printf '%s\n' tests/*/test_*.sh | grep -Ev '^tests/(screens|cuda|docs|f[a-z]*)/'); programs; } &
+{ scripts $(printf '%s\n' tests/*/test_*.sh | grep -Ev '^tests/(screens|cuda|emulator|docs|f[a-z]*)/'); programs; } &
 programs
 wait
 failing=$(awk '$2 > 0 { print $3 }' "$LOG/counts")

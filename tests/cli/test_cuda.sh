@@ -1,6 +1,6 @@
 #!/bin/sh
 # --backend cuda and auto: the plug-in, and the messages if it, a driver or a GPU is missing or fails. GPUs are emulated
-# (tests/cuda/emulation), so the test runs on any machine.
+# (tests/emulator), so the test runs on any machine.
 cd "$(dirname "$0")/../.." || exit 1
 . tests/cli/checks.sh
 EMULATED=$BUILD/tests/specscope-cuda-emulated.so

@@ -1,4 +1,4 @@
-/* What tests of kernels share, on the emulation (tests/cuda/emulation) and on a GPU: numbers out of a seed, arrays on the
+/* What tests of kernels share, on the emulation (tests/emulator) and on a GPU: numbers out of a seed, arrays on the
  * device and back, distances. Whoever includes it says before what becomes of a call that fails: SUCCEEDS(call). */
 #ifndef TESTS_RIGS_CUDA_NUMBERS_H
 #define TESTS_RIGS_CUDA_NUMBERS_H

@@ -7,7 +7,7 @@
 
 /* NULL: none was built here, the caller skips. Also sets $SPECSCOPE_CUDA_PLUGIN, so that an engine finds the same. */
 const struct backend_ops *cuda_for_tests(void);
-/* The plug-in is the emulated one (tests/cuda/emulation). */
+/* The plug-in is the emulated one (tests/emulator). */
 bool cuda_is_emulated(void);
 
 /* In a cmocka test: `cuda`, or the test is skipped. */

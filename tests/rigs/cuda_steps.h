@@ -1,4 +1,4 @@
-/* What the tests of a forward pass's steps share: numbers out of a seed, arrays on the emulated device (tests/cuda/emulation),
+/* What the tests of a forward pass's steps share: numbers out of a seed, arrays on the emulated device (tests/emulator),
  * launches of a few blocks. For one program of C++ each. */
 #ifndef TESTS_RIGS_CUDA_STEPS_H
 #define TESTS_RIGS_CUDA_STEPS_H

@@ -1,4 +1,4 @@
-/* Instructions that CUDA C++ has no function for, and the related conversions. tests/cuda/emulation implements the same
+/* Instructions that CUDA C++ has no function for, and the related conversions. tests/emulator implements the same
  * functions by their definitions in the PTX ISA manual. */
 #ifndef KERNELS_CUDA_DEVICE_PTX_CUH
 #define KERNELS_CUDA_DEVICE_PTX_CUH

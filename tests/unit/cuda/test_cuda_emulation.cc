@@ -1,4 +1,4 @@
-/* The emulation of device code (tests/cuda/emulation) by the definitions in the CUDA programming guide: how sums of matrix
+/* The emulation of device code (tests/emulator) by the definitions in the CUDA programming guide: how sums of matrix
  * instructions are cut off, and what the lanes of a warp compute together. Threads take turns in order, and in random
  * orders. SPECSCOPE_SEED=N chooses the numbers. */
 #include "kernels/cuda/device/ptx.cuh"

@@ -1,4 +1,4 @@
-/* What the emulation (tests/cuda/emulation) does not let pass: kernels that would hang or be undefined on a GPU, memory
+/* What the emulation (tests/emulator) does not let pass: kernels that would hang or be undefined on a GPU, memory
  * that nobody wrote, copies to where there is none. */
 #include "kernels/cuda/device/grid.cuh"
 #include "kernels/cuda/device/ptx.cuh"

@@ -1,5 +1,5 @@
 /* A GPU that fails: in the life of an engine, from opening it to closing it, every call of the CUDA runtime is made to fail
- * in turn (tests/cuda/emulation). Whatever call it is: one line that names the device and what it was doing, no crash, and
+ * in turn (tests/emulator). Whatever call it is: one line that names the device and what it was doing, no crash, and
  * nothing that stays allocated. SPECSCOPE_LONG=1 tries every call with every kind of failure. */
 #include <dlfcn.h>
 #include <time.h>

@@ -1,4 +1,4 @@
-/* The CUDA backend's head, from hidden states to logits, run by the emulation (tests/cuda/emulation), against products in
+/* The CUDA backend's head, from hidden states to logits, run by the emulation (tests/emulator), against products in
  * double; and that a row's bits are its own, however many rows are in the call. SPECSCOPE_SEED=N chooses the numbers and
  * a third of the shapes for the latter. */
 #include <math.h>

@@ -1,4 +1,4 @@
-/* What the CUDA backend says of rows of logits, run by the emulation (tests/cuda/emulation), against the definitions in
+/* What the CUDA backend says of rows of logits, run by the emulation (tests/emulator), against the definitions in
  * double. SPECSCOPE_SEED=N chooses the cases. */
 #include <math.h>
 

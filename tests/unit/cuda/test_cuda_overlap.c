@@ -1,4 +1,4 @@
-/* How much distributions have in common, by the CUDA backend, run by the emulation (tests/cuda/emulation): against
+/* How much distributions have in common, by the CUDA backend, run by the emulation (tests/emulator): against
  * kernels/cpu/sampling.h. SPECSCOPE_SEED=N chooses the cases. */
 #include <math.h>
 

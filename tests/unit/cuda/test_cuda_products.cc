@@ -1,4 +1,4 @@
-/* Products by strips on the emulation (tests/cuda/emulation), of weights of every type, against their definition in
+/* Products by strips on the emulation (tests/emulator), of weights of every type, against their definition in
  * double; and that a row's bits do not depend on what else is in a call. SPECSCOPE_SEED=N chooses shapes and numbers. */
 #include "tests/rigs/cuda_steps.h"
 

@@ -1,4 +1,4 @@
-/* The steps of a forward pass between its products (test_cuda_products.cc) on the emulation (tests/cuda/emulation), each against its
+/* The steps of a forward pass between its products (test_cuda_products.cc) on the emulation (tests/emulator), each against its
  * definition in double: norms, rotations, attention; the choice of experts; and that bits do not depend on what else is in a call.
  * SPECSCOPE_SEED=N chooses shapes and numbers. */
 #include "tests/rigs/cuda_steps.h"

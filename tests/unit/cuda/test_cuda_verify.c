@@ -1,4 +1,4 @@
-/* Verification by the CUDA backend, run by the emulation (tests/cuda/emulation): against kernels/cpu/sampling.h, whose own
+/* Verification by the CUDA backend, run by the emulation (tests/emulator): against kernels/cpu/sampling.h, whose own
  * tests hold it to the definitions. SPECSCOPE_SEED=N chooses the cases. */
 #include <math.h>
 
