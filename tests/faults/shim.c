@@ -44,8 +44,9 @@ read_fault(const char *text)
             fault.how = (enum fault_how)i;
 }
 
-/* Prints a line that names the library in which a crash happened, and exits; the driver recognises the line. Without memory the
- * constructor of libgfortran, which OpenBLAS needs, calls itself without end. */
+/* Handles a crash if the program has no handler: prints a line that names the library in which the crash happened, and
+ * exits. The driver recognises the line. Without memory the constructor of libgfortran, which OpenBLAS needs, calls
+ * itself without end. */
 static void
 crashed(int number)
 {
@@ -66,16 +67,32 @@ crashed(int number)
     raise(number);
 }
 
+static char crash_stack[1 << 16];
+static const struct sigaction on_crash = {.sa_handler = crashed, .sa_flags = SA_ONSTACK};
+
 static void
 watch_crashes(void)
 {
-    static char room[1 << 16];
-    const stack_t other = {.ss_sp = room, .ss_size = sizeof room};
-    const struct sigaction act = {.sa_handler = crashed, .sa_flags = SA_ONSTACK};
+    const stack_t other = {.ss_sp = crash_stack, .ss_size = sizeof crash_stack};
     void *stack[1];
     backtrace(stack, 1); /* loads its libraries */
     sigaltstack(&other, NULL);
-    sigaction(SIGSEGV, &act, NULL);
+    sigaction(SIGSEGV, &on_crash, NULL);
+}
+
+/* crashed() takes the place of the default action: the program sees the default action, its own handler replaces
+ * crashed(), and the default action brings crashed() back. */
+int
+sigaction(int number, const struct sigaction *action, struct sigaction *before)
+{
+    static int (*next)(int, const struct sigaction *, struct sigaction *);
+    if (next == NULL)
+        *(void **)&next = shim_next("sigaction");
+    const bool is_default = number == SIGSEGV && action != NULL && action->sa_handler == SIG_DFL;
+    const int status = next(number, is_default ? &on_crash : action, before);
+    if (status == 0 && before != NULL && before->sa_handler == crashed)
+        before->sa_handler = SIG_DFL;
+    return status;
 }
 
 /* Constructors of other libraries ran before; their calls are not the program's. */
