@@ -3,22 +3,23 @@
 PREFIX  ?= /usr/local
 DESTDIR ?=
 CC      ?= cc
-# The version is written in debian/changelog alone.
+# Only debian/changelog contains the version.
 VERSION := $(shell awk -F'[()-]' '{ print $$2; exit }' debian/changelog)
 DATADIR  = $(PREFIX)/share/specscope
 
 WARN     := -Wall -Wextra -Wpedantic -Wshadow -Wconversion -Werror=implicit-function-declaration
-# -g1 has line numbers. With -g the vector kernels take nearly twice as long to compile.
+# -g1 writes line numbers. With -g the vector kernels take nearly twice as long to compile.
 CFLAGS   ?= -O2 -g1
 BASE     := -std=c17 -D_GNU_SOURCE -I. -ffp-contract=off -pthread $(WARN)
 LDLIBS    = $(CURSES_LIBS) -lcsv -lcjson -lutf8proc -lpcre2-8 $(if $(STATIC),$(BLAS_LIBS)) $(CAIRO_LIBS) -ldl -lm -pthread
-# Some systems have ncurses' terminfo in a separate library. pkg-config lists the libraries; without it, the first list that links is used.
+# Some systems have ncurses' terminfo in a separate library. pkg-config lists the libraries; without it, the first list
+# that links is used.
 CURSES_LIBS = $(shell pkg-config --libs ncursesw 2>/dev/null || for l in "-lncursesw -ltinfo" -lncursesw -lncurses; do \
 	echo 'int setupterm(void); int main(void) { return setupterm(); }' | $(CC) -x c - $(LDFLAGS) -o /dev/null $$l 2>/dev/null && echo $$l && break; done)
 BLAS_LIBS ?= -lblas
 FUZZ_SECONDS ?= 60
-# cairo renders figures if it is installed; CAIRO= disables it. pkg-config is called when the variable is used, because .ci/deps may
-# have installed cairo in the same run.
+# cairo renders figures if it is installed; CAIRO= disables it. pkg-config is called when the variable is used, because
+# .ci/deps may have installed cairo in the same run.
 CAIRO       ?= cairo fontconfig
 CAIRO_LIBS   = $(if $(CAIRO),$(shell pkg-config --libs $(CAIRO) 2>/dev/null))
 CAIRO_CFLAGS = $(if $(CAIRO_LIBS),-DSPECSCOPE_CAIRO $(shell pkg-config --cflags $(CAIRO) 2>/dev/null))
@@ -26,15 +27,16 @@ CAIRO_CFLAGS = $(if $(CAIRO_LIBS),-DSPECSCOPE_CAIRO $(shell pkg-config --cflags 
 # One job per processor in the targets `run`, `test` and `bench`, unless -j was given. make passes -j to recipes only.
 JOBS = $(if $(filter -j% --jobserver%,$(MAKEFLAGS)),,-j$(shell getconf _NPROCESSORS_ONLN))
 
-# Most of make's own time would be a search for sources of other languages.
+# With its built-in rules make would spend most of its own time on a search for sources of other languages.
 MAKEFLAGS += --no-builtin-rules
 
 # make V=1 shows the commands.
 Q := $(if $(V),,@)
 say = $(if $(V),,@printf '  %-5s %s\n' $(1) $(2))
 
-# make SANITIZE=address,undefined … builds in a folder of its own. OpenMP's runtime is not instrumented for ThreadSanitizer, so that
-# build loads and trains on one thread; teams (kernels/team.h) and the program's own threads run as usual.
+# make SANITIZE=address,undefined … builds in a folder of its own. OpenMP's runtime is not instrumented for
+# ThreadSanitizer, so that build loads and trains on one thread; teams (kernels/team.h) and the program's own threads
+# run as usual.
 ifdef SANITIZE
   comma  := ,
   BUILD  ?= build/sanitize-$(subst $(comma),-,$(SANITIZE))
@@ -43,12 +45,14 @@ ifdef SANITIZE
 else
   BUILD  ?= build
 endif
-# `make fuzz CC=clang` uses libFuzzer if the compiler has it. The library is then compiled with coverage, which libFuzzer needs.
+# `make fuzz CC=clang` uses libFuzzer if the compiler has it. The library is then compiled with coverage, which
+# libFuzzer needs.
 ifneq ($(FUZZER)$(filter fuzz,$(MAKECMDGOALS)),)
   HAS_LIBFUZZER := $(shell printf 'int LLVMFuzzerTestOneInput(const unsigned char*d,unsigned long n){return n>9&&d[0]>0?0:0;}' 2>/dev/null \
 	| $(CC) -x c - -fsanitize=fuzzer -o /dev/null 2>/dev/null && echo yes)
 endif
-# The CPU's kernels contain no parser, and sanitizers slow them down by minutes, so fuzzing builds them without sanitizers.
+# The CPU's kernels contain no parser, and sanitizers slow them down by minutes, so fuzzing builds them without
+# sanitizers.
 $(if $(FUZZER),$(eval $(BUILD)/obj/kernels/cpu/%.o: ITS_FLAGS = -fno-sanitize=all -O1))
 # Vector kernels share no data between threads, and ThreadSanitizer would make them ten times slower.
 $(if $(findstring thread,$(SANITIZE)),$(eval $(patsubst %,$(BUILD)/obj/kernels/cpu/%.o,amx avx2 avx512 avx512vnni repack reference): \
@@ -60,8 +64,8 @@ endif
 ifeq ($(shell uname -s),Darwin) # its ncurses has wide characters only with this macro
   BASE += -D_DARWIN_C_SOURCE -DNCURSES_WIDECHAR=1
 endif
-# `make static` calls this Makefile again with STATIC=1. The program then contains the share folder (.ci/embed), but neither figures
-# nor GPUs, which need shared libraries at run time.
+# `make static` calls this Makefile again with STATIC=1. The program then contains the share folder (.ci/embed), but
+# neither figures nor GPUs, which need shared libraries at run time.
 ifdef STATIC
   BASE    += -DSPECSCOPE_STATIC
   override LDFLAGS += -static -s
@@ -104,7 +108,7 @@ $(BUILD)/.deps: .ci/deps
 	@mkdir -p $(@D)
 	@.ci/deps build
 	@touch $@
-$(BUILD)/.deps-test: .ci/deps | $(BUILD)/.deps # one after the other: apt-get takes a lock
+$(BUILD)/.deps-test: .ci/deps | $(BUILD)/.deps # after the former, because apt-get takes a lock
 	@mkdir -p $(@D)
 	@.ci/deps build test
 	@touch $@
@@ -169,7 +173,8 @@ $(BUILD)/obj/embedded.o: $(BUILD)/gen/embedded.S $(wildcard models/*.* themes/*.
 	$(call say,AS,$<)
 	$(Q)$(CC) -c $< -o $@
 
-# The shells' completions and the manual's list of options are made from the table of options (cli/options/option_table.c).
+# The shells' completions and the manual's list of options are made from the table of options
+# (cli/options/option_table.c).
 $(BUILD)/completions/%: $(BUILD)/specscope
 	@mkdir -p $(@D)
 	$(Q)$< completions $* >$@.part && mv $@.part $@
@@ -183,8 +188,8 @@ run:
 	@if [ -t 0 ] && [ -t 1 ]; then exec $(BUILD)/specscope bundled; else exec $(BUILD)/specscope run; fi
 
 # ---- CUDA ----
-# The plug-in of the CUDA backend is built if nvcc is installed; NVCC= disables it. The program itself does not link CUDA, and builds
-# and runs without the plug-in. A failure of nvcc is printed, and stops only `make cuda`.
+# The plug-in of the CUDA backend is built if nvcc is installed; NVCC= disables it. The program itself does not link
+# CUDA, and builds and runs without the plug-in. A failure of nvcc is printed, and stops only `make cuda`.
 ifeq ($(origin NVCC),undefined)
   NVCC := $(firstword $(shell command -v nvcc 2>/dev/null) $(wildcard $(addsuffix /bin/nvcc,$(CUDA_HOME) $(CUDA_PATH) /usr/local/cuda)) \
 	$(shell ls -d /usr/local/cuda-*/bin/nvcc /opt/cuda/bin/nvcc 2>/dev/null | sort -rV))
@@ -193,26 +198,28 @@ endif
 CUDA_ROOT := $(if $(NVCC),$(realpath $(shell $(NVCC) --dryrun -c nothing.cu 2>&1 | sed -n 's/^.[$$] TOP=//p')))
 CUDA_INCLUDE := $(if $(NVCC),$(patsubst %/cuda_runtime_api.h,-isystem %,$(firstword $(wildcard \
 	$(CUDA_ROOT)/include/cuda_runtime_api.h $(CUDA_ROOT)/targets/*/include/cuda_runtime_api.h))))
-# The plug-in contains machine code for these architectures, as far as nvcc supports them. On other GPUs the driver compiles the PTX.
+# The plug-in contains machine code for these architectures, as far as nvcc supports them. On other GPUs the driver
+# compiles the PTX.
 CUDA_CODE := sm_80 sm_86 sm_89 sm_90 \
 	$(if $(NVCC),$(filter sm_100 sm_120,$(shell $(NVCC) --list-gpu-code 2>/dev/null))) compute_90
 NVCCFLAGS ?= -O3 -lineinfo --threads 0
 NVCC_CODE := -Wno-deprecated-gpu-targets $(foreach code,$(CUDA_CODE),-gencode arch=$(code:sm_%=compute_%),code=$(code))
-# -fmad=false: the sources write fused multiply-adds explicitly, so no compiler changes bits (the emulation uses -ffp-contract=off).
+# -fmad=false: the sources write fused multiply-adds explicitly, so no compiler changes bits (the emulation uses
+# -ffp-contract=off).
 NVCC_BASE := -std=c++17 -I. -fmad=false -Xcompiler -fPIC,-fvisibility=hidden,-Wall,-Wextra $(NVCC_CODE)
 
 CUDA_CU   := $(sort $(wildcard kernels/cuda/device/*.cu))
 CUDA_C    := $(sort $(wildcard kernels/cuda/*.c)) $(CUDA_SHARED_C)
 CUDA_OBJ  := $(CUDA_CU:%.cu=$(BUILD)/cuda/%.o) $(CUDA_C:%.c=$(BUILD)/cuda/%.o)
 
-# `make run` builds the plug-in if there are nvcc and a GPU.
+# `make run` builds the plug-in if there is an nvcc and a GPU.
 PLUGIN := $(if $(SANITIZE),,$(if $(NVCC),cuda-if-possible))
 
 # The list of architectures; if it changes, the plug-in is compiled again.
 $(BUILD)/cuda/code: FORCE
 	@mkdir -p $(@D)
 	@echo $(CUDA_CODE) | cmp -s - $@ || { echo "  the CUDA plug-in is compiled for $(CUDA_CODE)"; echo $(CUDA_CODE) >$@; }
-# The compiler's version, likewise.
+# The same for the compiler's version.
 CUDA_VERSION = $(if $(NVCC),$(shell $(NVCC) --version | sed -n 's/.*release \([0-9.]*\).*/\1/p'))
 $(BUILD)/cuda/nvcc: FORCE
 	@mkdir -p $(@D)
@@ -261,8 +268,9 @@ cuda-here:
 QUICK := $(if $(SANITIZE)$(DEBUG),,1)
 include tests/emulator/rules.mk
 
-# Tests and measurements on a real GPU. A kit is a folder that was built on a machine without a GPU, with the shared libraries (and tmux)
-# that the other machine may lack; `./first` in it runs the tests there. RECORD=1 writes the figures into docs/measurements.md.
+# Tests and measurements on a real GPU. A kit is a folder that was built on a machine without a GPU, with the shared
+# libraries (and tmux) that the other machine may lack; `./first` in it runs the tests there. RECORD=1 writes the
+# figures into docs/measurements.md.
 $(BUILD)/gpu_floors: tests/bench/gpu_floors.cu $(BUILD)/cuda/code
 	$(call say,NVCC,$<)
 	$(Q)$(NVCC) -std=c++17 -O3 -I. $(NVCC_CODE) -cudart static -o $@ $<
@@ -279,13 +287,14 @@ CUDA_TESTS := test_cuda_backend test_cuda_feed test_cuda_queue test_cuda_long_pa
 CUDA_RUNS  := specscope specscope-blas.so specscope-cuda.so $(CUBLAS_SO:$(BUILD)/%=%) gpu_smoke gpu_floors $(CUDA_TESTS:%=tests/%)
 # The parts that need only nvcc and a C compiler, and no library.
 CUDA_ALONE := specscope-cuda.so gpu_smoke gpu_floors
-# The kit of another major version of CUDA has another name: kits for an older driver and for a newer one can be side by side.
+# The kit of another major version of CUDA has another name: kits for an older driver and for a newer one can be side by
+# side.
 CUDA_KIT    = $(BUILD)/cuda-kit-$(basename $(CUDA_VERSION))
 .PHONY: cuda-kit cuda-kits test-cuda bench-cuda
 cuda-kit: $(CUDA_RUNS:%=$(BUILD)/%)
 	@rm -rf $(CUDA_KIT) && NVCC="$(NVCC)" tests/cuda/kit.sh $(CUDA_KIT) $(CUDA_RUNS:%=$(BUILD)/%)
 	@XZ_OPT=-9e tar -C $(BUILD) -cJf $(CUDA_KIT).tar.xz $(notdir $(CUDA_KIT)) && du -sh $(CUDA_KIT) $(CUDA_KIT).tar.xz
-# A kit by each of NVCCS, which may be of CUDA 12 and of 13.
+# Makes a kit with each compiler in NVCCS, for example of CUDA 12 and of CUDA 13.
 cuda-kits:
 	@for nvcc in $(NVCCS); do $(MAKE) --no-print-directory cuda-kit NVCC="$$nvcc" || exit 1; done
 test-cuda bench-cuda:
@@ -299,10 +308,10 @@ $(BUILD)/libtests.a: $(HELP_OBJ) $(filter-out %/main.o,$(CLI_OBJ))
 	$(call say,AR,$@)
 	$(Q)$(AR) rcs $@ $^
 
-# Unit tests are compiled with -O0, and test programs have no debug information: both save a third of the time of their build. DEBUG=1 keeps
-# it. Shared code of tests (tests/rigs) is optimised as the program is.
+# Unit tests are compiled with -O0, and test programs have no debug information; each saves a third of their build time.
+# DEBUG=1 keeps the debug information. Shared code of tests (tests/rigs) is optimised like the program.
 $(BUILD)/obj/tests/unit/%.o: ITS_FLAGS = $(if $(QUICK),-O0 -g0)
-$(BUILD)/obj/tests/unit/app/test_layout.o: ITS_FLAGS = $(if $(QUICK),-O1 -g0) # it computes for longer than it compiles
+$(BUILD)/obj/tests/unit/app/test_layout.o: ITS_FLAGS = $(if $(QUICK),-O1 -g0) # its computations take longer than compiling them
 $(BUILD)/obj/tests/fuzz/%.o: ITS_FLAGS = $(if $(QUICK),-O1 -g0)
 $(BUILD)/obj/tests/rigs/%.o: ITS_FLAGS = $(if $(QUICK),-g0)
 TEST_LDFLAGS = $(LDFLAGS) $(if $(QUICK),-Wl$(,)-S)
@@ -325,7 +334,8 @@ endef
 $(foreach folder,$(TOOL_DIRS),$(eval $(call tool,$(folder))))
 $(UNIT) $(TOOLS): | $(BLAS_SO)
 
-# A preloaded library that makes calls fail (tests/faults/shim.h). It is not instrumented, because it replaces the functions that sanitizers replace.
+# A preloaded library that makes calls fail (tests/faults/shim.h). It is not instrumented, because it replaces the
+# functions that sanitizers replace.
 FAULT_SHIM := $(BUILD)/tests/fault_shim.so
 $(FAULT_SHIM): $(sort $(wildcard tests/faults/shim*.[ch])) tests/faults/page.h | $(BUILD)/.deps-test
 	@mkdir -p $(@D)
@@ -385,7 +395,7 @@ bench-batch: all
 bench-llama: all $(TOOLS)
 	@RECORD=$(RECORD) tests/bench/llama_cpp.sh $(BUILD) "$(LLAMA_CPP)"
 
-# ---- the rest ----
+# ---- installation, releases, formatting ----
 SHARE := $(DESTDIR)$(PREFIX)/share
 install: all
 	install -d $(DESTDIR)$(PREFIX)/bin $(SHARE)/specscope/themes $(SHARE)/specscope/models $(SHARE)/man/man1 \
@@ -424,7 +434,7 @@ format:
 	clang-format -i $(ALL_C)
 format-check:
 	clang-format --dry-run --Werror $(ALL_C)
-tidy: $(BUILD)/gen/theme_dark.inc # a process for each file: checks of clang-tidy 14 remember the file before
+tidy: $(BUILD)/gen/theme_dark.inc # one process for each file, because checks of clang-tidy 14 keep state of the file before
 	@printf '%s\n' $(LIB_SRC) $(CLI_SRC) | xargs -P $(shell getconf _NPROCESSORS_ONLN) -I{} clang-tidy --quiet {} -- $(BASE) -I$(BUILD)/gen \
 		-fopenmp -DSPECSCOPE_VERSION='"$(VERSION)"' -DSPECSCOPE_DATADIR='"$(PREFIX)/share/specscope"'
 .PHONY: format-check

@@ -1,8 +1,8 @@
-# Sourced by run.sh: measures synthetic models of real sizes on a GPU, next to the two floors (bytes over bandwidth, operations over rate)
-# of the same run. It writes cuda-logs/measurements-cuda.md.
+# Sourced by run.sh: measures synthetic models of real sizes on a GPU, and compares them with two floors of the same run
+# (bytes over bandwidth, operations over rate). It writes cuda-logs/measurements-cuda.md.
 RESULTS=$LOG/measurements-cuda.md
 
-number() { # key, JSON file: a number in it
+number() { # key, JSON file: prints the key's number
     sed -n 's/.*"'"$1"'":[[:space:]]*\([0-9.eE+-]*\).*/\1/p' "$2" | head -n 1
 }
 steps_of() { # type, more options
@@ -12,12 +12,12 @@ steps_of() { # type, more options
         >"$LOG/steps-$type.txt" && cat "$LOG/steps-$type.txt"
 }
 
-# Elements of all matrices that a token is multiplied with: 32 layers of 4096 x 4096 (four) and 4096 x 11008 (three), and
-# the head. Other shapes: ELEMENTS=N.
+# Elements of all matrices that a token is multiplied with: four of 4096 x 4096 and three of 4096 x 11008 in each of 32
+# layers, and the head. ELEMENTS=N is the number for another SHAPE.
 ELEMENTS=${ELEMENTS:-$((32 * (4 * 4096 * 4096 + 3 * 4096 * 11008) + 32000 * 4096))}
-KV_BYTES=${KV_BYTES:-$((32 * 2 * 4096 * 2))} # of the keys and values of a position in all layers
+KV_BYTES=${KV_BYTES:-$((32 * 2 * 4096 * 2))} # bytes of a position's keys and values in all layers
 
-bits_of() { # type: its bits per weight on the device
+bits_of() { # type: prints its bits per weight on the device
     case $1 in
     q8_0) echo 8.5 ;;
     q4_0) echo 4.5 ;;
@@ -27,8 +27,8 @@ bits_of() { # type: its bits per weight on the device
     esac
 }
 
-# Further cases: a name, a type of weights, elements of all matrices, bytes of keys and values a position, the environment's variable
-# and the options. Llama-3-8B has one head of keys for four of queries.
+# Further cases: name, type of weights, elements of all matrices, bytes of a position's keys and values, an environment
+# variable, options. Llama-3-8B has one head of keys for four heads of queries.
 CASES='4096-positions f16 $ELEMENTS $KV_BYTES A= -c 4160
 no-prefetch f16 $ELEMENTS $KV_BYTES SPECSCOPE_CUDA_PREFETCH=0 -c 160
 grouped-heads f16 7504658432 131072 A= --synth Llama-3-8B:f16,8,0.75
@@ -58,26 +58,26 @@ report_case() {
 
 # ---- figures and their goals ----
 
-time_of() { # type, bits an element: of the bytes that a token reads, weights, keys and values, at the read bandwidth, per cent of its time
+time_of() { # type, bits per element: prints which percentage of a token's time its bytes take at the read bandwidth
     awk -v bits="$2" -v n="$ELEMENTS" -v kv="$KV_BYTES" -v read="$(number read_gb_s "$LOG/floors.json")" \
         -v before="$(number rows_before "$LOG/steps-$1.json" 2>/dev/null)" \
         -v one="$(number verify_1_us "$LOG/steps-$1.json" 2>/dev/null)" \
         'BEGIN { if (one > 0) printf "%.1f", 100 * (n * bits / 8 + kv * before) / read * 1e-3 / one }'
 }
 
-figure() { # sentence, ge|le, goal, unit, value or nothing
+figure() { # sentence, ge|le, goal, unit, value (empty: not measured)
     awk -v what="$1" -v way="$2" -v goal="$3" -v unit="$4" -v is="$5" 'BEGIN {
         verdict = is == "" ? "not measured" : (way == "ge" ? is + 0 >= goal : is + 0 <= goal) ? "met" : "**missed**"
         printf "| %s | %s %s%s | %s | %s |\n", what, way == "ge" ? "at least" : "at most", goal, unit, is == "" ? "" : is unit, verdict
     }'
 }
 
-# Prints the worst value over the acceptances of a policy: "lossless" or a column's number; for the scope's rows the largest.
+# Prints the smallest measured_over_modelled of a policy over all acceptances.
 worst_quotient() { # policy
     awk -F' *[|] *' -v policy="$1" '$3 == policy && ($7 + 0 < least || least == "") { least = $7 } END { printf "%s", least }' \
         "$LOG"/speedups-* 2>/dev/null
 }
-not_lossless() { # how many lines
+not_lossless() { # prints how many runs were not lossless
     cat "$LOG"/speedups-* "$LOG"/mixture-speedups 2>/dev/null |
         awk -F' *[|] *' '{ lines++; bad += $(NF - 1) != "yes" } END { if (lines) printf "%d", bad }'
 }
@@ -138,9 +138,9 @@ speedups() { # type, acceptance
     [ -s "$LOG/speedups-$1-$2" ]
 }
 
-# ---- a mixture of experts: what a token reads, and how much more a verification reads ----
+# ---- a mixture of experts ----
 
-MIXTURE=${MIXTURE-OLMoE-1B-7B} # empty: none
+MIXTURE=${MIXTURE-OLMoE-1B-7B} # empty: no mixture is measured
 MIXTURE_EXIT=${MIXTURE_EXIT:-4}
 # Layers, width, outputs of queries and of keys, units of an expert, experts, used experts, vocabulary.
 MIXTURE_SIZES=${MIXTURE_SIZES:-16 2048 2048 2048 1024 64 8 50304}
@@ -159,7 +159,7 @@ mixture_speedups() {
     [ -s "$LOG/mixture-speedups" ]
 }
 
-# Bytes of rows whose experts are independent: the average number of n experts that are read, if each row uses k of them.
+# Estimates the bytes by the expected number of experts that rows with independent choices use.
 report_mixture() {
     echo "A mixture, synthetic $MIXTURE in Q8_0:"
     echo
@@ -224,11 +224,11 @@ END
     if [ -s "$LOG/scope.md" ]; then cat "$LOG/scope.md"; fi
 }
 
-forget_figures() { # those of an earlier run
+forget_figures() { # removes the figures of an earlier run
     rm -f "$LOG"/speedups-* "$LOG"/steps-*.json "$LOG"/case-* "$LOG"/phases-* "$LOG"/mixture* "$LOG/scope.md" "$LOG/floors.json"
 }
 
-record() { # into docs/measurements.md, in the place of the section that is there
+record() { # replaces the section in docs/measurements.md
     { awk '/^# / { left_out = $0 == "# On a GPU" } !left_out' docs/measurements.md && echo && cat "$RESULTS"; } | cat -s >"$LOG/measurements.md" &&
         cp "$LOG/measurements.md" docs/measurements.md && echo "docs/measurements.md has them, under \"On a GPU\""
 }
@@ -237,7 +237,7 @@ bench_all() {
     look="what other programs do on the GPU"
     wants=$BUILD/gpu_floors
     [ "$WHAT" = test ] || step "floors" 60 floors
-    if [ ! -s "$LOG/floors.json" ]; then # that step was left out, and is not of an earlier run here
+    if [ ! -s "$LOG/floors.json" ]; then # the step was left out, and no earlier run measured them
         until=$(($(date +%s) + 60))
         floors >/dev/null 2>&1
     fi

@@ -1,33 +1,33 @@
 #!/usr/bin/env python3
-"""What a token of Llama-2-7B at batch 1, with 1,024 positions behind it, should take by phases, and its floor, for docs/cuda.md.
+"""Estimates the time of a token of Llama-2-7B at batch 1 after 1,024 positions, by phases, and its floor, for docs/cuda.md.
 
-An estimate, from counts of the machine code (tests/cuda/machine_code.py, sm_90), here below, and from numbers of GPUs that
-others have measured. It shows where to look first on a GPU, where only measurements count. It ignores blocks that start
-late, the far half of a cache, and address translation.
+The estimate uses counts of the machine code (tests/cuda/machine_code.py, sm_90) and published measurements of GPUs. It
+shows which phases to measure first; only measurements on a GPU count. It ignores blocks that start late, the remote half
+of a cache, and address translation.
 
 usage: tests/cuda/estimate.py
 """
-# Multiprocessors, clock in GHz, bytes a nanosecond, clocks of a round trip to L2, nanoseconds of one to memory under load.
+# Multiprocessors, clock in GHz, bytes per nanosecond, clocks of a round trip to L2, nanoseconds of one to memory under load.
 GPUS = {"H200": (132, 1.755, 4800, 270, 800), "A100 80 GB": (108, 1.41, 2039, 250, 700), "4090": (128, 2.52, 1008, 290, 600)}
-COPY = 0.92  # of the bandwidth, that a copy reaches
+COPY = 0.92  # the part of the bandwidth that a copy reaches
 STOP = 30    # clocks of a wait for shared memory, L1 or a conversion
 LAYERS, WIDTH, FFN, VOCAB, WARPS, POSITIONS = 32, 4096, 11008, 32000, 16, 1024
 
-# Of a turn of a warp's ring: bytes, instructions, clocks by the instructions' own stalls, stops, and instructions between a load
-# of weights and the wait for it.
+# One pass of a warp's ring: bytes, instructions, clocks of the instructions' own stalls, waits, and instructions between a
+# load of weights and the wait for it.
 TURNS = {"F16": (4096, 63, 298, 5, 50), "Q8_0": (4352, 299, 700, 8, 98)}
-BYTES = {"F16": 2, "Q8_0": 34 / 32}  # a weight
-TRIPS = 3     # round trips of a barrier that follow each other
-BARRIERS = 5  # of a layer
-FAST = 5500    # bytes a nanosecond from L2 to all multiprocessors
-PORT = 64      # bytes a clock from L2 to one
+BYTES = {"F16": 2, "Q8_0": 34 / 32}  # bytes per weight
+TRIPS = 3     # consecutive round trips of a barrier
+BARRIERS = 5  # per layer
+FAST = 5500    # bytes per nanosecond from L2 to all multiprocessors
+PORT = 64      # bytes per clock from L2 to one multiprocessor
 WINDOW = {"H200": 96 << 10, "A100 80 GB": 92 << 10, "4090": 128 << 10}
-BEGIN, TAIL, NORM, ATTEND = 250, 900, 400, 1200  # clocks: before the first weights, behind a phase's last ones, of a norm's and
-                                                 # short attention's own instructions
+# Clocks before the first weights, after the last weights of a phase, of a norm's instructions, of short attention's instructions.
+BEGIN, TAIL, NORM, ATTEND = 250, 900, 400, 1200
 
 
 def rate(gpu, kind):
-    """Bytes a nanosecond that a multiprocessor can take in: what its warps' turns bring, and what its issue slots allow."""
+    """Returns the bytes per nanosecond that a multiprocessor can load, limited by its warps' loads and by its issue slots."""
     _, clock, _, _, memory = GPUS[gpu]
     size, instructions, clocks, stops, flight = TURNS[kind]
     own = clocks + stops * STOP
@@ -41,7 +41,7 @@ def barrier(gpu):
 
 
 def product(gpu, kind, rows, cols, idle):
-    """Nanoseconds of one; memory had `idle` before it to fetch its first bytes in."""
+    """Returns the nanoseconds of a product. Its first weights were prefetched during `idle` nanoseconds before it."""
     blocks, clock, speed, trip, _ = GPUS[gpu]
     strip = 16 * cols * BYTES[kind]
     whole, rounds = rows / 16 * strip, -(-rows // 16 // blocks)
@@ -65,18 +65,18 @@ def token(gpu, kind):
         "barriers": BARRIERS * meet,
     }
     layer = sum(phases.values())
-    head = product(gpu, kind, VOCAB, WIDTH, 0) + 5000  # its three launches
+    head = product(gpu, kind, VOCAB, WIDTH, 0) + 5000  # plus its three launches
     weights = LAYERS * (4 * WIDTH * WIDTH + 3 * WIDTH * FFN) + VOCAB * WIDTH
     floor = (weights * BYTES[kind] + LAYERS * kept) / speed
     return phases, layer, LAYERS * layer + head, floor
 
 
 def savings(gpu):
-    """Microseconds of a layer, F16, by what shares or spreads its work."""
+    """Returns the nanoseconds that each optimisation saves in a layer in F16."""
     blocks, clock, speed, trip, _ = GPUS[gpu]
     kept = 2 * POSITIONS * WIDTH * 2
 
-    def attend(part):  # a row on 8 heads of keys of 128 dimensions
+    def attend(part):  # one row, 8 heads of keys with 128 dimensions
         turns = -(-8 * -(-POSITIONS // part) // blocks)
         return turns * part * 2 * 128 * 2 / (PORT * clock)
     return {"quarters of splits: one row, 8 heads of keys": attend(512) - attend(128),

@@ -1,5 +1,5 @@
-# Sourced by run.sh: the steps of the first ten minutes on a GPU, the most elementary first. A step that fails ends the run and prints which
-# files to look at, because later steps depend on it. No step depends on the optional ones.
+# Sourced by run.sh: the steps of the first ten minutes on a GPU, the most elementary first. A step that fails ends the
+# run and prints which files to look at, because later steps depend on it. No step depends on the optional ones.
 
 facts() {
     limited "$BUILD/gpu_smoke" facts || return 1
@@ -13,7 +13,7 @@ smoke() {
     limited "$BUILD/gpu_smoke" ${SMOKE:-}
 }
 
-few_blocks() { # a test program, with three blocks: small shapes then have several strips a block
+few_blocks() { # test program: runs it with three blocks, so that a block has several strips even of small shapes
     limited env SPECSCOPE_CUDA_BLOCKS=3 "$@"
 }
 
@@ -21,7 +21,7 @@ sanitize() { # tool
     limited compute-sanitizer --tool "$1" --error-exitcode 9 --print-limit 20 "$S" run --backend cuda -n 2 --ignore-eos "$DRAFT"
 }
 
-lossless() { # what is synthetic: all policies against autoregressive decoding, $N tokens each
+lossless() { # synthetic model: compares $N tokens of each policy with autoregressive decoding
     csv=$LOG/lossless.csv
     limited "$S" bench --backend cuda --synth "$1" -p "Once upon a time" -n "$N" --repeat 1 --ignore-eos --csv "$csv" || return 1
     awk -F, 'NR == 1 { for (i = 1; i <= NF; i++) c[$i] = i; next }
@@ -47,7 +47,7 @@ by_cublas() {
     wants="$BUILD/specscope-cublas.so $BUILD/tests/test_training_on_gpu"
     look="kernels/cuda/products.c"
     if [ ! -e "$BUILD/specscope-cublas.so" ] || find_cublas; then
-        aside=1 step "training_on_gpu, by cuBLASLt" 60 limited "$BUILD/tests/test_training_on_gpu"
+        optional=1 step "training_on_gpu, by cuBLASLt" 60 limited "$BUILD/tests/test_training_on_gpu"
     else
         nth=$((nth + 1))
         not_run "training_on_gpu, by cuBLASLt" "the library is not here"
@@ -59,7 +59,7 @@ sanitized() {
     for tool in memcheck racecheck synccheck initcheck; do
         look="the kernel and line that compute-sanitizer names (lines are there: -lineinfo)"
         if command -v compute-sanitizer >/dev/null 2>&1; then
-            aside=1 step "compute-sanitizer $tool is clean" 60 sanitize $tool
+            optional=1 step "compute-sanitizer $tool is clean" 60 sanitize $tool
         else
             nth=$((nth + 1))
             not_run "compute-sanitizer $tool is clean" "the CUDA toolkit has it"

@@ -1,15 +1,15 @@
 #!/bin/sh
-# `make test-cuda` and `make bench-cuda`: builds what can be built here, or takes a kit (`make cuda-kit`) in BUILD that the driver can run,
-# and runs run.sh. Time on a machine with a GPU is expensive: programs that were built elsewhere from the same sources are not built again,
-# and the kernels' own tests run even if a library is missing.
+# `make test-cuda` and `make bench-cuda`: builds what can be built here, or takes a kit (`make cuda-kit`) in BUILD that
+# the driver can run, and runs run.sh. Time on a machine with a GPU is expensive: programs that were built elsewhere
+# from the same sources are not built again, and the kernels' own tests run even if a library is missing.
 # usage: tests/cuda/here.sh BUILD test|bench
-# From make: MAKE; NVCC, which may be empty; CODE, the GPUs to build for; ALL, what is built; ALONE, its part that needs only nvcc and cc;
-# SIGNS, files of which one exists if there is a GPU.
+# make sets the variables MAKE; NVCC, which may be empty; CODE, the architectures to build for; ALL, the files to build;
+# ALONE, those of them that need only nvcc and cc. SIGNS lists files of which at least one exists if there is a GPU.
 set -u
 cd "$(dirname "$0")/../.." || exit 1
 BUILD=$1
 WHAT=$2
-BEGAN=$(date +%s) # building is part of the minutes
+BEGAN=$(date +%s) # CUDA_LIMIT includes the time of the build
 seen=
 for sign in ${SIGNS-/dev/nvidia0 /dev/nvidiactl /dev/dxg /dev/nvgpu}; do
     [ -e "$sign" ] && seen=1
@@ -30,7 +30,7 @@ done
 # A driver runs programs of its own major version of CUDA and of earlier ones.
 DRIVER=${DRIVER-$(nvidia-smi 2>/dev/null | sed -n 's/.*CUDA Version: *\([0-9.]*\).*/\1/p' | head -n 1)}
 OWN=$(tests/cuda/made_of.sh)
-KIT= # of these sources if there is one
+KIT= # a kit that was made from these sources, else any kit that the driver can run
 for kit in "$BUILD"/cuda-kit*/; do
     [ -f "$kit/made-of" ] || continue
     kit=${kit%/}

@@ -1,10 +1,11 @@
 #!/bin/sh
-# Collects everything that the first ten minutes on a GPU need, for a machine with only the driver: programs, their shared libraries, tmux,
-# scripts, models. On that machine run `./first` or `./first bench`.
-# A kit has the layout of this tree, with programs in build/, so that programs find their files.
+# Collects everything that the first ten minutes on a GPU need, for a machine with only the driver: programs, their
+# shared libraries, tmux, scripts, models. On that machine run `./first` or `./first bench`. A kit has the layout of
+# this tree, with programs in build/, so that programs find their files.
 # usage: tests/cuda/kit.sh KIT PROGRAM...; programs in a folder tests/ are copied to build/tests/
 # NVCC: the compiler of the CUDA code; the kit records its version.
-# BARE=1: only programs and libraries, for a machine that has this tree; `make test-cuda` finds the kit in build/ (here.sh).
+# BARE=1: only programs and libraries, for a machine that has this tree; `make test-cuda` finds the kit in build/
+# (here.sh).
 # WITH_CUBLAS=1: also cuBLASLt, half a gigabyte that training needs; otherwise it is searched for on the other machine.
 # SANITIZER=1: also the toolkit's compute-sanitizer, which is large. STRIP=no: keeps debugging symbols.
 set -eu

@@ -1,13 +1,13 @@
 #!/usr/bin/env python3
-"""What the sweep kernel's machine code does, counted, for the tables of docs/cuda.md.
+"""Counts instructions in the machine code of the forward pass's kernels, for the tables of docs/cuda.md.
 
 usage: tests/cuda/machine_code.py [sm_90 ...]     (from the root of the tree; needs nvcc, no GPU and no disassembler)
 
-Compiles kernels/cuda/device/forward.cu and forward_moe.cu as the Makefile does and reads the cubins. Since compute capability 7.0 an instruction is 16
-bytes: bits 0 to 11 say which it is (bits 9 to 11 of them only what kind its operands are), 12 to 15 its predicate (7:
-none), 105 to 125 what the issuing unit is told: for how many clocks to stall, on which of six counters to count the result
-(110 to 112; 7: none) and which counters to wait for (116 to 121). A branch's distance is in bits 34 to 81, in steps of
-four bytes, from compute capability 9.0 on with its lowest eight bits at 16 to 23.
+Compiles kernels/cuda/device/forward.cu and forward_moe.cu as the Makefile does and reads the cubins. Since compute
+capability 7.0 an instruction has 16 bytes. Bits 0 to 11 are the opcode (9 to 11 are the kind of its operands), bits 12 to
+15 its predicate (7: none). Bits 105 to 125 control when it is issued: the clocks to stall, which of six counters counts
+the result (110 to 112; 7: none), and which counters to wait for (116 to 121). A branch's distance is in bits 34 to 81, in
+steps of four bytes. Since compute capability 9.0 its lowest eight bits are in bits 16 to 23.
 """
 import collections
 import re
@@ -19,7 +19,7 @@ import tempfile
 OPS = {0x03C: "HMMA", 0x181: "LDG", 0x184: "LDS", 0x183: "LDL", 0x187: "STL", 0x180: "LD", 0x11D: "BAR", 0x18E: "RED",
        0x1A8: "ATOM", 0x192: "FENCE", 0x147: "BRA", 0x14D: "EXIT", 0x03E: "PACK", 0x030: "HADD", 0x186: "STG", 0x185: "ST",
        0x18F: "CCTL", 0x1BC: "PREFETCH"}
-WHOLE = {  # a turn of one tile's ring: predicated loads of weights, loads of activations, matrix instructions
+WHOLE = {  # one pass of a tile's ring: predicated loads of weights, loads of activations, matrix instructions
     "F16": (8, 4, 8), "BF16": (8, 4, 16), "Q8_0": (16, 8, 16), "Q4_0": (8, 8, 32), "Q4_K": (12, 8, 32), "Q6_K": (16, 8, 32)}
 
 
@@ -41,7 +41,7 @@ class Instruction:
 
 
 def kernel_of(path, name):
-    """The bytes of a kernel in a cubin, which is an ELF file of 64 bits."""
+    """Returns the bytes of a kernel in a cubin, which is a 64-bit ELF file."""
     data = open(path, "rb").read()
     start, = struct.unpack_from("<Q", data, 0x28)
     count, names = struct.unpack_from("<HH", data, 0x3C)
@@ -69,7 +69,7 @@ def successors(code, i):
 
 
 def shortest(code, begin, goal, most=3000):
-    """The instructions on the shortest way from one to another, the first one and not the last; None if there is none."""
+    """Returns the instructions on the shortest way from begin to goal, without goal; None if there is no way."""
     came, reached = {}, [begin]
     for _ in range(most):
         ahead = []
@@ -88,7 +88,7 @@ def shortest(code, begin, goal, most=3000):
 
 
 def flight(way):
-    """Of the weights that a turn loads: instructions from a load to the wait for it, on the mean; in a loop."""
+    """Returns the mean number of instructions from a load of weights to the wait for it. The way is a loop."""
     far = []
     for i, one in enumerate(way):
         if one.name == "LDG" and one.predicated:
@@ -97,7 +97,7 @@ def flight(way):
 
 
 def stops(way):
-    """How often a turn waits for a counter, on which something was begun in the turn, other than loads of weights."""
+    """Returns how often a pass waits for its own instructions other than loads of weights."""
     n, open_ = 0, set()
     for one in way:
         if open_ & set(one.waits):
@@ -109,7 +109,7 @@ def stops(way):
 
 
 def blocks_of(code):
-    """Runs without branches into or out of them, as pairs of numbers."""
+    """Returns the basic blocks as pairs of instruction numbers."""
     starts = {0} | {i + 1 for i, one in enumerate(code) if one.name in ("BRA", "EXIT")}
     starts |= {one.target // 16 for one in code if one.target is not None}
     starts = sorted(s for s in starts if 0 <= s < len(code))
@@ -117,7 +117,7 @@ def blocks_of(code):
 
 
 def turns(code):
-    """Turns of a ring of which everything is multiplied, one tile, by type and by where activations lie."""
+    """Returns full passes of one tile's ring, by type and by the memory of the activations."""
     found = {}
     for begin, end in blocks_of(code):
         run = code[begin:end]
@@ -127,7 +127,7 @@ def turns(code):
         for name, (loads, activations, multiplies) in WHOLE.items():
             where = {(activations, 0): "global", (0, activations): "shared"}.get((in_global, in_shared))
             if weights not in (loads - 1, loads) or count["HMMA"] != multiplies or where is None:
-                continue  # the last load of weights can be behind a branch
+                continue  # a branch may skip the last load of weights
             way = shortest(code, begin, begin)
             if way is not None:
                 found[name, where] = way
@@ -135,7 +135,7 @@ def turns(code):
 
 
 def barrier(code):
-    """Instructions of the thread that waits: from the block's own barrier to the arrival, from there to the first poll."""
+    """Counts instructions of the waiting thread: from the block's barrier to the arrival, and from there to the first poll."""
     reds = [i for i, one in enumerate(code) if one.name == "RED"]
     if not reds:
         return None
@@ -162,7 +162,7 @@ def report(arch, source):
         print("  barrier: %(arrival)d instructions to the arrival, %(poll)d from there to the first poll" % met)
     for (name, where), way in sorted(turns(code).items()):
         count = collections.Counter(one.name for one in way)
-        print("  %-5s activations in %-7s %3d instructions and %3d clocks a turn, which stops %2d times; %3d instructions "
+        print("  %-5s activations in %-7s %3d instructions and %3d clocks per pass, which waits %2d times; %3d instructions "
               "between a load of weights and the wait for it; %d words spilled" %
               (name, where + ":", len(way), sum(one.stall for one in way), stops(way), flight(way), count["LDL"] + count["STL"]))
 

@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
-"""Checks which PTX opcodes the device functions become that order memory or choose a cache.
+"""Checks the PTX opcodes of device functions that order memory or choose a cache.
 
 usage: tests/cuda/opcodes.py [source.cu ...]     (from the root of the tree; needs nvcc and no GPU)
 
 Compiles the kernels to PTX as the Makefile does and assigns each opcode to the function that contains its source line.
 Barriers, fences, atomics, prefetches, and loads and stores with a scope or a cache operator must be those of OPCODES, and
-so must all opcodes of ptx.cuh that access memory or multiply matrices. So a wrong scope is found, which no run on one
-machine shows, and a read-only load (.nc) of data that other blocks write, which the compiler may choose by itself.
+so must all opcodes of ptx.cuh that access memory or multiply matrices. This finds a wrong scope, which a run on one
+machine may not show, and a read-only load (.nc) of data that other blocks write, which the compiler may choose by itself.
 """
 import glob
 import os
@@ -19,20 +19,20 @@ from concurrent.futures import ThreadPoolExecutor
 ARCHS = ("sm_80", "sm_90")
 BARRIER = ["bar.sync"]
 OPCODES = {
-    # Between blocks: the barrier of the grid, the last split, the last router, the last piece.
+    # Between blocks: the barrier of the grid; the last split, router or piece.
     "load_acquire": ["ld.acquire.gpu.global.u32"],
     "add_release": ["red.release.gpu.global.add.u32"],
     "add_acquire_release": ["atom.acq_rel.gpu.global.add.u32"],
     "grid_sync": BARRIER,
     "check_clock": ["membar.sys"],
     "is_last": ["bar.red.or.pred"],
-    # Written by other blocks in the same phase, so not through L1.
+    # Other blocks write this data in the same phase, so loads must not use L1.
     "begin_layer": ["st.global.cg.u32"],
     "wait_usefully": ["ld.global.cg.u32"],
     "merge_parts": ["ld.global.cg.v2.f32"],
     "leaves": ["ld.global.cg.v2.f32"],
     "merge": ["ld.global.cg.f32", "ld.global.cg.u32"],
-    # Weights, which nothing writes; activations and states, which other blocks wrote before the last barrier.
+    # Weights, which no kernel writes; activations and states, which other blocks wrote before the last barrier.
     "load_weights": ["ld.global.nc.L1::no_allocate.v4.u32", "ld.global.nc.u32", "ld.global.nc.v2.u32"],
     "load_state": ["ld.global.v4.u32"],
     "load_activations": ["ld.global.v4.u32"],
@@ -60,12 +60,12 @@ OPCODES = {
 }
 COUNTED = re.compile(r"(?:@!?\w+\s+|@!?%\w+\s+)?((?:ld|st|atom|red|membar|fence|bar|barrier|cp|prefetch|prefetchu|cctl|"
                      r"mma|ldmatrix|discard|trap)\b[\w.:]*)")
-OWN = re.compile(r"(ld|st)\.(param|local|const)\b")  # memory that one thread uses, and constants
+OWN = re.compile(r"(ld|st)\.(param|local|const)\b")  # memory of one thread, and constants
 WEAK = re.compile(r"(ld|st)(\.(global|shared))?(\.v[248])?\.[bfus]\d+$|mma\.")
 
 
 def functions(path):
-    """The name of the function at each line; a name follows its return type on the same line or begins the next one."""
+    """Returns the function of each line. A name follows its return type on the same line or begins the next line."""
     names, name = [""], ""
     for line in open(path):
         if re.match(r"(?!template|struct \w+ \{|#)[a-zA-Z_].*\(", line):
@@ -77,7 +77,7 @@ def functions(path):
 
 
 def opcodes(arch, source):
-    """Pairs of a function and an opcode in the PTX of a source file."""
+    """Returns pairs of a function and an opcode in the PTX of a source file."""
     with tempfile.NamedTemporaryFile(suffix=".ptx") as out:
         flags = "-ptx -std=c++17 -I. -fmad=false -O3 -lineinfo -Wno-deprecated-gpu-targets".split()
         subprocess.run([os.environ.get("NVCC", "nvcc"), *flags, "-arch=" + arch, "-o", out.name, source], check=True)
@@ -87,7 +87,7 @@ def opcodes(arch, source):
     name, is_asm, found = "", False, set()
     for line in text.splitlines():
         place = re.match(r"\s*\.loc\s+(\d+) (\d+)(?:.*inlined_at (\d+) (\d+))?", line)
-        if place:  # a function of CUDA's headers counts as the line that calls it
+        if place:  # for a function of CUDA's headers the line of its caller counts
             n, at = place.group(1, 2) if place[1] in names or not place[3] else place.group(3, 4)
             name, is_asm = (names[n][int(at)], files[n].endswith("ptx.cuh")) if n in names else (files[n], False)
             continue

@@ -1,13 +1,13 @@
 #!/bin/sh
-# Prints the cost of each phase of a forward pass, and of each other request, from the file that SPECSCOPE_CUDA_TRACE=FILE makes the kernels
-# write (kernels/cuda/trace.h).
+# Prints the cost of each phase of a forward pass, and of each other request, from the file that
+# SPECSCOPE_CUDA_TRACE=FILE makes the kernels write (kernels/cuda/trace.h).
 # usage: sh tests/cuda/phases.sh FILE [layers]; with `layers` also the phases of each layer
 # Forward passes of one row, of a few and of many have a table each.
 set -eu
 [ $# -ge 1 ] && [ -r "$1" ] || { echo "usage: sh tests/cuda/phases.sh FILE [layers]" >&2; exit 2; }
 awk -F, -v layers="${2:-}" '
 function class_of(rows) { return rows == 1 ? 1 : rows <= 8 ? 2 : rows <= 32 ? 3 : 4 }
-function whole(text, width) { # as wide in any locale: bytes of a character after the first do not count
+function whole(text, width) { # counts characters, not bytes, in any locale
     shown = text; gsub(/[\200-\277]/, "", shown)
     while (length(shown) < width) { text = text " "; shown = shown " " }
     return text

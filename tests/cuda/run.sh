@@ -1,14 +1,15 @@
 #!/bin/sh
 # The CUDA backend on a real GPU: `make test-cuda` (the first ten minutes, first.sh) and `make bench-cuda` (bench.sh).
 # usage: tests/cuda/run.sh BUILD test|bench
-# Needs the driver and built programs: nothing is compiled here. A step whose program is missing is reported as not run. BUILD may be a kit
-# (`make cuda-kit`), which also has the shared libraries, for a machine with only the driver: run `./first` there.
+# Needs the driver and built programs, because nothing is compiled here. A step whose program is missing is reported as
+# not run. BUILD may be a kit (`make cuda-kit`), which also has the shared libraries, for a machine with only the
+# driver: run `./first` there.
 #
-# CUDA_LIMIT=S: seconds for all steps. STEP_LIMIT=S: seconds for each step, instead of its own limit. FROM=N: omits the steps before the
-# Nth. KEEP_GOING=1: `test` continues after a failed step. GPU=N: another GPU than 0. LOGS=DIR: the folder of logs; summary.txt is the
-# printed text, all.txt all logs.
-# DRAFT, SYNTHETIC, SHAPE, TYPES, MIXTURE, N, PROGRAMS, FLOORS, BENCH: arguments of steps; SMOKE=tiny|real|whole: the size of the smoke
-# test.
+# CUDA_LIMIT=S: seconds for all steps. STEP_LIMIT=S: seconds for each step, instead of its own limit. FROM=N: omits the
+# steps before the Nth. KEEP_GOING=1: `test` continues after a failed step. GPU=N: another GPU than 0. LOGS=DIR: the
+# folder of logs; summary.txt is the printed text, all.txt all logs.
+# DRAFT, SYNTHETIC, SHAPE, TYPES, MIXTURE, N, PROGRAMS, FLOORS, BENCH: arguments of steps; SMOKE=tiny|real|whole: the
+# size of the smoke test.
 set -u
 if [ $# -ne 2 ] || ! BUILD=$(cd "$1" 2>/dev/null && pwd); then
     echo "usage: tests/cuda/run.sh BUILD test|bench" >&2
@@ -21,7 +22,7 @@ LOG=${LOGS:-$BUILD/cuda-logs}
 LIMIT=${CUDA_LIMIT:-570}
 START=${BEGAN:-$(date +%s)}
 mkdir -p "$LOG" && LOG=$(cd "$LOG" && pwd) || exit 1
-if [ -z "${SUMMED:-}" ]; then # what is printed is kept, too; the exit status is that of the inner one
+if [ -z "${SUMMED:-}" ]; then # runs itself, and stores the output in summary.txt, too
     exec 4>&1
     status=$({ { SUMMED=1 BEGAN=$START sh tests/cuda/run.sh "$BUILD" "$WHAT" 2>&1; echo $? >&3; } | tee "$LOG/summary.txt" >&4; } 3>&1)
     exit "$status"
@@ -32,32 +33,32 @@ export SPECSCOPE_CUDA_PLUGIN="${SPECSCOPE_CUDA_PLUGIN:-$BUILD/specscope-cuda.so}
 for bin in /usr/local/cuda/bin /usr/local/cuda-*/bin /usr/local/nvidia/bin; do # compute-sanitizer, nvidia-smi
     [ -d "$bin" ] && PATH=$PATH:$bin
 done
-libraries= # of our programs; others of this machine keep their own
+libraries= # LD_LIBRARY_PATH of our programs; it must not affect other programs
 if [ -d "$BUILD/lib" ]; then # a kit
     libraries=$BUILD/lib${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}
     export PATH="$PATH:$BUILD/bin:$BUILD/compute-sanitizer" TERMINFO_DIRS="${TERMINFO_DIRS:-}:$BUILD/terminfo"
 fi
 DRAFT=${DRAFT:-models/fables-draft-q8_0.gguf}
 SHAPE=${SHAPE:-Llama-2-7B}
-EXIT=${EXIT:-8} # the synthetic model's layer after which little changes
+EXIT=${EXIT:-8} # layer of the synthetic model after which its hidden states change little
 TYPES=${TYPES-f16 q8_0 q4_0 q4_k q6_k}
 SYNTHETIC=${SYNTHETIC:-$SHAPE:f16,12,0.75}
 N=${N:-300}
 PROGRAMS=${PROGRAMS-cuda_backend cuda_queue cuda_feed cuda_long_paths invariance context_property golden_families lossless_matrix}
-BENCH=${BENCH-1} # empty: without the figures
+BENCH=${BENCH-1} # empty: no figures
 FROM=${FROM:-1}
 
 left() { # seconds
     echo $((LIMIT - ($(date +%s) - START)))
 }
 
-limited() { # a program, for as long as its step may still take; one that does not end when asked to is killed
+limited() { # program: runs it in the remaining time of its step; SIGKILL follows SIGTERM after 5 seconds
     seconds=$((until - $(date +%s) + 1))
     timeout -k 5 "$((seconds > 1 ? seconds : 1))" env ${libraries:+"LD_LIBRARY_PATH=$libraries"} "$@"
 }
 
-# cuBLASLt is half a gigabyte and not in a kit. Its plug-in searches the place where it was built; then this script searches the toolkit and
-# Python's packages.
+# cuBLASLt is half a gigabyte and not in a kit. Its plug-in searches the place where it was built; then this script
+# searches the toolkit and Python's packages.
 find_cublas() {
     needed=$(env ${libraries:+"LD_LIBRARY_PATH=$libraries"} ldd "$BUILD/specscope-cublas.so" 2>/dev/null | awk '/cublasLt.*not found/ { print $1 }')
     [ -z "$needed" ] && return 0
@@ -75,12 +76,12 @@ nth=0
 passed=0
 failed=0
 missed=0
-next=     # the first step that there was no time for
-stopping= # set: the first step that fails ends all
-aside=    # set: not so this one, on which no other rests
-look=     # where to look when the step fails
-show=     # what of its log is worth reading when it does not: an expression of sed's
-wants=    # files that it can't be without
+next=     # the first step that was left out because no time was left
+stopping= # set: the first step that fails ends the run
+optional= # set: a failure of this step does not end the run, because no step depends on it
+look=     # where to look if the step fails
+show=     # sed expression that selects the lines of the log to print if the step passes
+wants=    # files that the step needs
 
 not_run() { # sentence, why
     missed=$((missed + 1))
@@ -124,13 +125,13 @@ went_wrong() { # sentence, seconds it had, log, exit status, command
     tail -n 25 "$log" | cut -c1-300 | sed 's/^/        /'
     if [ "$status" -eq 124 ] || [ "$status" -eq 137 ]; then
         echo "        it took longer than $most s"
-        [ -n "$aside" ] || name_launch "$log" 40 "$@" # should it stand still somewhere
-    elif [ -z "$aside" ]; then
+        [ -n "$optional" ] || name_launch "$log" 40 "$@" # in case a kernel hangs
+    elif [ -z "$optional" ]; then
         name_launch "$log" 120 "$@"
     fi
     [ -n "$look" ] && echo "        look at: $look"
     echo "        log: $log"
-    if [ -n "$stopping" ] && [ -z "$aside" ]; then
+    if [ -n "$stopping" ] && [ -z "$optional" ]; then
         echo "what comes rests on it and is not run (KEEP_GOING=1: all the same; FROM=$((nth + 1)): from there on)"
         summary
     fi
@@ -169,10 +170,10 @@ step() { # sentence, seconds at most, command
         fi
     fi
     show=
-    aside=
+    optional=
 }
 
-summary() { # and the end
+summary() { # prints the result and exits
     echo "logs: $LOG (all.txt has them all)"
     [ -n "$next" ] && echo "there was no time for all; the rest: FROM=$next make $WHAT-cuda"
     echo "$passed passed, $failed failed, $missed not run ($(($(date +%s) - START)) s)"

@@ -1,6 +1,6 @@
 #!/bin/sh
-# The kit of `make cuda-kit` is complete: a kit of the emulated backend, unpacked elsewhere, passes the first ten minutes on a GPU without
-# this tree. A step that fails names the launch and ends the kit.
+# The kit of `make cuda-kit` is complete: a kit of the emulated backend, unpacked elsewhere, passes the first ten
+# minutes on a GPU without this tree. A step that fails names the launch and ends the kit.
 cd "$(dirname "$0")/../.." || exit 1
 . tests/cli/checks.sh
 EMULATED=$BUILD/tests/specscope-cuda-emulated.so

@@ -1,5 +1,6 @@
 #!/bin/sh
-# nvcc chooses the expected opcodes where blocks depend on each other (opcodes.py). It takes minutes and belongs to `make test-long`.
+# nvcc chooses the expected opcodes where blocks depend on each other (opcodes.py). It takes minutes and belongs to
+# `make test-long`.
 cd "$(dirname "$0")/../.." || exit 1
 . tests/cli/checks.sh
 if [ -z "${SPECSCOPE_LONG:-}" ]; then

@@ -1,12 +1,12 @@
-# The CUDA backend for machines without a GPU: the same sources, compiled by g++ against the emulation, for tests. ThreadSanitizer does not
-# support code that switches stacks, so it is not built with it.
+# Builds the emulator of CUDA (README.md). It is not built with ThreadSanitizer, which does not support code that
+# switches stacks.
 EMULATION     := tests/emulator
-EMULATION_OBJ := $(patsubst %.cc,$(BUILD)/emulated/%.o,$(sort $(wildcard $(EMULATION)/threads/*.cc $(EMULATION)/runtime/*.cc $(EMULATION)/mutations/*.cc)))
+EMULATION_OBJ := $(patsubst %.cc,$(BUILD)/emulated/%.o,$(sort $(wildcard $(addprefix $(EMULATION)/,threads/*.cc runtime/*.cc mutations/*.cc))))
 EMULATED_OBJ  := $(CUDA_CU:%.cu=$(BUILD)/emulated/%.o) $(CUDA_C:%.c=$(BUILD)/emulated/%.o) $(EMULATION_OBJ)
 EMULATED_SO   := $(BUILD)/tests/specscope-cuda-emulated.so
 
-# Line numbers take time to compile, and only the race checker prints them. Device code with -O1 compiles in half the time and runs as fast,
-# because most of its time is spent on switches between threads.
+# Only the race checker prints line numbers, which take time to compile. Device code with -O1 compiles in half the time
+# and runs as fast, because it spends most of its time on switches between threads.
 EMULATED_OPT   = $(if $(QUICK),-O1,-O2 -g1)
 $(BUILD)/emulated/$(EMULATION)/%.o: EMULATED_OPT = -O2 $(if $(QUICK),,-g1)
 
@@ -28,24 +28,25 @@ $(BUILD)/emulated/%.o: %.c | $(BUILD)/.deps-test
 	$(call say,CC,"$< (emulated)")
 	$(Q)$(CC) $(BASE) $(OPENMP) $(CFLAGS) $(ITS_FLAGS) -fPIC -fvisibility=hidden -I$(EMULATION)/include -MMD -MP -c $< -o $@
 
-# The architectures that it seems to be built for; EMULATED_CUDA_CAPABILITY is that of the GPU.
+# The architectures that the plug-in claims to contain code for.
 EMULATED_CODE := -DCUDA_CODE='"sm_80 sm_86 sm_89 sm_90 sm_100 compute_90"'
 $(BUILD)/emulated/kernels/cuda/device.o: ITS_FLAGS = $(EMULATED_CODE)
 
-# Threads of streams may outlive dlclose().
+# The plug-in must stay loaded after dlclose(), because threads of streams may still run.
 $(EMULATED_SO): $(EMULATED_OBJ)
 	@mkdir -p $(@D)
 	$(call say,LD,$@)
 	$(Q)$(EMULATED_CXX) -shared $(OPENMP) $(LDFLAGS) -Wl,-z,nodelete -o $@.part $^ -lm && mv $@.part $@
 
-# The plug-in of products, with a cuBLASLt that uses the emulated streams of the plug-in above, which is loaded first.
+# The plug-in of products contains a cuBLASLt that uses the emulated streams of the plug-in above, which is loaded
+# first.
 EMULATED_CUBLAS := $(BUILD)/tests/specscope-cublas-emulated.so
 $(EMULATED_CUBLAS): $(BUILD)/emulated/kernels/cublas/cublas.o $(BUILD)/emulated/$(EMULATION)/cublas/cublaslt.o $(EMULATED_SO)
 	$(call say,LD,$@)
 	$(Q)$(EMULATED_CXX) -shared $(LDFLAGS) -Wl,-z,nodelete -Wl,-rpath,'$$ORIGIN' -o $@.part $(filter %.o,$^) \
 		-L$(@D) -l:$(notdir $(EMULATED_SO)) && mv $@.part $@
 
-# Tests that launch kernels themselves, and those of the emulation, are linked with it.
+# Tests that launch kernels themselves, and the emulator's own tests, are linked with the emulator.
 $(BUILD)/libemulated.a: $(EMULATED_OBJ)
 	@rm -f $@
 	$(call say,AR,$@)
@@ -72,15 +73,14 @@ $(BUILD)/tests/test_cuda_smoke: $(SMOKE_CU:%.cu=$(BUILD)/emulated/%.o) $(SMOKE_C
 	$(Q)$(EMULATED_CXX) $(OPENMP) $(LDFLAGS) -o $@ $^ -lm
 $(BUILD)/emulated/tests/cuda/smoke/facts.o: EMULATED_CXX += $(EMULATED_CODE)
 
-# The same with all accesses of device code checked, and those of the host to memory that is copied: are they ordered (races/order.h,
-# flow.h)? The compiler inserts ThreadSanitizer's calls, and our own functions are called. Files have the same names, in a folder of their
-# own.
+# The same programs with the race checker, in build/tests/races. The compiler inserts ThreadSanitizer's calls, which
+# races/hooks.cc implements.
 RACES_SRC := $(sort $(wildcard $(EMULATION)/races/*.cc))
 RACES_RUN := $(RACES_SRC:%.cc=$(BUILD)/emulated/%.o) $(EMULATION_OBJ)
 RACES_OBJ := $(CUDA_CU:%.cu=$(BUILD)/races/%.o) $(CUDA_C:%.c=$(BUILD)/races/%.o) $(RACES_RUN)
 RACES_SO  := $(BUILD)/tests/races/specscope-cuda-emulated.so
 RACES_CUBLAS := $(BUILD)/tests/races/specscope-cublas-emulated.so
-# test_races.sh and test_mutations.sh run the first ones, and all in the long test.
+# The short tests (test_races.sh, test_mutations.sh) use RACES, the long ones RACES_ALL.
 RACES     := $(RACES_SO) $(RACES_CUBLAS) $(addprefix $(BUILD)/tests/races/,test_cuda_verify test_cuda_head_statistics test_cuda_overlap \
 	test_cuda_steps)
 RACES_ALL := $(RACES) $(EMULATED_TESTS:%=$(BUILD)/tests/races/%) $(BUILD)/tests/races/test_cuda_products
@@ -129,7 +129,7 @@ $(BUILD)/emulated/gpu_floors: $(BUILD)/emulated/tests/bench/gpu_floors.o $(EMULA
 cuda-emulated: $(EMULATED_SO) $(EMULATED_CUBLAS) $(BUILD)/tests/test_cuda_smoke $(BUILD)/emulated/gpu_floors
 ifeq ($(findstring thread,$(SANITIZE)),)
 test-programs: cuda-emulated $(EMULATION_TESTS:%=$(BUILD)/tests/%)
-ifndef SANITIZE # which goes with no other one
+ifndef SANITIZE # the race checker and other sanitizers exclude each other
 test-programs: $(if $(LONG),$(RACES_ALL),$(RACES))
 endif
 else

@@ -1,6 +1,6 @@
 #!/bin/sh
-# The tests of the CUDA backend pass on emulated GPUs with 20 and 40 multiprocessors. Otherwise they run with 3. They take
-# minutes and belong to `make test-long`.
+# The tests of the CUDA backend pass on emulated GPUs with 20 and 40 multiprocessors. Otherwise they run with 3. They
+# take minutes and belong to `make test-long`.
 cd "$(dirname "$0")/../.." || exit 1
 . tests/cli/checks.sh
 if [ -z "${SPECSCOPE_LONG:-}" ]; then

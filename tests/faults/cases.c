@@ -69,7 +69,7 @@ command_make(struct command *c, const struct bench *b, const struct fault_case *
     c->argv[n] = NULL;
     for (size_t i = 0; i < sizeof always / sizeof *always; i++)
         c->variables[v++] = always[i];
-    snprintf(c->made[0], sizeof c->made[0], "HOME=%s", b->run); /* no user's own settings */
+    snprintf(c->made[0], sizeof c->made[0], "HOME=%s", b->run); /* a home without settings */
     c->variables[v++] = c->made[0];
     snprintf(c->made[4], sizeof c->made[4], "HF_HUB_CACHE=%s/hub", b->kit);
     snprintf(c->made[5], sizeof c->made[5], "OLLAMA_MODELS=%s/ollama", b->kit);

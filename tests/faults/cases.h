@@ -13,15 +13,15 @@ struct fault_case {
     const char *name;
     bool terminal;
     const char *in; /* standard input: a file of the kit; NULL: nothing */
-    /* The arguments after the program's name. @FILE is in the source tree, %FILE in the kit; other words are passed unchanged, and files
-     * without a folder are in the run's own. */
+    /* The arguments after the program's name. @FILE is in the source tree, %FILE in the kit; other words are passed
+     * unchanged, and files without a folder are in the run's own. */
     const char *words[CASE_WORDS];
 };
 
 extern const struct fault_case fault_cases[];
 extern const size_t n_fault_cases;
 
-/* Paths. */
+/* Folders and files of the tests. */
 struct bench {
     char program[1024], tree[1024], shim[1024]; /* the program, the source tree, the preloaded library */
     char top[256], kit[300], run[300];          /* a folder of our own, and in it: the kit, and where programs run */
@@ -29,8 +29,8 @@ struct bench {
     struct fault_page *page; /* what the program under test counts; NULL: nothing is preloaded */
 };
 
-/* Makes the folders and the kit. Returns false and prints the reason to standard error if this fails. `build` is the folder of built
- * programs. */
+/* Makes the folders and the kit. Returns false and prints the reason to standard error if this fails. `build` is the
+ * folder of built programs. */
 bool bench_open(struct bench *, const char *build);
 void bench_close(struct bench *); /* removes them */
 

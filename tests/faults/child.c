@@ -58,8 +58,8 @@ settings(int fd, char out[64])
 }
 
 /* Forks a process on a new terminal. Returns as fork() does. Keys that were typed ahead are still in the terminal's
- * input when the program restores the terminal's settings. The line discipline must neither stop the output at a Ctrl-S among
- * them nor discard pending output at a Ctrl-C. */
+ * input when the program restores the terminal's settings. The line discipline must neither stop the output at a Ctrl-S
+ * among them nor discard pending output at a Ctrl-C. */
 static pid_t
 fork_at_terminal(struct child *c, const struct child_plan *p)
 {
@@ -182,7 +182,7 @@ child_wait(struct child *c, int ms)
         if ((fds[1].revents & POLLIN) != 0)
             child_drain(c);
         else if ((fds[1].revents & (POLLHUP | POLLERR)) != 0)
-            /* no process has the terminal open; the child ends soon, or closed it itself */
+            /* no process has the terminal open: the child will end soon, or it closed the terminal */
             poll(fds, 1, wait < 20 ? wait : 20);
     }
 }

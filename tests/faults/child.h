@@ -9,8 +9,8 @@
 struct child_plan {
     char *const *argv;
     const char *folder;    /* working directory */
-    const char *in;        /* standard input's file; NULL: /dev/null. A terminal's is the terminal */
-    const char *out, *err; /* files of its output; in a terminal only of its standard error */
+    const char *in;        /* file of standard input; NULL: /dev/null. With a terminal it is the terminal */
+    const char *out, *err; /* files of its output; with a terminal only `err` */
     bool terminal;         /* of rows x cols */
     unsigned short rows, cols;
     const char *const *variables; /* NAME=VALUE, put into its environment, up to a NULL; NULL: none */
@@ -25,7 +25,7 @@ struct child {
     bool full_screen;    /* the last escape that switched the alternate screen turned it on */
     bool cooked;         /* at the end the terminal's settings were those of the beginning */
     char tail[16];       /* end of the output, for escapes that arrive in two parts */
-    size_t n_tail, seen; /* bytes that came from it */
+    size_t n_tail, seen; /* number of bytes of output so far */
     char was[64];        /* settings at the beginning */
 };
 

@@ -1,8 +1,9 @@
-/* A preloaded library that distorts the monotonic clock of specscope and of its test programs, so that a test whose verdict depends on
- * measured time fails. Each call site of clock_gettime() has its own factor, 0.05 to 20, for the speed of time since its last call. About
- * every 32nd call jumps by up to 30 ms, and a clock that is a second late jumps to the real time, so that waits end. Time never goes
- * backwards. CLOCK_SEED is the seed; without it, and in other programs, the clock is the real one. Other clocks, poll() and nanosleep()
- * keep real time. A timed wait for a condition lasts as long as the distorted clock has left, and then its time has come. */
+/* A preloaded library that distorts the monotonic clock of specscope and of its test programs, so that a test whose
+ * verdict depends on measured time fails. Each call site of clock_gettime() has its own factor, 0.05 to 20, for the
+ * speed of time since its last call. About every 32nd call jumps by up to 30 ms, and a clock that is a second late
+ * jumps to the real time, so that waits end. Time never goes backwards. CLOCK_SEED is the seed; without it, and in
+ * other programs, the clock is the real one. Other clocks, poll() and nanosleep() keep real time. A timed wait for a
+ * condition lasts for the time that the distorted clock has left, and then times out. */
 #include <dlfcn.h>
 #include <errno.h>
 #include <math.h>
@@ -90,7 +91,7 @@ pthread_cond_timedwait(pthread_cond_t *condition, pthread_mutex_t *lock, const s
     struct timespec now;
     real_clock(CLOCK_MONOTONIC, &now);
     const int64_t wanted = nanoseconds(until), left = wanted - distorted.shown_ns;
-    if (!distorted.on || left > 1000000000000000) /* of another clock, or for ever */
+    if (!distorted.on || left > 1000000000000000) /* a time of another clock, or without an end */
         return pthread_cond_clockwait(condition, lock, distorted.on ? CLOCK_REALTIME : CLOCK_MONOTONIC, until);
     const int64_t end = nanoseconds(&now) + (left > 0 ? left : 0);
     const struct timespec after = {end / 1000000000, end % 1000000000};

@@ -1,5 +1,5 @@
-/* Damages files of a saved trace at random: cuts them off, flips bits, overwrites bytes, doubles, removes or swaps lines, or gives a file
- * the tail of another. Every command that reads the trace must end well, or with one line.
+/* Damages files of a saved trace at random: cuts them off, flips bits, overwrites bytes, doubles, removes or swaps
+ * lines, or gives a file the tail of another. Every command that reads the trace must end well, or with one line.
  *
  * usage: damage BUILD [--cases N] [--seed S] [--seconds S] */
 #include <stdio.h>

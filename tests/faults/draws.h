@@ -9,15 +9,16 @@
 struct draws {
     const char *program, *counted; /* "kills", "--kills": for the usage */
     const char *chosen;            /* an option with a name, "--life"; NULL: there is none */
-    uint64_t most;                 /* how many; its value before is the default */
+    uint64_t most;                 /* number of cases; the caller stores the default */
     uint64_t seed;
-    time_t until;     /* 0: without a limit */
+    time_t until;     /* time of the end; 0: no limit */
     const char *only; /* the value of `chosen`; NULL: all */
 };
 
-/* Reads PROGRAM BUILD [--counted N] [--seed S] [--seconds S] [--chosen NAME] and prints the seed. False: it printed the usage. */
+/* Reads PROGRAM BUILD [--counted N] [--seed S] [--seconds S] [--chosen NAME] and prints the seed. False: it printed the
+ * usage. */
 bool draws_read(struct draws *, int argc, char **argv);
-/* Returns true if so many cases are done, or the time is over. */
+/* Returns true if enough cases are done or the time is over. */
 bool draws_over(const struct draws *, uint64_t done);
 
 #endif

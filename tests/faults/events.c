@@ -39,13 +39,13 @@ named_key(uint64_t *rng, char *out)
     return text_event(out, PICK(rng, keys));
 }
 
-/* Presses, drags, releases, the wheel; also outside the terminal. */
+/* Writes a press, drag, release or turn of the wheel, sometimes outside the terminal. */
 static size_t
 mouse(uint64_t *rng, unsigned cols, unsigned rows, char *out)
 {
     static const unsigned buttons[] = {0, 0, 0, 1, 2, 32, 32, 35, 64, 65, 4, 16, 68, 255};
     const unsigned x = 1 + below(rng, cols + 3), y = 1 + below(rng, rows + 3), button = PICK(rng, buttons);
-    if (below(rng, 20) == 0) /* as older terminals encode it */
+    if (below(rng, 20) == 0) /* in the encoding of older terminals */
         return (size_t)snprintf(out, EVENT_BYTES, "\033[M%c%c%c", (int)(' ' + button % 90), (int)(' ' + x % 90),
                                 (int)(' ' + y % 90));
     return (size_t)snprintf(out, EVENT_BYTES, "\033[<%u;%u;%u%c", button, x, y, below(rng, 3) == 0 ? 'm' : 'M');
@@ -126,7 +126,7 @@ pasted(uint64_t *rng, char *out)
     return n + text_event(out + n, below(rng, 5) == 0 ? "" : "\033[201~");
 }
 
-/* Bytes of any value, incomplete escapes, and answers of terminals. */
+/* Writes bytes of any value, incomplete escapes, or replies of terminals. */
 static size_t
 noise(uint64_t *rng, char *out)
 {
@@ -142,7 +142,7 @@ noise(uint64_t *rng, char *out)
     size_t n = 0;
     for (unsigned i = 1 + below(rng, 12); i > 0; i--) {
         const char c = (char)below(rng, 256);
-        if (c != 0x1c) /* Ctrl-\ asks for a core */
+        if (c != 0x1c) /* Ctrl-\ would dump core */
             out[n++] = c;
     }
     return n;

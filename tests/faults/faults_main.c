@@ -1,9 +1,10 @@
-/* Tests commands with faults: every nth call of a kind fails, once or from then on, for all n up to the run's number of such calls. Each
- * run must end with one line and status 1 or 2, or with the result of a run without faults.
+/* Tests commands with faults: every nth call of a kind fails, once or from then on, for all n up to the run's number of
+ * such calls. Each run must end with one line and status 1 or 2, or with the result of a run without faults.
  *
  * usage: faults BUILD [--case NAME] [--kind KIND] [--how HOW] [--every N] [--from N] [--faults N] [--seed S]
  *
- * With --faults it draws N faults at random instead. It prints a table, and for each finding the command that repeats it. */
+ * With --faults it draws N faults at random instead. It prints a table, and for each finding the command that repeats
+ * it. */
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -29,7 +30,7 @@ struct faults {
     uint64_t ended[ENDINGS], all[ENDINGS];
 };
 
-/* Runs the case once. *hit: the fault occurred. */
+/* Runs the case once. Sets *hit if the fault occurred. */
 static bool
 run_once(struct faults *s, const struct fault_case *k, const char *fault, struct child *c, struct left *left, bool *hit)
 {
@@ -146,7 +147,7 @@ sweep_whole(struct faults *s)
     return fine;
 }
 
-/* Draws cases in turn, and a few faults of each. */
+/* Takes the cases in turn, and draws a few faults of each. */
 static bool
 sweep_sample(struct faults *s)
 {

@@ -115,7 +115,8 @@ without_numbers(const char *text, size_t n)
     char *out = malloc(n + 1), *to = out;
     if (out == NULL)
         abort();
-    /* Returns true for a line with the amount of memory left, or with a speed, whose digits decide what fits next to it. */
+    /* Returns true for a line with the amount of memory left, or with a speed, whose digits decide what fits next to
+     * it. */
     static const char memory[] = "available here", speed[] = "tok/s";
     for (size_t i = 0; i < n;) {
         const size_t line = strcspn(text + i, "\n");

@@ -26,8 +26,8 @@ const struct left_file *left_find(const struct left *, const char *name);
 /* Returns a whole file with a zero after it, or NULL if there is none. */
 char *whole_file(const char *path, size_t *n);
 
-/* Returns the parts of the text that are the same from run to run: each number is replaced by #; blanks and lines with the amount
- * of memory left or with a speed are removed. The caller frees it. */
+/* Returns the parts of the text that are the same from run to run: each number is replaced by #; blanks and lines with
+ * the amount of memory left or with a speed are removed. The caller frees it. */
 char *without_numbers(const char *text, size_t n);
 
 #endif

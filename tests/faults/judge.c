@@ -54,7 +54,7 @@ reference_make(struct reference *r, const struct fault_case *k, struct left *fir
         const struct left_file *f = &r->left.file[i], *other = left_find(second, f->name);
         r->sameness[i] = SAME_NAME;
         if (k->terminal && strcmp(f->name, "trace/controls.csv") == 0)
-            continue; /* when keys came */
+            continue; /* it contains the times of keys */
         if (other != NULL && same_bytes(f, other) && is_timeless(k, f->name))
             r->sameness[i] = SAME_BYTES;
         else if (other != NULL && same_but_numbers(f, other))
@@ -80,7 +80,7 @@ differs(const struct reference *r, const struct left *l)
     for (size_t i = 0; i < r->left.n; i++) {
         const struct left_file *f = &r->left.file[i], *now = left_find(l, f->name);
         if (strcmp(f->name, ">2") == 0 || strncmp(f->name, ".local/", 7) == 0)
-            continue; /* what the user typed may be lost, with a message */
+            continue; /* the history of typed commands may be lost, with a message */
         if (now == NULL || (r->sameness[i] == SAME_BYTES && !same_bytes(f, now)) ||
             (r->sameness[i] == SAME_BUT_NUMBERS && !same_but_numbers(f, now)))
             return f->name;
@@ -88,10 +88,11 @@ differs(const struct reference *r, const struct left *l)
     return NULL;
 }
 
-/* The line with the fault's reason, which differs from run to run. */
+/* Part of the line that compares two speeds, which differs from run to run; without its spaces. */
 static const char who_was_faster[] = ";thetextsarethesame";
 
-/* Lines of standard error that a run without faults does not print; the last of them; and how many are not the program's. */
+/* Returns how many lines on standard error a run without faults does not print. Stores the last of them, and how many
+ * are not the program's. */
 static unsigned
 new_lines(const struct reference *r, const struct left *l, char last[300], unsigned *foreign)
 {
@@ -113,7 +114,7 @@ new_lines(const struct reference *r, const struct left *l, char last[300], unsig
     return n;
 }
 
-/* Returns the number of a table's last event; 0: it has none. *cut: its last line is incomplete. */
+/* Returns the number of a table's last event; 0: it has none. Sets *cut if its last line is incomplete. */
 static unsigned long long
 last_event(const struct left_file *f, bool *cut)
 {
@@ -174,7 +175,7 @@ files_hold(const struct reference *r, const struct left *l, bool failed, char wh
     return traces_hold(l, why);
 }
 
-/* Adds the line where they differ. */
+/* Appends the first line that differs to `why`. */
 static void
 say_first_difference(const struct left_file *a, const struct left_file *b, bool numbers, char why[300])
 {
@@ -227,8 +228,8 @@ judge_failure(const struct reference *r, const struct left *l, int status, enum 
     unsigned foreign;
     const struct left_file *err = left_find(l, ">2");
     const unsigned lines = new_lines(r, l, last, &foreign);
-    /* Before the line with the reason there may be one about something that the program continues without: a trace, an auxiliary model
-     * beside the model. It does not continue without memory. */
+    /* Before the line with the reason there may be one about something that the program continues without: a trace, an
+     * auxiliary model beside the model. It does not continue without memory. */
     const unsigned most = kind == FAULT_ALLOC ? 1 : 2;
     /* libgfortran, which OpenBLAS needs, prints one of two lines: */
     if ((lines == 1 && foreign == 1 && strchr(last, ':') != NULL) ||

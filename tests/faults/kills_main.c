@@ -1,5 +1,5 @@
-/* Kills the program with SIGKILL at random instants, and checks the files that it leaves: a trace is readable up to its last whole round,
- * or has not begun; no other file is incomplete.
+/* Kills the program with SIGKILL at random instants, and checks the files that it leaves: a trace is readable up to its
+ * last whole round, or has not begun; no other file is incomplete.
  *
  * usage: kills BUILD [--kills N] [--seed S] [--seconds S] */
 #include <signal.h>
@@ -39,7 +39,7 @@ struct kills {
     struct bench bench;
     struct command command;
     uint64_t rng;
-    double lasts_ms[KILLED]; /* unharmed */
+    double lasts_ms[KILLED]; /* of a run that is not killed */
     size_t whole[KILLED];    /* size in bytes of what it trains */
     uint64_t done[KILLED], ended[KILLED], findings;
     uint64_t rounds;
@@ -167,9 +167,9 @@ kill_one(struct kills *k, size_t which)
     const double start = now_ms(), until = start + ms;
     bool over = child_wait(&c, (int)ms);
     while (!over && now_ms() < until)
-        ; /* less than a millisecond */
+        ; /* child_wait() counts whole milliseconds */
     if (over && now_ms() - start < k->lasts_ms[which])
-        k->lasts_ms[which] = now_ms() - start; /* the machine was busy when it was measured */
+        k->lasts_ms[which] = now_ms() - start; /* the first measurement was too long, because the machine was busy */
     if (!over)
         kill(c.pid, SIGKILL);
     over = over || child_wait(&c, LIMIT_MS);

@@ -1,4 +1,4 @@
-/* Sets up the tests' surroundings: a folder of its own, the kit of small files, the shared page. */
+/* Sets up a folder for the tests, the kit of small files, and the shared page. */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>

@@ -1,5 +1,6 @@
-/* Sends random keys, mouse events, commands and sizes to the scope in a terminal of its own. The program must survive all of them, and end
- * well in every way: by a key, by a signal, by the loss of its terminal. A build with sanitizers finds most.
+/* Sends random keys, mouse events, commands and sizes to the scope in a terminal of its own. The program must survive
+ * all of them, and end well in every way: by a key, by a signal, by the loss of its terminal. A build with sanitizers
+ * finds most.
  *
  * usage: monkey BUILD [--events N] [--seed S] [--seconds S] [--life NAME]
  *
@@ -105,8 +106,8 @@ type_in(struct monkey *m, const struct fault_case *k, const char *bytes, size_t 
     return true;
 }
 
-/* Waits until all input has been read, because the terminal's queue would hold thousands of keys. Returns false if the program has ended,
- * or reads no more input. */
+/* Waits until all input has been read, because the terminal's queue would hold thousands of keys. Returns false if the
+ * program has ended, or reads no more input. */
 static bool
 taken(struct monkey *m, const struct fault_case *k)
 {
@@ -136,7 +137,8 @@ resize(struct monkey *m, unsigned storm)
     }
 }
 
-/* Returns true if the end is allowed: status 0, the signal that was sent (0: none), or the end after the loss of the terminal. */
+/* Returns true if the end is allowed: status 0, the signal that was sent (0: none), or the end after the loss of the
+ * terminal. */
 static void
 look_at_end(struct monkey *m, const struct fault_case *k, const char *how, int sent)
 {
@@ -169,9 +171,9 @@ say_farewell(struct monkey *m, const struct fault_case *k)
     static const int signals[FAREWELLS] = {0, SIGTERM, SIGHUP, SIGINT, 0};
     m->ends[bye]++;
     if (bye == BYE_KEY)
-        type_in(m, k, "\033\033\033\033\003", 5); /* Ctrl-C quits from anywhere, */
+        type_in(m, k, "\033\033\033\033\003", 5); /* Ctrl-C quits everywhere */
     if (bye == BYE_KEY && !child_wait(&m->child, 300))
-        type_in(m, k, "y\033\033\033\003qyq\003\003", 10); /* and a second one without asking */
+        type_in(m, k, "y\033\033\033\003qyq\003\003", 10); /* a second Ctrl-C quits without a question */
     if (signals[bye] != 0)
         kill(m->child.pid, signals[bye]);
     if (bye == BYE_TERMINAL) {
@@ -205,7 +207,7 @@ live(struct monkey *m)
     if (!child_start(&m->child, &m->command.plan))
         return false;
     for (int tries = 0; !m->child.full_screen && tries < STUCK_MS && !child_wait(&m->child, 10); tries += 10)
-        ; /* what is typed before is read by the shell */
+        ; /* earlier input would not reach the scope */
     bool alive = !m->child.ended;
     while (alive && left-- > 0 && !draws_over(&m->draws, m->events)) {
         char bytes[EVENT_BYTES];
@@ -216,7 +218,7 @@ live(struct monkey *m)
         alive = type_in(m, k, bytes, n);
         m->events++;
         alive = alive && (m->events % 16 != 0 || taken(m, k)) &&
-                (splitmix64(&m->rng) % 60 != 0 || !child_wait(&m->child, 40)); /* some of it is drawn */
+                (splitmix64(&m->rng) % 60 != 0 || !child_wait(&m->child, 40)); /* gives the scope time to draw */
     }
     if (alive)
         say_farewell(m, k);

@@ -1,4 +1,5 @@
-/* A page of memory that the driver and the preloaded library share, so that the counts survive every end of the program. */
+/* A page of memory that the driver and the preloaded library share, so that the counts survive every end of the
+ * program. */
 #ifndef TESTS_FAULTS_PAGE_H
 #define TESTS_FAULTS_PAGE_H
 
@@ -17,8 +18,8 @@ enum fault_kind {
     FAULT_KINDS
 };
 
-/* Once: the nth call alone; on: the nth call and all later ones. Short and interrupted calls are no failures: at the nth call half of the
- * request is read or written, or EINTR is returned. A program must not notice them. */
+/* Once: the nth call alone; on: the nth call and all later ones. Short and interrupted calls are no failures: at the
+ * nth call half of the request is read or written, or EINTR is returned. A program must not notice them. */
 enum fault_how { HOW_ONCE, HOW_ON, HOW_SHORT, HOW_EINTR, HOWS };
 
 #define FAULT_KIND_NAMES                                                                                               \
@@ -31,13 +32,13 @@ enum fault_how { HOW_ONCE, HOW_ON, HOW_SHORT, HOW_EINTR, HOWS };
     }
 
 struct fault_page {
-    _Atomic uint64_t calls[FAULT_KINDS]; /* so far */
-    _Atomic uint64_t hits;               /* faults that were made */
+    _Atomic uint64_t calls[FAULT_KINDS]; /* number of calls so far */
+    _Atomic uint64_t hits;               /* number of calls that failed */
 };
 
-/* The fault: KIND:N:HOW, N from 1; none: nothing fails, all calls are counted. */
+/* KIND:N:HOW, with N from 1. If it is not set, no call fails, and all calls are counted. */
 #define FAULT_VARIABLE "FAULT"
-/* The file of the page; none: a page of its own. */
+/* The file of the page. If it is not set, the library uses a page of its own. */
 #define PAGE_VARIABLE "FAULT_PAGE"
 /* If set, the place of the fault is printed to standard error. */
 #define WHERE_VARIABLE "FAULT_WHERE"

@@ -1,4 +1,4 @@
-/* Counts calls; and the calls for memory and threads. */
+/* Counts calls and lets them fail; contains the calls for memory and threads. */
 #include "tests/faults/shim.h"
 
 #include <dlfcn.h>
@@ -13,7 +13,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-/* glibc's allocator, by names that need no dlsym(), because dlsym() allocates. */
+/* glibc's allocator under names that need no dlsym(), which would allocate. */
 void *__libc_malloc(size_t);
 void *__libc_calloc(size_t, size_t);
 void *__libc_realloc(void *, size_t);
@@ -53,7 +53,7 @@ crashed(int number)
     void *stack[16];
     const int n = backtrace(stack, 16);
     const char *name = NULL;
-    for (int i = 2; i < n && name == NULL; i++) { /* after this function and the signal's frame */
+    for (int i = 2; i < n && name == NULL; i++) { /* skips this function and the signal's frame */
         Dl_info at;
         if (dladdr(stack[i], &at) != 0 && strstr(at.dli_fname, "/fault_shim") == NULL)
             name = strrchr(at.dli_fname, '/');
@@ -75,7 +75,7 @@ watch_crashes(void)
 {
     const stack_t other = {.ss_sp = crash_stack, .ss_size = sizeof crash_stack};
     void *stack[1];
-    backtrace(stack, 1); /* loads its libraries */
+    backtrace(stack, 1); /* loads the libraries that it needs */
     sigaltstack(&other, NULL);
     sigaction(SIGSEGV, &on_crash, NULL);
 }
@@ -95,7 +95,7 @@ sigaction(int number, const struct sigaction *action, struct sigaction *before)
     return status;
 }
 
-/* Constructors of other libraries ran before; their calls are not the program's. */
+/* Begins to count after the constructors of other libraries, whose calls are not the program's. */
 __attribute__((constructor)) static void
 begin(void)
 {
@@ -112,7 +112,7 @@ begin(void)
     watch_crashes();
     if (text != NULL)
         read_fault(text);
-    unsetenv(FAULT_VARIABLE); /* a program that it starts is not under test */
+    unsetenv(FAULT_VARIABLE); /* programs that the program starts are not tested */
     unsetenv(PAGE_VARIABLE);
     unsetenv("LD_PRELOAD");
     fault.ready = true;

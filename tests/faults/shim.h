@@ -1,4 +1,4 @@
-/* The preloaded library, in parts. It is between the program and libc, counts calls, and lets the requested one fail. */
+/* The preloaded library replaces functions of libc. It counts their calls, and lets the requested call fail. */
 #ifndef TESTS_FAULTS_SHIM_H
 #define TESTS_FAULTS_SHIM_H
 
@@ -10,20 +10,21 @@
 
 /* Counts a call. Returns true if it must fail; errno has the reason, and the caller returns the value of a failure. */
 bool shim_fails(enum fault_kind);
-/* Counts a read or write of n bytes. Returns 0 if it must fail as above, else the number of bytes that it may transfer. */
+/* Counts a read or write of n bytes. Returns 0 if it must fail as above, else the number of bytes that it may
+ * transfer. */
 size_t shim_room(enum fault_kind, size_t n);
 
-/* libc's functions, as the program would call them. */
+/* Returns libc's function of this name. */
 void *shim_next(const char *name);
 
-/* read() and write(), as the program calls them. */
+/* Replace read() and write(). */
 ssize_t shim_read(int fd, void *to, size_t n);
 ssize_t shim_write(int fd, const void *from, size_t n);
 
-/* Libraries render a figure: their calls are not counted, except writes and other changes of files. */
+/* While it is on, libraries render a figure: only writes and other changes of files are counted. */
 void shim_rendering(bool);
 
-/* From now on writes to standard output, as a stream, are counted. */
+/* Begins to count writes to the stream stdout. */
 void shim_take_stdout(void);
 
 #endif

@@ -1,4 +1,5 @@
-/* The calls for files. libc's streams call read and write internally, so their functions are implemented here on our own calls. */
+/* Counts calls for files. libc's streams do not call read() and write() by their public names, so the functions of
+ * streams are implemented here. */
 #include "tests/faults/shim.h"
 
 #include <dirent.h>
@@ -31,7 +32,7 @@ read(int fd, void *to, size_t n)
 }
 
 ssize_t
-__read_chk(int fd, void *to, size_t n, size_t room) /* the name of read() where sizes are checked */
+__read_chk(int fd, void *to, size_t n, size_t room) /* called in place of read() if _FORTIFY_SOURCE is defined */
 {
     return shim_read(fd, to, n < room ? n : room);
 }
@@ -159,12 +160,12 @@ stream_read(void *cookie, char *to, size_t n)
 {
     const int fd = ((struct stream *)cookie)->fd;
     ssize_t got = shim_read(fd, to, n);
-    while (got < 0 && errno == EINTR) /* streams take EINTR for an error, so signals are handled with SA_RESTART */
+    while (got < 0 && errno == EINTR) /* a stream would report EINTR as an error */
         got = shim_read(fd, to, n);
     return got;
 }
 
-/* Writes all bytes, as libc does: a partial write is continued. 0: it failed. */
+/* Writes all bytes, as libc does, with more than one write if necessary. Returns the number of bytes written. */
 static ssize_t
 stream_write(void *cookie, const char *from, size_t n)
 {

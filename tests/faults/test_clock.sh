@@ -1,6 +1,6 @@
 #!/bin/sh
-# No verdict depends on measured time: the tests of sessions, policies and screens pass with a clock that is distorted at random
-# (clock_shim.c). A long test; SPECSCOPE_SEED repeats one.
+# No verdict depends on measured time: the tests of sessions, policies and screens pass with a clock that is distorted
+# at random (clock_shim.c). A long test; SPECSCOPE_SEED repeats one.
 cd "$(dirname "$0")/../.." || exit 1
 . tests/cli/checks.sh
 SEED=${SPECSCOPE_SEED:-$(date +%s)}

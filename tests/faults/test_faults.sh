@@ -1,7 +1,7 @@
 #!/bin/sh
-# Faults outside the program: failing calls, kills at random instants, damaged files, random input. The short test draws a sample and
-# prints its seed, which SPECSCOPE_SEED repeats. With SPECSCOPE_LONG=1 every call of every command fails once, which takes an hour or two.
-# docs/testing.md describes it.
+# Faults outside the program: failing calls, kills at random instants, damaged files, random input. The short test draws
+# a sample and prints its seed, which SPECSCOPE_SEED repeats. With SPECSCOPE_LONG=1 every call of every command fails
+# once, which takes an hour or two. docs/testing.md describes it.
 BUILD=${BUILD:-build}
 SEED=${SPECSCOPE_SEED:-$(date +%s)}
 LONG=${SPECSCOPE_LONG:-}

@@ -1,5 +1,5 @@
-/* Attention over three splits and more, with the shapes of real models: against its definition in double, and bit for bit for every
- * distribution of splits and with any other rows. */
+/* Attention over three splits and more, with the shapes of real models. It is compared with its definition in double,
+ * and its bits for other distributions of splits and other rows. */
 #include "tests/cuda/smoke/run.h"
 
 #include "tests/rigs/cuda_attention.h"
@@ -40,7 +40,7 @@ near_definition(struct smoke *s, const attention_case &c, const std::vector<uint
             off[u] = difference(define_attention(c, c.rows[i], i, head), values.data());
         else
             for (float x : values)
-                off[u] += x != 0; /* took no part */
+                off[u] += x != 0; /* the layer does not compute this row */
     }
     for (uint32_t u = 0; u < off.size(); u++) {
         *worst = off[u] > *worst ? off[u] : *worst;
@@ -52,7 +52,7 @@ near_definition(struct smoke *s, const attention_case &c, const std::vector<uint
     return true;
 }
 
-/* A single row, in a group of its own. */
+/* Checks that a row has the same bits in a call of its own. */
 static bool
 same_alone(struct smoke *s, attention_case &c, const std::vector<uint32_t> &together, uint32_t i)
 {

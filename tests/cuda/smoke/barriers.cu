@@ -1,5 +1,5 @@
-/* The grid's barrier (kernels/cuda/device/grid.cuh), many times: after it threads read what threads of other blocks wrote before it, as in
- * a forward pass. */
+/* Checks the barrier of the grid (kernels/cuda/device/grid.cuh) many times. After each barrier threads read values that
+ * threads of other blocks wrote before it, as in a forward pass. */
 #include "tests/cuda/smoke/run.h"
 
 #include "kernels/cuda/device/grid.cuh"
@@ -10,7 +10,7 @@ struct barrier_args {
     struct dev_barrier *barrier;
     uint4 *words; /* (2, blocks, BLOCK_THREADS) */
     uint32_t n;
-    uint32_t *wrong; /* the number of wrong values; of the first: barrier, block, thread, the value read */
+    uint32_t *wrong; /* number of wrong values; barrier, block, thread and value of the first */
 };
 
 static __global__ void
@@ -52,7 +52,8 @@ smoke_barriers(struct smoke *s)
     float ms = 0;
     SUCCEEDS(cudaEventCreate(&begun));
     SUCCEEDS(cudaEventCreate(&done));
-    for (int launches = 0; launches < 2; launches++) { /* the second finds the barrier as the first left it */
+    for (int launches = 0; launches < 2;
+         launches++) { /* the second launch uses the barrier in the state after the first */
         SUCCEEDS(cudaEventRecord(begun, nullptr));
         run(meet_again_and_again, barrier_args{barrier, words, n, wrong}, 0);
         SUCCEEDS(cudaEventRecord(done, nullptr));

@@ -1,5 +1,5 @@
-/* The head with a vocabulary of 152,000: logits, predictions and distributions, against definitions on the host, and bit for bit between
- * calls of different numbers of rows. */
+/* The head with a vocabulary of 152,000. Logits, predictions and distributions are compared with definitions on the
+ * host, and their bits between calls of different numbers of rows. */
 #include "tests/cuda/smoke/run.h"
 
 #include "kernels/cuda/device/launch.h"
@@ -71,7 +71,8 @@ struct head_case {
         return p;
     }
 
-    /* Computes logits of these ring entries, and predictions where there is room for them; the last row is the final one of the others. */
+    /* Computes logits of these ring entries, and predictions where there is room for them; the last row is the final
+     * one of the others. */
     std::vector<float>
     ask(const std::vector<uint32_t> &which, std::vector<struct prediction> *predictions, uint32_t blocks)
     {
@@ -161,7 +162,7 @@ smoke_logits(struct smoke *s)
     for (enum weight_type type : s->size == SMOKE_WHOLE ? whole_types : some) {
         struct head_shape k = shape_of(s);
         if ((type == WEIGHT_Q4_K || type == WEIGHT_Q6_K) && k.width % SUPER != 0)
-            k.width = k.width / SUPER * SUPER; /* those types have no other widths */
+            k.width = k.width / SUPER * SUPER; /* these types need such a width */
         if (!check_logits(s, type, &worst))
             return false;
     }
@@ -229,8 +230,7 @@ smoke_distributions(struct smoke *s)
     std::vector<uint32_t> order(vocab);
     for (uint32_t i = 0; i < n; i++) {
         const float *const got = &p[(size_t)(n - 1 - i) * vocab];
-        double sum = 0, least = 1,
-               moved = 0; /* moved: probability of tokens that rounding moved to the other side of a threshold */
+        double sum = 0, least = 1, moved = 0; /* probability of the tokens that rounding moved across a threshold */
         sampling_dist(&z[(size_t)i * vocab], vocab, &ways[i], want.data(), order.data());
         for (uint32_t v = 0; v < vocab; v++)
             least = want[v] > 0 && (double)want[v] < least ? (double)want[v] : least;

@@ -1,4 +1,5 @@
-/* Checks the instructions of kernels/cuda/device/ptx.cuh that one thread executes against kernels/half.h and plain arithmetic. */
+/* Checks the instructions of kernels/cuda/device/ptx.cuh that one thread executes against kernels/half.h and plain
+ * arithmetic. */
 #include "tests/cuda/smoke/run.h"
 
 #include "kernels/cuda/device/ptx.cuh"
@@ -33,7 +34,7 @@ map_words(void (*kernel)(struct word_args), const std::vector<uint32_t> &in)
 
 /* ---- numbers of 16 bits ---- */
 
-/* For a float: its half; it and its negative as a pair; the pair's values; the same in bfloat16. */
+/* Converts a float to a half, and it and its negative to a pair and back; the same in bfloat16. */
 static __global__ void
 __launch_bounds__(BLOCK_THREADS, 1) round_to_halves(struct word_args a)
 {
@@ -74,7 +75,7 @@ same_half(uint32_t got, float x)
     return is_nan_half(want) ? is_nan_half(got) : got == want;
 }
 
-/* To nearest, ties to even. */
+/* Rounds to nearest, ties to even. */
 static bool
 same_bf16(uint32_t got, float x)
 {
@@ -167,7 +168,7 @@ struct load_args {
     uint32_t n;
 };
 
-/* In every way; every third copy must not happen. */
+/* Copies by each kind of load. The predicate of every third copy is false. */
 static __global__ void
 __launch_bounds__(BLOCK_THREADS, 1) load_all_ways(struct load_args a)
 {

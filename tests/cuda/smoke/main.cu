@@ -1,5 +1,5 @@
 /* usage: gpu_smoke [--gpu N] [facts | tiny | real | whole]
- * Checks of the kernels against definitions (smoke.h), in TAP; or what the machine is. */
+ * Compares the kernels with definitions (smoke.h) and prints TAP; `facts` prints the properties of the machine. */
 #include <chrono>
 #include <cstring>
 
@@ -7,23 +7,23 @@
 #include "tests/cuda/smoke/smoke.h"
 
 static const struct smoke_check checks[] = {
-    {"numbers of 16 bits are rounded and widened as IEEE 754 has it", smoke_halves},
-    {"bytes become halves", smoke_bytes},
-    {"loads bring what is there, and nothing where they are not taken", smoke_loads},
-    {"the global timer goes on", smoke_timer},
-    {"matrix instructions multiply matrices", smoke_matrices},
-    {"columns of a matrix instruction do not mix", smoke_columns},
-    {"subnormal halves are multiplied as they are", smoke_subnormals},
-    {"barriers of the grid let nobody through before all have come", smoke_barriers},
-    {"products of every type are products, and a row's bits its own", smoke_products},
-    {"attention over several splits is a softmax, and a row's bits its own", smoke_attention},
-    {"logits of a large vocabulary are a product, and a row's bits its own", smoke_logits},
-    {"guesses from them follow their definitions", smoke_predictions},
-    {"distributions from them are those of the CPU", smoke_distributions},
+    {"numbers of 16 bits are converted as IEEE 754 defines", smoke_halves},
+    {"bytes are converted to halves", smoke_bytes},
+    {"loads read the data, and a load whose predicate is false reads nothing", smoke_loads},
+    {"the global timer advances", smoke_timer},
+    {"matrix instructions compute products of matrices", smoke_matrices},
+    {"a column of a matrix instruction does not depend on other columns", smoke_columns},
+    {"subnormal halves are not flushed to zero", smoke_subnormals},
+    {"no block passes a barrier of the grid before all blocks have arrived", smoke_barriers},
+    {"products of every type are correct, and a row's bits do not depend on other rows", smoke_products},
+    {"attention over several splits is correct, and a row's bits do not depend on other rows", smoke_attention},
+    {"logits of a large vocabulary are correct, and a row's bits do not depend on other rows", smoke_logits},
+    {"predictions from these logits follow their definitions", smoke_predictions},
+    {"distributions from these logits equal the CPU's", smoke_distributions},
 };
 enum { CHECKS = sizeof checks / sizeof *checks };
 
-static unsigned running; /* number of the check, for smoke_must(); 0: none */
+static unsigned running; /* the running check, from 1; 0: none */
 
 void
 smoke_must(cudaError_t code, const char *call, const char *file, int line)

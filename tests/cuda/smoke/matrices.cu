@@ -1,5 +1,6 @@
-/* The matrix instructions of kernels/cuda/device/ptx.cuh: the places of their operands' elements (kernels/cuda/device/layout.h), that
- * columns do not mix, the treatment of subnormals, and the way of summing. */
+/* Checks the matrix instructions of kernels/cuda/device/ptx.cuh: where operands have their elements
+ * (kernels/cuda/device/layout.h), that columns are independent, how subnormal numbers are treated, and how terms are
+ * summed. */
 #include "tests/cuda/smoke/run.h"
 
 #include "kernels/cuda/device/ptx.cuh"
@@ -16,7 +17,7 @@ struct mma_args {
     bool bf16;
 };
 
-/* Elements in the order of the manual's fragments; a warp a case. */
+/* Runs each case in a warp of its own. Operands are fragments as in the PTX manual. */
 static __global__ void
 __launch_bounds__(BLOCK_THREADS, 1) multiply_cases(struct mma_args p)
 {
@@ -64,7 +65,7 @@ widen(uint16_t h, bool bf16)
     return (double)(bf16 ? bf16_to_f32(h) : f16_to_f32(h));
 }
 
-/* Elements by value(), independent of their places. */
+/* Fills the operands by value(). */
 template <class Value>
 static struct mma_case
 make_case(bool bf16, Value value)
@@ -88,7 +89,7 @@ defined(const struct mma_case &m, int r, int n, bool bf16)
     return d;
 }
 
-/* Small integers, whose sums are exact in every order and rounding; then arbitrary numbers, nearly. */
+/* Small integers have exact sums in every order. Sums of arbitrary numbers are compared within a bound. */
 bool
 smoke_matrices(struct smoke *s)
 {
@@ -122,7 +123,7 @@ smoke_columns(struct smoke *s)
     begin(s);
     for (int bf16 = 0; bf16 < 2; bf16++) {
         std::vector<struct mma_case> cases;
-        for (int i = 0; i < 8; i++) { /* column i of the first, which is the only one that all share */
+        for (int i = 0; i < 8; i++) { /* all cases share only column i of the first case */
             struct mma_case m = i == 0 ? make_case(bf16, [] { return 100 * uniform(); }) : cases[0];
             for (int n = 0; n < 8 && i > 0; n++)
                 for (int k = 0; k < 16 && n != i; k++) {
@@ -148,7 +149,7 @@ smoke_subnormals(struct smoke *s)
     std::vector<struct mma_case> cases;
     for (int i = 0; i < 100; i++) {
         struct mma_case m = {};
-        const uint32_t shift = i % 5; /* the second unit's are four bits higher: up to 63 * 16 */
+        const uint32_t shift = i % 5; /* quants of the second unit are four bits higher: up to 63 * 16 */
         for (int r = 0; r < 16; r++)
             for (int k = 0; k < 16; k++) {
                 m.a[r][k] = (uint16_t)(below(64) << shift);
@@ -168,7 +169,7 @@ smoke_subnormals(struct smoke *s)
 
 /* ---- ways of summing ---- */
 
-/* 1 + x + y, all of them products. */
+/* Returns 1 + x + y as a sum of three products. */
 static float
 sum_of(float x, float y)
 {
@@ -188,7 +189,7 @@ smoke_matrix_sums(char *text, size_t room)
     int bits = 1;
     while (bits < 24 && sum_of(ldexpf(1, -bits), 0) > 1)
         bits++;
-    const bool kept = sum_of(0x1p-24f, 0x1p-24f) > 1; /* the halves of a last bit */
+    const bool kept = sum_of(0x1p-24f, 0x1p-24f) > 1; /* two halves of the last bit */
     const bool nearest = sum_of(0x1.8p-23f, 0) > 1 + 0x1p-23f;
     snprintf(text, room, "%d bits of the largest product are kept, %s", bits,
              nearest ? "the rest rounds to nearest"

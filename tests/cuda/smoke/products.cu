@@ -1,11 +1,11 @@
-/* Products by strips at the widths of Llama-2-7B, weights of every type: against their definition in double, and bit for bit
- * between calls of different numbers of rows. */
+/* Products by strips at the widths of Llama-2-7B with weights of every type. They are compared with their definition in
+ * double, and their bits between calls of different numbers of rows. */
 #include "tests/cuda/smoke/run.h"
 
 #include "tests/rigs/cuda_product.h"
 
-/* Bounds of a product's error, as norms over the whole: F32 sums whose last bit may be truncated; and subnormal halves, whose products may
- * lose up to 10 bits in the sum (docs/cuda.md). */
+/* Bounds of a product's error, as norms over the whole: F32 sums whose last bit may be truncated; and subnormal halves,
+ * whose products may lose up to 10 bits in the sum (docs/cuda.md). */
 static double
 bound_of(enum weight_type type)
 {
@@ -21,7 +21,7 @@ multiply(const test_matrix &w, const test_rows &x, uint32_t n)
     a.product = {{&w.m, NULL, NULL}, 1, x.packed, n, false};
     a.model.head_dim = 2;
     a.out[0] = on_device(std::vector<float>(outputs, NAN));
-    struct dev_matrix *there = on_device(std::vector<struct dev_matrix>(1, w.m)); /* not on the host's stack */
+    struct dev_matrix *there = on_device(std::vector<struct dev_matrix>(1, w.m)); /* too large for the stack */
     a.product.matrices[0] = there;
     run_product<T>(a);
     const std::vector<float> y = fetched(a.out[0], outputs);

@@ -1,4 +1,4 @@
-/* Runs the smoke test's own kernels: blocks that are all resident, and then a wait for them. */
+/* Runs the smoke test's own kernels with resident blocks, and waits for them. */
 #ifndef TESTS_CUDA_SMOKE_RUN_H
 #define TESTS_CUDA_SMOKE_RUN_H
 
@@ -8,7 +8,7 @@
 #include "kernels/cuda/device/layout.h"
 #include "tests/rigs/cuda_numbers.h"
 
-static int device_here; /* the running check, and its most blocks, set by begin() */
+static int device_here; /* set by begin(), with the largest number of blocks */
 static uint32_t most_blocks;
 
 static inline void

@@ -1,8 +1,8 @@
-/* The smoke test compares the kernels' risky paths with definitions on the host, without the engine. One program, of the same sources, is
- * for a GPU (build/gpu_smoke) and for the emulation (build/tests/test_cuda_smoke).
+/* The smoke test compares risky paths of the kernels with definitions on the host, without the engine. The same sources
+ * are built for a GPU (build/gpu_smoke) and for the emulator (build/tests/test_cuda_smoke).
  *
- * A check is a function that returns true, or false with the error in `what`; it also stores measurements there. A runtime call that fails
- * ends the program, because the device is lost. */
+ * A check is a function that returns true, or false with the error in `what`; it also stores measurements there. A
+ * runtime call that fails ends the program, because the device is lost. */
 #ifndef TESTS_CUDA_SMOKE_H
 #define TESTS_CUDA_SMOKE_H
 
@@ -15,15 +15,15 @@
 #define SUCCEEDS(call) smoke_must(call, #call, __FILE__, __LINE__)
 
 enum smoke_size {
-    SMOKE_TINY, /* the emulation, in make test */
-    SMOKE_REAL, /* the emulation, in make test-long: real widths, few rows and strips */
-    SMOKE_WHOLE /* a GPU: real widths, all multiprocessors, two strips and more a block */
+    SMOKE_TINY, /* the emulator, in make test */
+    SMOKE_REAL, /* the emulator, in make test-long: real widths, few rows and strips */
+    SMOKE_WHOLE /* a GPU: real widths, all multiprocessors, at least two strips for each block */
 };
 
 struct smoke {
     enum smoke_size size;
     int device;
-    unsigned blocks; /* of cooperative launches: SPECSCOPE_CUDA_BLOCKS, else as many as fit */
+    unsigned blocks; /* of cooperative launches: SPECSCOPE_CUDA_BLOCKS or as many as fit */
     char what[512];
 };
 
@@ -35,7 +35,7 @@ struct smoke_check {
 /* Ends the program if the call failed. */
 void smoke_must(cudaError_t, const char *call, const char *file, int line);
 
-/* Fills s->what; returns `ok`. */
+/* Prints to s->what. Returns `ok`. */
 bool smoke_says(struct smoke *s, bool ok, const char *format, ...) __attribute__((format(printf, 3, 4)));
 
 static inline const char *
@@ -46,7 +46,7 @@ type_name(int type)
     return names[type];
 }
 
-/* ---- the checks, a file each ---- */
+/* ---- the checks ---- */
 
 bool smoke_halves(struct smoke *); /* instructions.cu */
 bool smoke_bytes(struct smoke *);
@@ -62,11 +62,11 @@ bool smoke_logits(struct smoke *);    /* head.cu */
 bool smoke_predictions(struct smoke *);
 bool smoke_distributions(struct smoke *);
 
-/* facts.cu: prints facts about the machine. Returns false if the backend cannot run on it. */
+/* facts.cu: prints properties of the machine. Returns false if the backend cannot run on it. */
 bool smoke_facts(int device);
-/* matrices.cu: describes in words how matrix instructions add up. */
+/* matrices.cu: describes how matrix instructions sum. */
 void smoke_matrix_sums(char *text, size_t room);
-/* instructions.cu: the smallest difference in nanoseconds between two different readings of the global timer. */
+/* instructions.cu: returns the smallest step of the global timer in nanoseconds. */
 unsigned smoke_tick();
 
 #endif

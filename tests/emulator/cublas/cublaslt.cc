@@ -1,6 +1,6 @@
 /* Emulates cuBLASLt: column-major products with sums in F32, queued on emulated streams.
  *
- * * Like the real library it lists unsuitable algorithms, too: one splits k and adds the parts in a different order
+ * Like the real library it lists unsuitable algorithms, too: one splits k and adds the parts in a different order
  * each time, one needs a workspace, and one cannot run here. It checks what the real library does not check: layouts
  * fit each other; the whole matrix is on the device, at a multiple of 256 bytes; an algorithm was found for this
  * product; streams exist and descriptions were initialised; each handle is destroyed exactly once. An error is printed

@@ -1,7 +1,7 @@
 /* Leaves out one operation of the CUDA backend that orders accesses, so that mutations.sh can see which check notices
  * it.
  *
- * * EMULATED_CUDA_DROP="barrier block.cuh:102" omits this barrier in all kernels, "barrier block.cuh:102 @forward" in
+ * EMULATED_CUDA_DROP="barrier block.cuh:102" omits this barrier in all kernels, "barrier block.cuh:102 @forward" in
  * one kernel, "meeting forward.cu:128 3" the third barrier of a grid, and "wait kv_cache.c:217" the host's wait for a
  * stream. "scope", "class" and "parity" change one property of an access (enum ordering). The first finding then ends
  * the process. EMULATED_CUDA_SITES=FILE appends the places that the program passed to a file, with their kernels. */

@@ -1,12 +1,12 @@
 #!/bin/sh
 # Changes the CUDA backend in one place at a time and prints which check notices it. A mutation omits one barrier,
-# __syncwarp, fence, acquire, release or barrier of the grid ("meeting") in one kernel, or one wait or event of the host.
-# Others narrow the scope of an acquire or release to the block, make a load read-only, or use one buffer in place of two.
-# A mutation is noticed by the race checker (a race, or a read that may find an old line in L1), by the emulator (threads
-# that wait without a partner), by a test (a wrong result), or by nothing.
+# __syncwarp, fence, acquire, release or barrier of the grid ("meeting") in one kernel, or one wait or event of the
+# host. Others narrow the scope of an acquire or release to the block, make a load read-only, or use one buffer in place
+# of two. A mutation is noticed by the race checker (a race, or a read that may find an old line in L1), by the emulator
+# (threads that wait without a partner), by a test (a wrong result), or by nothing.
 # usage: tests/emulator/mutations/run.sh BUILD [FEW [SEED]]
-# FEW: tries so many mutations of one program, chosen by SEED. Without FEW it tries all and prints the table of table.md.
-# UPDATE=1: writes table.md. SPECSCOPE_MUTATION_PROGRAMS: other programs. JOBS=2: tries two at a time.
+# FEW: tries so many mutations of one program, chosen by SEED. Without FEW it tries all and prints the table.
+# UPDATE=1: writes the table to table.md. SPECSCOPE_MUTATION_PROGRAMS: other programs. JOBS=2: tries two at a time.
 # KINDS="scope class": tries only these kinds. ALL=1: also tries the places of reason_of().
 # The results are stored in BUILD/mutations and are valid while the programs and the plug-in are the same.
 # Exit status 1: no check noticed a mutation.
@@ -74,8 +74,8 @@ try() { # site, order, program, log
     [ ! -e "$said" ] || grep -v '^emulated GPU' "$4" | head -n -1 | cmp -s - "$said" || echo "[  FAILED  ] says something else" >>"$4"
 }
 
-# Tries the usual order of threads, and then another one, because the last thread at a barrier may have seen later writes
-# of other threads.
+# Tries the usual order of threads, and then another one, because the last thread at a barrier may have seen later
+# writes of other threads.
 noticed_by() { # site, a file to write to
     for order in 0 3; do
         for program in $PROGRAMS; do
@@ -160,8 +160,8 @@ KEPT=$BUILD/mutations/$(for program in $PROGRAMS; do cat "$(file_of "$program")"
 mkdir -p "$KEPT"
 # shellcheck disable=SC2086 # a list
 printf '%s\n' $PROGRAMS | xargs -P "${JOBS:-1}" -n 1 sh "$SELF" "$BUILD" --sites "$KEPT" || exit 2
-# Selects places in device code and in the host side of the backend. A place in a test's own kernel counts only if no other
-# kernel has it.
+# Selects places in device code and in the host side of the backend. A place in a test's own kernel counts only if no
+# other kernel has it.
 for program in $PROGRAMS; do cat "$KEPT/$(basename "$program").sites"; done | sort -u | while read -r kind place rest; do
     case " ${KINDS:-$kind} " in *" $kind "*) ;; *) continue ;; esac
     turn=${rest%%@*}
@@ -189,8 +189,8 @@ while read -r site; do
     printf '%s\t%s\t%s\t%s\t%s\t%s\n' "$file" "$function" "${site%% *}" "${site%% @*}" "$kernel" "$noticed"
 done <"$TMP/sites" >"$TMP/rows"
 
-# A row contains the places of one kind in one function that the same check noticed in a kernel. Kernels with the same row
-# share it.
+# A row contains the places of one kind in one function that the same check noticed in a kernel. Kernels with the same
+# row share it.
 awk -F '\t' '
     { key = $1 FS $2 FS $3
       if (!((key, $4) in number)) number[key, $4] = ++n[key]

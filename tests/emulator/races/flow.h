@@ -1,6 +1,6 @@
 /* Decides which operations of streams and accesses of the host are ordered.
  *
- * * An operation comes after earlier operations of its stream, after everything that the host did or waited for before
+ * An operation comes after earlier operations of its stream, after everything that the host did or waited for before
  * it queued the operation, and after the events that the stream waits for. The host comes after the operations that it
  * waits for. All threads of the host count as one, because the thread sanitizer checks their order. Each stream has a
  * clock that counts its operations, and the host has one that counts its queueing. An operation stores the clocks of

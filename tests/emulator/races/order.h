@@ -1,7 +1,7 @@
 /* Decides which accesses of a grid's threads are ordered (happens-before; Flanagan and Freund, "FastTrack", PLDI 2009),
  * by a clock of each block.
  *
- * * Each operation that orders accesses takes the next number of its block's clock: a barrier of the block, a
+ * Each operation that orders accesses takes the next number of its block's clock: a barrier of the block, a
  * __syncwarp, a release. A thread's time is the number of the last such operation that it took part in. So an access
  * comes before everything that threads of its block do after a barrier with a later number; the same holds within a
  * warp. A thread that acquires gets the releasing thread's knowledge: a short list with the time up to which
