@@ -297,7 +297,7 @@ cuda-kit: $(CUDA_RUNS:%=$(BUILD)/%)
 # Makes a kit with each compiler in NVCCS, for example of CUDA 12 and of CUDA 13.
 cuda-kits:
 	@for nvcc in $(NVCCS); do $(MAKE) --no-print-directory cuda-kit NVCC="$$nvcc" || exit 1; done
-test-cuda bench-cuda:
+test-cuda bench-cuda: golden
 	@$(code_here); RECORD=$(RECORD) MAKE="$(MAKE) $(JOBS)" NVCC="$(NVCC)" CODE="$$code" ALL="$(CUDA_RUNS:%=$(BUILD)/%)" \
 		ALONE="$(CUDA_ALONE:%=$(BUILD)/%)" tests/cuda/here.sh $(BUILD) $(@:%-cuda=%)
 -include $(wildcard $(BUILD)/cuda/kernels/*/*.d $(BUILD)/cuda/kernels/*.d $(BUILD)/cuda/tests/cuda/smoke/*.d)
@@ -332,7 +332,11 @@ $(BUILD)/tests/%: $(BUILD)/obj/$(1)/%_main.o $(BUILD)/libtests.a $(BUILD)/libspe
 	$$(Q)$$(CC) $$(OPENMP) $$(TEST_LDFLAGS) -o $$@ $$^ $$(LDLIBS)
 endef
 $(foreach folder,$(TOOL_DIRS),$(eval $(call tool,$(folder))))
-$(UNIT) $(TOOLS): | $(BLAS_SO)
+# Links the files that golden folders share into them.
+.PHONY: golden
+golden:
+	@tests/golden/assemble.sh
+$(UNIT) $(TOOLS): | $(BLAS_SO) golden
 
 # A preloaded library that makes calls fail (tests/faults/shim.h). It is not instrumented, because it replaces the
 # functions that sanitizers replace.

@@ -125,7 +125,7 @@ refuses "a template that never ends is stopped" 1 'line 1: it \(takes too many s
 
 # ---- a folder's templates ----
 folder=$TMP/hf
-cp -r tests/golden/models/llama "$folder"
+cp -rL tests/golden/models/llama "$folder"
 mkdir -p "$folder/additional_chat_templates"
 printf 'hello {{ bos_token }}' >"$folder/chat_template.jinja"
 printf 'tools {{ tools | length }}' >"$folder/additional_chat_templates/tool_use.jinja"

@@ -48,7 +48,7 @@ in_place "a bench's results" "$at.csv" plot "$at.csv" grid -o "$TMP/x.svg"
 mkdir "$TMP/model"
 for file in config.json tokenizer.json model.safetensors; do
     rm -rf "$TMP/model"
-    cp -r tests/golden/models/llama3 "$TMP/model"
+    cp -rL tests/golden/models/llama3 "$TMP/model"
     in_place "a folder's $file" "$TMP/model/$file" run -n 1 "$TMP/model"
 done
 rm -f "$TMP/model/model.safetensors"

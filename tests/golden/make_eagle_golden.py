@@ -41,7 +41,7 @@ import transformers as tf
 from safetensors.torch import load_file, save_file
 from tokenizers import Tokenizer
 
-from make_models_golden import MERGES, N, PIECES, VOCAB, adjacent
+from make_models_golden import MERGES, N, PIECES, VOCAB, adjacent, share
 
 OUT = pathlib.Path(__file__).parent / "eagle"
 SAID, MARGIN = 48, 1e-3
@@ -306,7 +306,7 @@ def rounds(drafter, target, prompt, text, knobs):
 
 def write_rounds(name, drafter, target, head, where, settings, prompts, policy):
     runs, total, by = [], 0, {}
-    tokenizer = Tokenizer.from_file(str(OUT.parent / "models" / "llama" / "tokenizer.json"))
+    tokenizer = Tokenizer.from_file(str(OUT.parent / "shared" / "tokenizer.json"))
     with torch.no_grad():
         for knobs in settings:
             count = 0
@@ -356,8 +356,7 @@ def save_target(folder, model, config, extra=None, rename=lambda n: n):
     save_file(tensors, folder / "model.safetensors", metadata={"format": "pt"})
     changed = json.loads((folder / "config.json").read_text()) | config
     (folder / "config.json").write_text(json.dumps({k: v for k, v in changed.items() if v is not None}, indent=1, sort_keys=True) + "\n")
-    for file in "tokenizer.json", "tokenizer_config.json":
-        (folder / file).symlink_to(f"../../../models/llama/{file}")
+    share(folder)
 
 
 def load_target(folder):

@@ -4,14 +4,12 @@
     pip install numpy gguf torch transformers safetensors
     python3 tests/golden/make_families_golden.py [--texts] [NAME…]
 
-Writes tests/golden/families/NAME/ (a Hugging Face folder, in F16; its tokenizer is a link to the Llama's of
-make_models_golden.py) and NAME.txt, in the format of tests/golden/models. make_families_gguf.py converts the folders to NAME.gguf
-with llama.cpp's convert_hf_to_gguf.py --outtype f16, if it supports the family. With --texts only NAME.txt is written, from the
-existing folders.
+Writes tests/golden/families/NAME/ (a Hugging Face folder, in F16, with the tokenizer of make_models_golden.py) and NAME.txt, in the
+format of tests/golden/models. make_families_gguf.py converts the folders to NAME.gguf with llama.cpp's convert_hf_to_gguf.py
+--outtype f16, if it supports the family. With --texts only NAME.txt is written, from the existing folders.
 """
 import json
 import math
-import os
 import pathlib
 import shutil
 import sys
@@ -20,7 +18,7 @@ import torch
 import transformers as tf
 from safetensors.torch import load_file, save_file
 
-from make_models_golden import N, PATH, greedy_lines, randomise
+from make_models_golden import N, PATH, greedy_lines, randomise, share
 
 OUT = pathlib.Path(__file__).parent / "families"
 ROWS = [(27, None), (14, 1)]  # (position, layer); None: the last one
@@ -374,9 +372,7 @@ def make(name, seed):
         (folder / "config.json").write_text(json.dumps(without(text, "num_kv_heads"), indent=2))
     if name in AS_SAID:
         (folder / "config.json").write_text(json.dumps(AS_SAID[name](text), indent=2))
-    for file in ("tokenizer.json", "tokenizer_config.json"):
-        os.symlink(f"../../models/llama/{file}", folder / file)
-    (folder / "generation_config.json").write_text(json.dumps(dict(bos_token_id=1, eos_token_id=2)))
+    share(folder)
     write_text(name, model.state_dict())
 
 

@@ -8,9 +8,9 @@ A GraniteMoeHybrid whose layers are all attention, without experts, computes wha
 up in one matrix. So families/granitemoehybrid is made of families/granite (make_families_golden.py), and their logits are the same.
 """
 import json
-import os
 import pathlib
 import shutil
+import subprocess
 
 import numpy
 from safetensors.numpy import load_file, save_file
@@ -32,8 +32,6 @@ config |= dict(architectures=["GraniteMoeHybridForCausalLM"], model_type="granit
                shared_intermediate_size=config["intermediate_size"], intermediate_size=512, position_embedding_type="rope",
                layer_types=["attention"] * config["num_hidden_layers"])
 (new / "config.json").write_text(json.dumps(config, indent=2) + "\n")
-shutil.copy(old / "generation_config.json", new)
-for file in ("tokenizer.json", "tokenizer_config.json"):
-    os.symlink(f"../../models/llama/{file}", new / file)
+subprocess.run(["sh", OUT.parent / "assemble.sh"], check=True)
 lines = (OUT / "granite.txt").read_text().splitlines()
 (OUT / "granitemoehybrid.txt").write_text("\n".join(["# made by make_granitemoehybrid_golden.py of granite.txt"] + lines[1:]) + "\n")

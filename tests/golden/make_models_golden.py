@@ -4,7 +4,8 @@
     pip install numpy gguf torch transformers safetensors
     python3 tests/golden/make_models_golden.py
 
-Writes tests/golden/models/NAME/ (a Hugging Face folder), NAME.gguf (the same weights) and NAME.txt for each of MODELS, and
+Writes tests/golden/shared/ (the tokenizer and generation_config.json of all golden folders; assemble.sh links them into the folders), and
+tests/golden/models/NAME/ (a Hugging Face folder), NAME.gguf (the same weights) and NAME.txt for each of MODELS, and
 types.gguf and tables.gguf with their .txt: Llamas whose matrices have every GGUF type, in tables.gguf the ternary types and those with
 tables; K-quants and IQ types are random blocks. llama-q8_0.gguf contains llama's weights in Q8_0 by the gguf package, and
 vocabulary.gguf contains no weights. NAME.txt has the format of logits_fables.txt: a line `tokens`, then for each golden row
@@ -14,6 +15,7 @@ greedy continuation: `greedy` and tokens, `fresh` and tokens without repetition,
 import json
 import pathlib
 import shutil
+import subprocess
 
 import gguf
 import numpy as np
@@ -132,7 +134,15 @@ def greedy_lines(model):
     return lines
 
 
-def write_tokenizer(folder):
+def share(folder):
+    """Links the tokenizer and generation_config.json that all folders have in common into the folder."""
+    (folder / "generation_config.json").unlink(missing_ok=True)
+    subprocess.run(["sh", OUT.parent / "assemble.sh"], check=True)
+
+
+def write_shared(folder):
+    folder.mkdir(exist_ok=True)
+    (folder / "generation_config.json").write_text(json.dumps(dict(bos_token_id=1, eos_token_id=2)))
     added = [dict(id=i, content=t, special=True, single_word=False, lstrip=False, rstrip=False, normalized=False)
              for i, t in enumerate(TOKENS_SPECIAL)]
     bos = [{"SpecialToken": {"id": "<s>", "type_id": 0}}]
@@ -219,9 +229,10 @@ def make(name, config, kind, dtype, files, seed):
     model.save_pretrained(folder, max_shard_size="50KB" if files > 1 else "1GB")
     for file in folder.iterdir():
         file.chmod(0o644)
-    write_tokenizer(folder)
-    generation = dict(bos_token_id=1, eos_token_id=[2, 258] if name == "qwen2" else 2)
-    (folder / "generation_config.json").write_text(json.dumps(generation))
+    share(folder)
+    if name == "qwen2":
+        (folder / "generation_config.json").unlink()  # a link
+        (folder / "generation_config.json").write_text(json.dumps(dict(bos_token_id=1, eos_token_id=[2, 258])))
     rounded = {k: v.float() for k, v in model.state_dict().items()}
     model = kind._from_config(config, attn_implementation="eager").float()  # its RoPE frequencies were rounded with it
     model.load_state_dict(rounded)
@@ -300,6 +311,7 @@ def make_types(name, types):
 
 if __name__ == "__main__":
     OUT.mkdir(exist_ok=True)
+    write_shared(OUT.parent / "shared")
     for i, (name, (config, kind, dtype, files)) in enumerate(MODELS.items()):
         make(name, config, kind, dtype, files, 10 + i)
     make_types("types", TYPES)

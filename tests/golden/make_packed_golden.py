@@ -8,7 +8,6 @@ Writes tests/golden/packed/NAME/ and NAME.txt, in the format of tests/golden/mod
 definitions. The logits are transformers', in double precision, for a dense model with the unpacked weights.
 """
 import json
-import os
 import pathlib
 import shutil
 import sys
@@ -19,7 +18,7 @@ import transformers as tf
 from safetensors.torch import load_file, save_file
 
 from make_families_golden import FAMILIES, new_model, without
-from make_models_golden import N, PATH, randomise
+from make_models_golden import N, PATH, randomise, share
 
 OUT = pathlib.Path(__file__).parent / "packed"
 BASE = dict(vocab_size=N, hidden_size=64, intermediate_size=96, num_hidden_layers=2, num_attention_heads=4, num_key_value_heads=2,
@@ -250,9 +249,7 @@ def make(name, seed):
     text = json.loads((folder / "config.json").read_text()) | dict(quantization_config=setting)
     (folder / "config.json").write_text(json.dumps(text, indent=2) + "\n")
     (folder / "config.json").chmod(0o644)
-    for file in ("tokenizer.json", "tokenizer_config.json"):
-        os.symlink(f"../../models/llama/{file}", folder / file)
-    (folder / "generation_config.json").write_text(json.dumps(dict(bos_token_id=1, eos_token_id=2)))
+    share(folder)
     model = new_model(config).double().eval()
     model.load_state_dict(dense)
     with torch.no_grad():

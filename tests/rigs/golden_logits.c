@@ -1,5 +1,6 @@
 #include "tests/rigs/golden_logits.h"
 
+#include <glob.h>
 #include <math.h>
 
 #include "kernels/cpu/isa.h"
@@ -208,4 +209,23 @@ double
 golden_error(const struct model *m, const struct golden *g, const char *isa, bool exact)
 {
     return golden_error_on(&cpu_backend, m, g, &(struct backend_options){.threads = 2, .isa = isa, .exact = exact});
+}
+
+void
+golden_assert_listed(const char *folder, const char *ending, const char *const *names, size_t n)
+{
+    char pattern[128];
+    glob_t found;
+    snprintf(pattern, sizeof pattern, "%s*%s", folder, ending);
+    assert_int_equal(glob(pattern, 0, NULL, &found), 0);
+    for (size_t i = 0; i < found.gl_pathc; i++) {
+        const char *name = found.gl_pathv[i] + strlen(folder);
+        const size_t length = strlen(name) - strlen(ending);
+        bool listed = false;
+        for (size_t j = 0; j < n && !listed; j++)
+            listed = strlen(names[j]) == length && memcmp(names[j], name, length) == 0;
+        if (!listed)
+            fail_msg("%s: no test compares it", found.gl_pathv[i]);
+    }
+    globfree(&found);
 }

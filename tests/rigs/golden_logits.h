@@ -41,4 +41,8 @@ double golden_error_on(const struct backend_ops *, const struct model *, const s
 uint32_t golden_strays(const struct backend_ops *, const struct model *, const struct golden *,
                        const struct backend_options *);
 
+/* Fails the test unless every path that begins with the folder and ends with the ending, with a name in between, has it in the
+ * list: a golden file that no test compares. */
+void golden_assert_listed(const char *folder, const char *ending, const char *const *names, size_t n);
+
 #endif

@@ -1,6 +1,6 @@
 #include "tests/rigs/test.h"
 
-enum { MOST = 64 };
+enum { MOST = 512 };
 
 static struct CMUnitTest tests[MOST];
 static size_t n_tests;
@@ -12,6 +12,15 @@ add_test(const struct CMUnitTest *test)
     if (n_tests == MOST)
         abort();
     tests[n_tests++] = *test;
+}
+
+void
+add_test_of(const char *name, const char *sentence, CMUnitTestFunction test)
+{
+    static char titles[MOST][128];
+    char *title = titles[n_tests < MOST ? n_tests : 0];
+    snprintf(title, sizeof titles[0], "test_%s_%s", name, sentence);
+    add_test(&(struct CMUnitTest){title, test, NULL, NULL, (void *)(uintptr_t)name});
 }
 
 void

@@ -41,6 +41,9 @@
             fail_msg("%s", (err).text);                                                                                \
     } while (0)
 
+/* Adds a test for one entry of a table, whose name is in its title and is *state. For functions that run before main(). */
+void add_test_of(const char *name, const char *sentence, CMUnitTestFunction);
+
 /* For the macros. */
 void add_test(const struct CMUnitTest *);
 void set_fixture(CMFixtureFunction prepare, CMFixtureFunction clean);

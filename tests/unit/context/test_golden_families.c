@@ -1,8 +1,7 @@
 /* Logits of tiny models of every family that differs from Llama in form, against PyTorch's transformers
- * (make_families_golden.py): Hugging Face folders, and GGUF files of the same weights where a converter knows the family. Run
- * from the repository's root. */
+ * (make_families_golden.py): a test for each family's Hugging Face folder, one for its GGUF file (make_families_gguf.py), one on
+ * CUDA; likewise of packed weights. Run from the repository's root. */
 #include <time.h>
-#include <unistd.h>
 
 #include "kernels/cpu/isa.h"
 #include "tests/rigs/cuda_rig.h"
@@ -27,68 +26,149 @@ static const char *const families[] = {
     "gemma4-moe", "gemma4-eye", "gemma4_unified", "vaultgemma", "cwm", "glm", "helium", "internlm3", "iquestcoder",
     "jais2", "hyperclovax", "flex_olmo", "dots1", "solar_open",
     "qwen3_next", "qwen3_next-odd", "qwen3_5", "qwen3_5_moe", "qwen3_5-eye", "lfm2", "lfm2-odd", "lfm2_moe", "granitehybrid", "granitehybrid-moe", "granitehybrid-odd", "olmo_hybrid", "bamba"};
+
+static const char *const packed[] = {
+    "fp8-block", "fp8-tensor", "fp8-channel", "gptq", "gptq-zeros", "gptq-order", "gptq-8", "gptq-2", "gptq-3",
+    "gptq-3-middle", "auto-round", "auto-round-own", "awq", "awq-rows", "compressed", "compressed-8",
+    "compressed-16", "compressed-zeros", "nf4", "nf4-nested", "mxfp4"};
+
+/* GGUF files cannot contain them, or llama.cpp's converter does not know them. */
+static const char *const without_gguf[] = {
+    "gemma3-odd", "granitemoehybrid", "starcoder2-window", "falcon-sequential", "ministral", "gemma3-eye",
+    "ministral3-eye", "cohere-silent", "qwen3_moe-odd", "qwen2_moe-window", "mixtral-stacked",
+    "granitemoeshared-stacked", "phimoe", "phimoe-stacked", "falcon-alibi", "gemma4-eye", "gemma4_unified",
+    "vaultgemma", "cwm", "glm", "helium", "jais2", "hyperclovax", "flex_olmo", "solar_open", "qwen3_next-odd",
+    "qwen3_5-eye", "lfm2-odd", "granitehybrid-odd", "olmo_hybrid"};
 /* clang-format on */
 
 #define SHARES 64 /* an emulated GPU takes one of them, by the seed */
 
 static struct golden golden;
 static uint64_t seed;
+TEST_SEED(seed, (uint64_t)time(NULL));
 
-/* How far its logits are from the golden ones, at most, on every instruction set, and whether greedy decoding says the same
- * tokens; prints what is too far. */
-static int
-wrong(const char *path, const char *text, double most)
+static struct model *
+open_family(const char *name, const char *ending)
 {
+    char path[80];
     struct model *m;
     struct err err = {.kind = ERR_NONE};
-    int n = 0;
-    if (!model_open_with(&m, path, &(struct model_options){0}, &err)) {
-        print_message("%s\n", err.text);
-        return 1;
-    }
-    golden_read(&golden, text);
+    snprintf(path, sizeof path, FOLDER "%s%s", name, ending);
+    assert_ok(model_open_with(&m, path, &(struct model_options){0}, &err), err);
+    snprintf(path, sizeof path, FOLDER "%s.txt", name);
+    golden_read(&golden, path);
+    return m;
+}
+
+static void
+assert_near(const char *computed_by, double exact, double most, double fast, double most_fast, uint32_t strays)
+{
+    if (!(exact < most && fast < most_fast && strays == 0))
+        fail_msg("%s: exact %.2g, fast %.2g, other tokens %u", computed_by, exact, fast, strays);
+}
+
+/* The logits are those of the golden file, and greedy decoding gives the same tokens, on every instruction set. */
+static void
+assert_golden(struct model *m, double most)
+{
     for (size_t i = 0; cpu_isas[i] != NULL; i++) {
-        if (!cpu_isas[i]->usable())
-            continue;
-        const double exact = golden_error(m, &golden, cpu_isas[i]->name, true);
-        const double fast = golden_error(m, &golden, cpu_isas[i]->name, false);
-        const struct backend_options o = {.threads = 1, .isa = cpu_isas[i]->name, .exact = true};
-        const uint32_t strays = golden_strays(&cpu_backend, m, &golden, &o);
-        if (exact < most && fast < 5e-2 && strays == 0)
-            continue;
-        print_message("%s: %s: exact %.2g, fast %.2g, other tokens %u\n", path, cpu_isas[i]->name, exact, fast, strays);
-        n++;
+        const char *isa = cpu_isas[i]->name;
+        const struct backend_options o = {.threads = 1, .isa = isa, .exact = true};
+        if (cpu_isas[i]->usable())
+            assert_near(isa, golden_error(m, &golden, isa, true), most, golden_error(m, &golden, isa, false), 5e-2,
+                        golden_strays(&cpu_backend, m, &golden, &o));
     }
     model_close(m);
-    return n;
 }
 
-TEST(every_familys_folder_gives_the_logits_and_tokens_of_transformers)
+static void
+test_folder(void **state)
 {
-    int n = 0;
-    for (size_t i = 0; i < sizeof families / sizeof *families; i++) {
-        char model[80], text[80];
-        snprintf(model, sizeof model, FOLDER "%s", families[i]);
-        snprintf(text, sizeof text, FOLDER "%s.txt", families[i]);
-        n += wrong(model, text, 1e-4);
-    }
-    assert_int_equal(n, 0);
+    assert_golden(open_family(*state, ""), 1e-4);
 }
 
-TEST(every_familys_gguf_file_gives_the_same_logits_and_tokens)
+static void
+test_gguf_file(void **state)
 {
-    int n = 0, there = 0;
-    for (size_t i = 0; i < sizeof families / sizeof *families; i++) {
-        char model[80], text[80];
-        snprintf(model, sizeof model, FOLDER "%s.gguf", families[i]);
-        snprintf(text, sizeof text, FOLDER "%s.txt", families[i]);
-        if (access(model, F_OK) != 0)
-            continue;
-        there++;
-        n += wrong(model, text, 1e-3); /* the converter adds norms' 1 in F16 */
+    assert_golden(open_family(*state, ".gguf"), 1e-3); /* the converter adds norms' 1 in F16 */
+}
+
+static void
+assert_refused(const struct backend_ops *cuda, const struct model *m)
+{
+    struct backend *b;
+    struct weights *w;
+    struct err err = {.kind = ERR_NONE};
+    assert_ok(cuda->open(&b, &(struct backend_options){.gpu = -1}, &err), err);
+    assert_false(cuda->load(b, &m->desc, NULL, NULL, &w, &err));
+    assert_non_null(strstr(err.text, "use --backend cpu"));
+    cuda->close(b);
+}
+
+static void
+test_on_cuda(void **state)
+{
+    NEEDS_CUDA;
+    const struct backend_options exact = {.exact = true, .gpu = -1}, fast = {.gpu = -1};
+    struct model *m = open_family(*state, "");
+    if (m->desc.form.recurrent.value_heads > 0 || strncmp(*state, "gemma4", 6) == 0)
+        assert_refused(cuda, m);
+    else
+        assert_near("cuda", golden_error_on(cuda, m, &golden, &exact), 1e-4, golden_error_on(cuda, m, &golden, &fast),
+                    2e-2, golden_strays(cuda, m, &golden, &exact));
+    model_close(m);
+}
+
+/* Opened for exact computing nothing is rounded; otherwise no more than F16 rounds. */
+static void
+test_packed_folder(void **state)
+{
+    char path[80], text[80];
+    snprintf(path, sizeof path, PACKED "%s", (char *)*state);
+    snprintf(text, sizeof text, PACKED "%s.txt", (char *)*state);
+    golden_read(&golden, text);
+    for (int exact = 0; exact < 2; exact++) {
+        struct model *m;
+        struct err err = {.kind = ERR_NONE};
+        assert_ok(model_open_with(&m, path, &(struct model_options){.exact = exact}, &err), err);
+        assert_near(m->types, golden_error(m, &golden, "reference", true), exact ? 1e-5 : 2e-3,
+                    golden_error(m, &golden, NULL, exact), exact ? 1e-5 : 5e-2, 0);
+        model_close(m);
     }
-    assert_int_equal(n, 0);
-    assert_true(there > 0);
+}
+
+#define COUNT(list) (sizeof(list) / sizeof *(list))
+
+static const char *with_gguf[COUNT(families)];
+static size_t n_with_gguf;
+
+__attribute__((constructor)) static void
+add_families(void)
+{
+    const bool all =
+        (getenv("SPECSCOPE_CUDA_PLUGIN") != NULL && !cuda_is_emulated()) || getenv("SPECSCOPE_LONG") != NULL;
+    for (size_t i = 0; i < COUNT(families); i++) {
+        bool converted = true;
+        for (size_t j = 0; j < COUNT(without_gguf); j++)
+            converted = converted && strcmp(families[i], without_gguf[j]) != 0;
+        add_test_of(families[i], "folder_gives_the_logits_and_tokens_of_transformers", test_folder);
+        if (converted)
+            add_test_of(with_gguf[n_with_gguf++] = families[i], "gguf_file_gives_the_logits_and_tokens_of_transformers",
+                        test_gguf_file);
+        if (all || i % SHARES == seed % SHARES)
+            add_test_of(families[i], "folder_gives_the_logits_and_tokens_of_transformers_on_cuda", test_on_cuda);
+    }
+    for (size_t i = 0; i < COUNT(packed); i++)
+        add_test_of(packed[i], "folder_gives_the_logits_of_the_unpacked_weights", test_packed_folder);
+}
+
+TEST(no_golden_file_of_families_and_packed_weights_lacks_a_test)
+{
+    golden_assert_listed(FOLDER, "/config.json", families, COUNT(families));
+    golden_assert_listed(FOLDER, ".txt", families, COUNT(families));
+    golden_assert_listed(FOLDER, ".gguf", with_gguf, n_with_gguf);
+    golden_assert_listed(PACKED, "/config.json", packed, COUNT(packed));
+    golden_assert_listed(PACKED, ".txt", packed, COUNT(packed));
 }
 
 /* Where there is no row for a position there is nothing to compute with. */
@@ -103,84 +183,13 @@ TEST(learned_positions_bound_the_context)
     model_close(m);
 }
 
-/* clang-format off */
-static const char *const packed[] = {
-    "fp8-block", "fp8-tensor", "fp8-channel", "gptq", "gptq-zeros", "gptq-order", "gptq-8", "gptq-2", "gptq-3",
-    "gptq-3-middle", "auto-round", "auto-round-own", "awq", "awq-rows", "compressed", "compressed-8",
-    "compressed-16", "compressed-zeros", "nf4", "nf4-nested", "mxfp4"};
-/* clang-format on */
-
-/* Opened for exact computing nothing is rounded; otherwise no more than F16 rounds. */
-TEST(packed_folders_give_the_logits_of_the_unpacked_weights)
-{
-    for (size_t i = 0; i < sizeof packed / sizeof *packed; i++) {
-        char path[80], text[80];
-        snprintf(path, sizeof path, PACKED "%s", packed[i]);
-        snprintf(text, sizeof text, PACKED "%s.txt", packed[i]);
-        golden_read(&golden, text);
-        for (int exact = 0; exact < 2; exact++) {
-            struct model *m;
-            struct err err = {.kind = ERR_NONE};
-            assert_ok(model_open_with(&m, path, &(struct model_options){.exact = exact}, &err), err);
-            const double error = golden_error(m, &golden, "reference", true),
-                         fast = golden_error(m, &golden, NULL, exact);
-            print_message("%s: %s: %.2g, %.2g\n", packed[i], m->types, error, fast);
-            assert_true(error < (exact ? 1e-5 : 2e-3) && fast < (exact ? 1e-5 : 5e-2));
-            model_close(m);
-        }
-    }
-}
-
-TEST(every_familys_folder_gives_the_same_logits_on_cuda)
-{
-    NEEDS_CUDA;
-    const bool all = !cuda_is_emulated() || getenv("SPECSCOPE_LONG") != NULL;
-    int n = 0;
-    for (size_t i = 0; i < sizeof families / sizeof *families; i++) {
-        char path[80], text[80];
-        struct model *m;
-        struct err err = {.kind = ERR_NONE};
-        if ((!all && i % SHARES != seed % SHARES) || strncmp(families[i], "gemma4", 6) == 0)
-            continue;
-        snprintf(path, sizeof path, FOLDER "%s", families[i]);
-        snprintf(text, sizeof text, FOLDER "%s.txt", families[i]);
-        assert_ok(model_open_with(&m, path, &(struct model_options){0}, &err), err);
-        if (m->desc.form.recurrent.value_heads > 0) { /* not on a GPU */
-            model_close(m);
-            continue;
-        }
-        golden_read(&golden, text);
-        const struct backend_options o = {.exact = true, .gpu = -1};
-        const double exact = golden_error_on(cuda, m, &golden, &o),
-                     fast = golden_error_on(cuda, m, &golden, &(struct backend_options){.gpu = -1});
-        const uint32_t strays = golden_strays(cuda, m, &golden, &o);
-        model_close(m);
-        if (exact < 1e-4 && fast < 2e-2 && strays == 0)
-            continue;
-        print_message("%s: cuda: exact %.2g, fast %.2g, other tokens %u\n", path, exact, fast, strays);
-        n++;
-    }
-    assert_int_equal(n, 0);
-}
-
 TEST(cuda_refuses_layers_that_it_does_not_compute_in_a_line)
 {
     NEEDS_CUDA;
     static const char *const refused[] = {"gemma4", "gemma4-inputs", "gemma4-moe", "qwen3_5", "lfm2", "granitehybrid"};
-    for (size_t i = 0; i < sizeof refused / sizeof *refused; i++) {
-        char path[80];
-        struct model *m;
-        struct backend *b;
-        struct weights *w;
-        struct err err = {.kind = ERR_NONE};
-        snprintf(path, sizeof path, FOLDER "%s", refused[i]);
-        assert_ok(model_open_with(&m, path, &(struct model_options){0}, &err), err);
-        assert_ok(cuda->open(&b, &(struct backend_options){.gpu = -1}, &err), err);
-        assert_false(cuda->load(b, &m->desc, NULL, NULL, &w, &err));
-        assert_non_null(strstr(err.text, "use --backend cpu"));
-        cuda->close(b);
+    for (size_t i = 0; i < COUNT(refused); i++) {
+        struct model *m = open_family(refused[i], "");
+        assert_refused(cuda, m);
         model_close(m);
     }
 }
-
-TEST_SEED(seed, (uint64_t)time(NULL));

@@ -74,6 +74,13 @@ TEST(a_file_of_every_type_gives_the_logits_of_its_dequantised_weights)
     assert_golden(FOLDER "tables.gguf", FOLDER "tables.txt");
 }
 
+TEST(no_golden_file_of_models_lacks_a_test)
+{
+    static const char *const names[] = {"llama", "llama3", "mistral", "qwen2", "qwen3", "types", "tables"};
+    golden_assert_listed(FOLDER, "/config.json", architectures, sizeof architectures / sizeof *architectures);
+    golden_assert_listed(FOLDER, ".txt", names, sizeof names / sizeof *names);
+}
+
 static void
 assert_same_bytes(const struct tensor *a, const struct tensor *b)
 {

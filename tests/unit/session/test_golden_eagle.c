@@ -15,6 +15,7 @@
 #include "policies/policy.h"
 #include "tests/golden/tinymodel.h"
 #include "tests/rigs/cuda_rig.h"
+#include "tests/rigs/golden_logits.h"
 #include "tests/rigs/seed.h"
 #include "tests/rigs/session_rig.h"
 #include "tests/rigs/test.h"
@@ -276,6 +277,11 @@ compare_cases(const char *name, uint32_t one_of)
             }
         cJSON_Delete(c);
     }
+}
+
+TEST(no_golden_file_of_drafters_lacks_a_test)
+{
+    golden_assert_listed(FOLDER, "/expect.json", cases, sizeof cases / sizeof *cases);
 }
 
 TEST(rounds_of_every_format_are_those_of_the_reference)
