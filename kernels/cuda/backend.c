@@ -1,6 +1,6 @@
 /* The CUDA backend's table of functions, and the symbol that the plug-in exports. */
+#include "kernels/cuda/profile.h"
 #include "kernels/cuda/requests.h"
-#include "kernels/cuda/trace.h"
 
 static const struct backend_ops cuda_backend = {
     .name = "cuda",

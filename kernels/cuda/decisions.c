@@ -1,6 +1,6 @@
 #include "kernels/cuda/requests.h"
 
-#include "kernels/cuda/trace.h"
+#include "kernels/cuda/profile.h"
 
 /* ---- head calls ---- */
 
@@ -18,7 +18,7 @@ run_head(struct kv_cache *s, uint32_t n, struct prediction *predictions)
     for (uint32_t i = 0; i < n; i++)
         a.trained = a.trained || s->head_rows[i].trained;
     return cuda_kv_cache_send(s) &&
-           trace_run(s, TRACED_HEAD, n, launch_head(a, &s->weights->sizes, s->stream), "running the head");
+           profile_run(s, PROFILED_HEAD, n, launch_head(a, &s->weights->sizes, s->stream), "running the head");
 }
 
 static struct head_row
@@ -109,7 +109,7 @@ decide_dist(struct kv_cache *s, const struct dist_req *requests, size_t n)
                                     .requests = cuda_kv_cache_copy(s, requests + first, part, sizeof *requests),
                                     .n = part};
         if (run_head(s, part, NULL))
-            (void)trace_run(s, TRACED_DISTS, part, launch_dist(a, s->stream), "making distributions");
+            (void)profile_run(s, PROFILED_DISTS, part, launch_dist(a, s->stream), "making distributions");
     }
     return true;
 }
@@ -131,7 +131,7 @@ decide_draw(struct kv_cache *s, const struct draw_req *requests, size_t n)
         r->out = cuda_kv_cache_result(s, (struct delivery){.out = r->out, .bytes = sizeof *r->out});
     }
     if (cuda_kv_cache_send(s))
-        (void)trace_run(s, TRACED_DRAW, a.n, launch_draw(a, s->stream), "drawing tokens");
+        (void)profile_run(s, PROFILED_DRAW, a.n, launch_draw(a, s->stream), "drawing tokens");
     return true;
 }
 
@@ -151,7 +151,7 @@ decide_overlap(struct kv_cache *s, const struct overlap_req *requests, size_t n)
         r->out = cuda_kv_cache_result(s, (struct delivery){.out = r->out, .bytes = sizeof *r->out});
     }
     if (cuda_kv_cache_send(s))
-        (void)trace_run(s, TRACED_OVERLAP, a.n, launch_overlap(a, s->stream), "comparing distributions");
+        (void)profile_run(s, PROFILED_OVERLAP, a.n, launch_overlap(a, s->stream), "comparing distributions");
     return true;
 }
 
@@ -202,7 +202,7 @@ verify_part(struct kv_cache *s, const struct verify_req *requests, uint32_t n, u
     struct verify_args a = {.model = s->weights->model, .kv_cache = s->dev, .predictions = predictions};
     const uint32_t rows = put_rounds(s, requests, n, nodes, &a);
     if (run_head(s, rows, predictions))
-        (void)trace_run(s, TRACED_VERIFY, rows, launch_verify(a, s->stream), "verifying");
+        (void)profile_run(s, PROFILED_VERIFY, rows, launch_verify(a, s->stream), "verifying");
 }
 
 bool

@@ -9,7 +9,7 @@
 #include "kernels/cuda/device/launch.h"
 #include "kernels/cuda/device/layout.h"
 #include "kernels/cuda/device/switches.h"
-#include "kernels/cuda/trace.h"
+#include "kernels/cuda/profile.h"
 
 /* ---- errors ---- */
 
@@ -49,7 +49,7 @@ stood_still(const struct backend *b, char *where, size_t room)
     if (missing > 0)
         snprintf(who, sizeof who, "block %" PRIu32 "%s never came", first, missing > 1 ? " and others" : "");
     snprintf(where, room, "behind step %s of layer %" PRIu32 " (%s; %" PRIu32 " of %" PRIu32 " waited)",
-             traced_names[place % STEPS], place / STEPS, who, b->blocks - missing, b->blocks);
+             profiled_names[place % STEPS], place / STEPS, who, b->blocks - missing, b->blocks);
     return true;
 }
 
@@ -213,7 +213,7 @@ device_open(struct backend **out, const struct backend_options *options, struct 
     b->exact = options->exact;
     b->threads = options->threads > 0 ? options->threads : 1;
     b->sync = switched_to_sync();
-    if (!choose(b, options->gpu, n, err) || !trace_open(&b->trace, err)) {
+    if (!choose(b, options->gpu, n, err) || !profile_open(&b->profile, err)) {
         device_close(b);
         return false;
     }
@@ -249,7 +249,7 @@ void
 device_close(struct backend *b)
 {
     (void)cudaFreeHost(b->notes);
-    trace_close(b->trace);
+    profile_close(b->profile);
     free(b);
 }
 

@@ -16,13 +16,13 @@ struct backend {
     char text[160]; /* describe() */
     char note[160]; /* note() */
     bool exact;
-    uint32_t threads;    /* CPU threads that pack weights */
-    uint32_t blocks;     /* of a forward pass: one per multiprocessor */
-    uint32_t window;     /* bytes that each block prefetches at a barrier: forward_args */
-    uint32_t *notes;     /* (blocks) pinned: where each block waits for too long, else 0 (layout.h); NULL: not yet */
-                         /* prepared */
-    bool sync;           /* switches.h */
-    struct trace *trace; /* trace.h; NULL: none */
+    uint32_t threads; /* CPU threads that pack weights */
+    uint32_t blocks;  /* of a forward pass: one per multiprocessor */
+    uint32_t window;  /* bytes that each block prefetches at a barrier: forward_args */
+    uint32_t *notes;  /* (blocks) pinned: where each block waits for too long, else 0 (layout.h); NULL: not yet */
+                      /* prepared */
+    bool sync;        /* switches.h */
+    struct profile *profile; /* profile.h; NULL: none */
     bool lost;
     struct err why; /* when lost */
 };

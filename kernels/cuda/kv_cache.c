@@ -8,9 +8,9 @@
 #include <string.h>
 
 #include "kernels/cuda/device/layout.h"
+#include "kernels/cuda/profile.h"
 #include "kernels/cuda/requests.h"
 #include "kernels/cuda/schedule.h"
-#include "kernels/cuda/trace.h"
 #include "kernels/experts.h"
 
 /* ---- arenas ---- */
@@ -503,7 +503,7 @@ deliver(struct kv_cache *s, const struct delivery *d)
     if (d->kind == DELIVER_EXIT)
         return deliver_exit(s, d);
     if (d->kind == DELIVER_STAMPS) {
-        trace_deliver(s, d);
+        profile_deliver(s, d);
         return true;
     }
     struct route *const routes = memcpy(d->out, d->from, d->bytes);

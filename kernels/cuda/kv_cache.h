@@ -65,7 +65,7 @@ struct delivery {
     uint32_t layer; /* of the predictions that are checked; EXIT: the depth if no layer runs */
     size_t checked; /* first of n_checked predictions in the result, in bytes: their numbers must be finite */
     uint32_t n_checked;
-    uint32_t what, rows; /* STAMPS: enum traced, and rows of the call */
+    uint32_t what, rows; /* STAMPS: enum profiled, and rows of the call */
 };
 
 struct kv_cache {
@@ -87,7 +87,7 @@ struct kv_cache {
     struct head_row *head_rows; /* (dev.head_rows) rows of the head call being prepared */
     int32_t *requests;          /* (dev.head_rows) index of the request whose prediction a row is, or -1 */
     int32_t *final_row;         /* (ring) row of the call with layer L of a ring entry, or -1 */
-    uint64_t *span;             /* time stamps of the kernels being queued, or NULL: trace.h */
+    uint64_t *span;             /* time stamps of the kernels being queued, or NULL: profile.h */
 
     bool queued;      /* work was queued since the last wait() */
     bool stoppable;   /* queued work can be stopped by the cancel flag */

@@ -2,8 +2,8 @@
 
 #include <stdio.h>
 
+#include "kernels/cuda/profile.h"
 #include "kernels/cuda/schedule.h"
-#include "kernels/cuda/trace.h"
 #include "kernels/experts.h"
 
 bool
@@ -23,8 +23,8 @@ rows_embed(struct kv_cache *s, const struct row *rows, size_t n)
         return false;
     if (n == 0 || !cuda_kv_cache_alive(s))
         return true;
-    (void)trace_run(s, TRACED_EMBED, (uint32_t)n, launch_embed(s->weights->model, s->dev, rows, n, s->stream),
-                    "embedding tokens");
+    (void)profile_run(s, PROFILED_EMBED, (uint32_t)n, launch_embed(s->weights->model, s->dev, rows, n, s->stream),
+                      "embedding tokens");
     return true;
 }
 
@@ -44,7 +44,7 @@ rows_feed(struct kv_cache *s, const struct row *rows, size_t n, const float *fea
                                 .n = (uint32_t)n,
                                 .blocks = s->blocks};
     if (cuda_kv_cache_send(s))
-        (void)trace_run(s, TRACED_EMBED, a.n, launch_feed(a, &s->weights->sizes, s->stream), "taking features");
+        (void)profile_run(s, PROFILED_EMBED, a.n, launch_feed(a, &s->weights->sizes, s->stream), "taking features");
     return true;
 }
 
@@ -112,9 +112,9 @@ send_forward(struct kv_cache *s, const struct forward_pass *w, const struct exit
 }
 
 static cudaError_t
-launch_traced(struct kv_cache *s, struct forward_args a)
+launch_profiled(struct kv_cache *s, struct forward_args a)
 {
-    a.stamps = trace_forward(s, a.n, a.to - a.first + 1);
+    a.stamps = profile_forward(s, a.n, a.to - a.first + 1);
     if (s->failed)
         return cudaSuccess;
     return s->weights->rare ? launch_forward_moe(a, s->blocks, s->stream) : launch_forward(a, s->blocks, s->stream);
@@ -128,7 +128,7 @@ run_layers(struct kv_cache *s, struct forward_args a)
     const struct pass_step *const steps = a.steps;
     char doing[48];
     if (!s->backend->sync) {
-        (void)cuda_kv_cache_did(s, launch_traced(s, a), "running layers");
+        (void)cuda_kv_cache_did(s, launch_profiled(s, a), "running layers");
         return;
     }
     uint32_t begin = 0;
@@ -138,7 +138,7 @@ run_layers(struct kv_cache *s, struct forward_args a)
         for (a.n_steps = 0; begin + a.n_steps < n && s->steps[begin + a.n_steps + 1].layer == a.first;)
             a.n_steps++;
         snprintf(doing, sizeof doing, "running layer %u", (unsigned)a.first);
-        ok = cuda_kv_cache_did(s, launch_traced(s, a), doing);
+        ok = cuda_kv_cache_did(s, launch_profiled(s, a), doing);
     }
 }
 
@@ -167,7 +167,7 @@ rows_until(struct kv_cache *s, const struct forward_pass *w, const struct exit_r
     if (s->failed || !cuda_kv_cache_did(s, cudaMemsetAsync(there, 0, sizeof *there, s->stream), "clearing results"))
         return true;
     if (send_forward(s, w, rule, there, &a))
-        (void)cuda_kv_cache_did(s, launch_traced(s, a), "running layers until one exits");
+        (void)cuda_kv_cache_did(s, launch_profiled(s, a), "running layers until one exits");
     const struct prediction_args predictions = {.logits = s->dev.until_logits,
                                                 .vocab = s->weights->sizes.vocab,
                                                 .n = s->weights->sizes.n_layers,
@@ -176,8 +176,8 @@ rows_until(struct kv_cache *s, const struct forward_pass *w, const struct exit_r
                                                 .until = there,
                                                 .temperature = a.until.temperature,
                                                 .predictions = (struct prediction *)(there + 1)};
-    if (!s->failed && trace_run(s, TRACED_PREDICTIONS, 1, launch_predictions(predictions, s->stream),
-                                "computing the layers' predictions"))
+    if (!s->failed && profile_run(s, PROFILED_PREDICTIONS, 1, launch_predictions(predictions, s->stream),
+                                  "computing the layers' predictions"))
         (void)cuda_kv_cache_deliver(
             s, (struct delivery){.kind = DELIVER_EXIT, .out = out, .from = state, .layer = w->rows[w->n - 1].from});
     return true;

@@ -165,14 +165,14 @@ check "a launch that fails in a layer names the layer" grep -q 'failed while run
 unset EMULATED_CUDA_FAIL_KIND
 
 # ---- the device's time by step ----
-export SPECSCOPE_CUDA_TRACE="$TMP/phases.csv"
+export SPECSCOPE_CUDA_PROFILE="$TMP/phases.csv"
 works "phases are stamped" run -n 12 --ignore-eos --backend cuda --policy specbound -p 'hello there' --trace "$TMP/stamped" "$TINY"
 specscope run -n 12 --ignore-eos --backend cuda --policy ar -p 'hello there' "$TINY"
 check "a run with stamped phases generates the same text" cmp -s "$TMP/out" "$TMP/ar"
-check "a forward pass has a line for each phase" grep -Eq '^[0-9]+,sweep,1,4,down,[0-9.]+,[0-9.]+,-?[0-9.]+,-?[0-9.]+,[0-9.]+$' "$TMP/phases.csv"
-check "the phases of a forward pass follow one another" awk -F, '$2 == "sweep" && $1 == call && ($6 < end - 0.002 || $6 > end + 0.002) { bad = 1 }
+check "a forward pass has a line for each phase" grep -Eq '^[0-9]+,forward,1,4,down,[0-9.]+,[0-9.]+,-?[0-9.]+,-?[0-9.]+,[0-9.]+$' "$TMP/phases.csv"
+check "the phases of a forward pass follow one another" awk -F, '$2 == "forward" && $1 == call && ($6 < end - 0.002 || $6 > end + 0.002) { bad = 1 }
     { call = $1; end = $6 + $7; n++ } END { exit bad || n < 100 }' "$TMP/phases.csv"
-check "a layer has each of its phases once a forward pass" awk -F, '$2 == "sweep" && seen[$1, $4, $5]++ { bad = 1 } END { exit bad }' "$TMP/phases.csv"
+check "a layer has each of its phases once a forward pass" awk -F, '$2 == "forward" && seen[$1, $4, $5]++ { bad = 1 } END { exit bad }' "$TMP/phases.csv"
 check "a table of stamped phases is made" sh -c "sh tests/cuda/phases.sh '$TMP/phases.csv' layers >'$TMP/table'"
 check "the table has phases by layer" grep -Eq '^  gate·up +[0-9.]+ +[0-9.]+%.*[1-4] \([0-9.]+ us\)$' "$TMP/table"
 check "the table has other requests" grep -Eq '^  head +[0-9]+ +[0-9.]+ +[0-9.]+$' "$TMP/table"
@@ -184,9 +184,9 @@ if command -v script >/dev/null 2>&1; then
 else
     skip "a replay shows the time by step" "there is no script(1)"
 fi
-phases_are() { # model, those of a layer, each with a barrier behind it
+phases_are() { # model, the phases of a layer
     specscope run -n 2 --ignore-eos --backend cuda --policy ar -p hi "$1"
-    [ "$(awk -F, '$2 == "sweep" && $4 == 2 && !($5 in seen) { seen[$5]; printf "%s%s", n++ ? ", " : "", $5 }' "$TMP/phases.csv")" = "$2" ]
+    [ "$(awk -F, '$2 == "forward" && $4 == 2 && !($5 in seen) { seen[$5]; printf "%s%s", n++ ? ", " : "", $5 }' "$TMP/phases.csv")" = "$2" ]
 }
 check "a layer of Llama's form has five" phases_are "$TINY" "qkv, attention, out, gate·up, down"
 check "LayerNorms need no further phase" phases_are tests/golden/families/phi "qkv, attention, out, gate·up, down"
@@ -195,9 +195,9 @@ check "norms after sublayers are further steps" phases_are tests/golden/families
 check "norms of heads are a phase" phases_are tests/golden/families/olmo2 \
     "qkv, norm of heads, attention, out, norm of out, gate·up, down, norm of down"
 check "the choice of experts is a phase" phases_are tests/golden/families/mixtral "qkv, attention, out, route, gate·up, down"
-SPECSCOPE_CUDA_TRACE="$TMP/none/phases.csv"
-refuses "a file that can't be written is one line" 1 "SPECSCOPE_CUDA_TRACE: .*can.t be written" run -n 3 --backend cuda "$TINY"
-unset SPECSCOPE_CUDA_TRACE
+SPECSCOPE_CUDA_PROFILE="$TMP/none/phases.csv"
+refuses "a file that can't be written is one line" 1 "SPECSCOPE_CUDA_PROFILE: .*can.t be written" run -n 3 --backend cuda "$TINY"
+unset SPECSCOPE_CUDA_PROFILE
 
 # ---- a GPU that fails in mid-run ----
 export EMULATED_CUDA_FAIL_KIND=lost

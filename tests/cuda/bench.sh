@@ -37,14 +37,14 @@ no-prefetch-q4_k q4_k $ELEMENTS $KV_BYTES SPECSCOPE_CUDA_PREFETCH=0 -c 160
 grouped-heads-q4_k q4_k 7504658432 131072 A= --synth Llama-3-8B:q4_k,8,0.75'
 for type in $TYPES; do
     CASES="$CASES
-traced-$type $type \$ELEMENTS \$KV_BYTES SPECSCOPE_CUDA_TRACE=\$LOG/phases-$type.csv -c 160"
+profiled-$type $type \$ELEMENTS \$KV_BYTES SPECSCOPE_CUDA_PROFILE=\$LOG/phases-$type.csv -c 160"
 done
 case_of() { # a line of CASES
     name=$1 type=$2 variable=$5
     shift 5
     limited env "$variable" "$S" bench --steps --backend cuda --synth "$SHAPE:$type,$EXIT,0.75" --json "$LOG/case-$name.json" "$@" \
         >"$LOG/case-$name.txt" && cat "$LOG/case-$name.txt"
-    case $name in traced-*) sh tests/cuda/phases.sh "$LOG/phases-$type.csv" ;; esac
+    case $name in profiled-*) sh tests/cuda/phases.sh "$LOG/phases-$type.csv" ;; esac
 }
 report_case() {
     [ -s "$LOG/case-$1.json" ] && awk -v name="$1" -v n="$3" -v bits="$(bits_of "$2")" -v kv="$4" \

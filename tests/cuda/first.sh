@@ -83,7 +83,7 @@ first_minutes() {
     show=p step "floors" 60 floors
     wants=$S
     for type in $TYPES; do
-        look="sh tests/cuda/phases.sh: what each phase costs, of a run with SPECSCOPE_CUDA_TRACE=FILE"
+        look="sh tests/cuda/phases.sh: what each phase costs, of a run with SPECSCOPE_CUDA_PROFILE=FILE"
         show=p step "steps at the end of a context of 1024, $type" 60 steps_of "$type" -c 1024
     done
     for model in $SYNTHETIC; do

@@ -1,6 +1,6 @@
 #!/bin/sh
 # Prints the cost of each phase of a forward pass, and of each other request, from the file that
-# SPECSCOPE_CUDA_TRACE=FILE makes the kernels write (kernels/cuda/trace.h).
+# SPECSCOPE_CUDA_PROFILE=FILE makes the kernels write (kernels/cuda/profile.h).
 # usage: sh tests/cuda/phases.sh FILE [layers]; with `layers` also the phases of each layer
 # Forward passes of one row, of a few and of many have a table each.
 set -eu
@@ -12,10 +12,10 @@ function whole(text, width) { # counts characters, not bytes, in any locale
     while (length(shown) < width) { text = text " "; shown = shown " " }
     return text
 }
-NR == 1 { if ($0 !~ /^call,what,rows,layer,phase/) { print "this is no trace of a GPU" > "/dev/stderr"; wrong = 1; exit 1 } next }
-$2 == "sweep" {
+NR == 1 { if ($0 !~ /^call,what,rows,layer,phase/) { print FILENAME " is not a profile of the GPU" > "/dev/stderr"; wrong = 1; exit 1 } next }
+$2 == "forward" {
     k = class_of($3); key = k SUBSEP $5
-    if (!((k, $1) in seen)) { seen[k, $1] = 1; sweeps[k]++; rows[k] += $3 }
+    if (!((k, $1) in seen)) { seen[k, $1] = 1; passes[k]++; rows[k] += $3 }
     if (!(key in n)) { order[k, ++phases[k]] = $5 }
     n[key]++; us[key] += $7; mean[key] += $9; last[key] += $10; total[k] += $7
     by[key, $4] += $7; times[key, $4]++; if ($4 > deepest) deepest = $4
@@ -24,10 +24,10 @@ $2 == "sweep" {
 { if (!($2 in calls)) names[++others] = $2; calls[$2]++; called[$2] += $7; asked[$2] += $3 }
 END {
     if (wrong) exit 1
-    split("sweeps of 1 row;sweeps of 2 to 8 rows;sweeps of 9 to 32 rows;sweeps of more than 32 rows", title, ";")
+    split("forward passes of 1 row;forward passes of 2 to 8 rows;forward passes of 9 to 32 rows;forward passes of more than 32 rows", title, ";")
     for (k = 1; k <= 4; k++) {
-        if (!sweeps[k]) continue
-        printf "%s: %d, %.1f rows and %.1f us each\n", title[k], sweeps[k], rows[k] / sweeps[k], total[k] / sweeps[k]
+        if (!passes[k]) continue
+        printf "%s: %d, %.1f rows and %.1f us each\n", title[k], passes[k], rows[k] / passes[k], total[k] / passes[k]
         printf "  %s %10s %7s %10s %10s %10s  %s\n", whole("phase", 16), "us a layer", "share", "of it: work", "slower", "barrier", "slowest layer"
         for (i = 1; i <= phases[k]; i++) {
             key = k SUBSEP order[k, i]; worst = 0; where = "-"

@@ -47,9 +47,9 @@ for test in $LONG_OF_PLUGIN; do
 done
 for order in 0 "$(date +%s)" ${SPECSCOPE_LONG:+1 2 3}; do
     export EMULATED_CUDA_SEED="$order"
-    SPECSCOPE_CUDA_TRACE=
-    [ "$order" -ne 0 ] || SPECSCOPE_CUDA_TRACE=$TMP/phases # profiles with checked accesses, too
-    export SPECSCOPE_CUDA_TRACE
+    SPECSCOPE_CUDA_PROFILE=
+    [ "$order" -ne 0 ] || SPECSCOPE_CUDA_PROFILE=$TMP/phases # profiles with checked accesses, too
+    export SPECSCOPE_CUDA_PROFILE
     check "nothing races in a run of the program, in order $order" finds_nothing "$PROGRAM" run -n 6 --ignore-eos --backend cuda \
         --policy layerskip -p 'hello there' "$TINY"
     check "nothing races in a run of a mixture of experts, in order $order" finds_nothing "$PROGRAM" run -n 3 --ignore-eos --backend cuda --policy layerskip -p hi \

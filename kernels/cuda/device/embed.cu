@@ -77,7 +77,7 @@ launch_trunk(struct dev_kv_cache kv_cache, seq_t seq, uint32_t first, const slot
     });
 }
 
-/* Records a time stamp between requests (trace.h). */
+/* Records a time stamp between requests (profile.h). */
 
 static __global__ void __launch_bounds__(1) stamp(uint64_t *to)
 {

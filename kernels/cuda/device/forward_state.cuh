@@ -1,4 +1,4 @@
-/* The shared memory of a block of a forward pass, the steps of a layer, and the time stamps of phases (trace.h). */
+/* The shared memory of a block of a forward pass, the steps of a layer, and the time stamps of phases (profile.h). */
 #ifndef KERNELS_CUDA_DEVICE_FORWARD_STATE_CUH
 #define KERNELS_CUDA_DEVICE_FORWARD_STATE_CUH
 
@@ -108,7 +108,7 @@ rotations_of(const struct forward_state *s, enum layer_rope rope)
     }
 }
 
-/* Stamps of a forward pass's phases (trace.h), by threads of every block. */
+/* Stamps of a forward pass's phases (profile.h), by threads of every block. */
 
 #define STAMP_THREAD (4 * WARP) /* one of the threads that do not wait at a barrier (forward.cu) */
 

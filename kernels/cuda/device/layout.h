@@ -595,7 +595,7 @@ struct expert_list {
     struct listed_expert experts[MOST_EXPERTS];
 };
 
-/* Layout of the time stamps of a forward pass (trace.h), in words of 64 bits: the number of phases; the time when block
+/* Layout of the time stamps of a forward pass (profile.h), in words of 64 bits: the number of phases; the time when block
  * 0 began; then for each phase its layer and step, the time when block 0 left the barrier after it, and the time when
  * each block arrived there. */
 

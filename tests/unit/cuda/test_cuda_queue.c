@@ -59,7 +59,7 @@ TEST(a_queue_longer_than_its_memory_is_served)
     rig_close(&r);
 }
 
-/* Head calls of so many rows that a trace of phases tells of. */
+/* Counts the head calls with so many rows in a profile. */
 static int
 head_calls(const char *path, uint32_t rows)
 {
@@ -87,7 +87,7 @@ TEST(probes_that_fill_a_call_of_the_head_take_one)
     const int file = mkstemp(path);
     assert_true(file >= 0);
     (void)close(file);
-    setenv("SPECSCOPE_CUDA_TRACE", path, 1);
+    setenv("SPECSCOPE_CUDA_PROFILE", path, 1);
     cuda_rig_open(&r, 1, false, seed);
     assert_int_equal(r.desc->n_layers + 1, LAYERS);
     rig_chain(&r, ROWS + 1);
@@ -100,7 +100,7 @@ TEST(probes_that_fill_a_call_of_the_head_take_one)
     for (uint32_t i = 0; i < ROWS; i++)
         assert_int_equal(predictions[i * LAYERS + LAYERS - 1].rank_final, 0);
     rig_close(&r);
-    unsetenv("SPECSCOPE_CUDA_TRACE");
+    unsetenv("SPECSCOPE_CUDA_PROFILE");
     assert_int_equal(head_calls(path, CALL), 1);
     assert_int_equal(unlink(path), 0);
 }

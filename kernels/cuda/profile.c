@@ -1,4 +1,4 @@
-#include "kernels/cuda/trace.h"
+#include "kernels/cuda/profile.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -8,7 +8,7 @@
 
 #include "kernels/cuda/device/layout.h"
 
-const char *const traced_names[TRACED] = {
+const char *const profiled_names[PROFILED] = {
     [START] = "start",
     [NORM_ATTENTION] = "norm",
     [QKV] = "qkv",
@@ -25,36 +25,36 @@ const char *const traced_names[TRACED] = {
     [SHIFT_PROBE] = "shift",
     [NORM_PROBE] = "norm of probe",
     [PROBE] = "probe",
-    [TRACED_EMBED] = "embedding",
-    [TRACED_HEAD] = "head",
-    [TRACED_DISTS] = "distributions",
-    [TRACED_DRAW] = "draws",
-    [TRACED_OVERLAP] = "overlap",
-    [TRACED_VERIFY] = "verdicts",
-    [TRACED_PREDICTIONS] = "guesses",
+    [PROFILED_EMBED] = "embedding",
+    [PROFILED_HEAD] = "head",
+    [PROFILED_DISTS] = "distributions",
+    [PROFILED_DRAW] = "draws",
+    [PROFILED_OVERLAP] = "overlap",
+    [PROFILED_VERIFY] = "verdicts",
+    [PROFILED_PREDICTIONS] = "predictions",
 };
 
-struct trace {
+struct profile {
     FILE *file;
-    uint64_t calls, zero;          /* zero: time of the first stamp */
-    uint64_t from, to;             /* first and last stamp since describe_time() */
-    double ns[TRACED], waiting_ns; /* waiting: part of the steps after the mean arrival */
+    uint64_t calls, zero;            /* zero: time of the first stamp */
+    uint64_t from, to;               /* first and last stamp since describe_time() */
+    double ns[PROFILED], waiting_ns; /* waiting: part of the steps after the mean arrival */
 };
 
 bool
-trace_open(struct trace **out, struct err *err)
+profile_open(struct profile **out, struct err *err)
 {
-    const char *const path = getenv("SPECSCOPE_CUDA_TRACE");
+    const char *const path = getenv("SPECSCOPE_CUDA_PROFILE");
     *out = NULL;
     if (path == NULL || path[0] == '\0')
         return true;
-    struct trace *t = calloc(1, sizeof *t);
+    struct profile *t = calloc(1, sizeof *t);
     if (t == NULL)
-        return err_set(err, ERR_WORK, "not enough memory to trace the GPU");
+        return err_set(err, ERR_WORK, "not enough memory for the profile of the GPU");
     t->file = fopen(path, "we");
     if (t->file == NULL) {
         free(t);
-        return err_set(err, ERR_WORK, "SPECSCOPE_CUDA_TRACE: %.160s can't be written: %s", path, strerror(errno));
+        return err_set(err, ERR_WORK, "SPECSCOPE_CUDA_PROFILE: %.160s can't be written: %s", path, strerror(errno));
     }
     fputs("call,what,rows,layer,phase,start_us,us,first_us,mean_us,last_us\n", t->file);
     *out = t;
@@ -62,7 +62,7 @@ trace_open(struct trace **out, struct err *err)
 }
 
 void
-trace_close(struct trace *t)
+profile_close(struct profile *t)
 {
     if (t == NULL)
         return;
@@ -77,7 +77,7 @@ take_stamps(struct kv_cache *s, uint32_t what, uint32_t rows, size_t words)
 {
     uint64_t *there = NULL;
     const struct delivery d = {.kind = DELIVER_STAMPS, .bytes = words * sizeof *there, .what = what, .rows = rows};
-    if (s->backend->trace != NULL)
+    if (s->backend->profile != NULL)
         there = cuda_kv_cache_result(s, d);
     if (there != NULL)
         (void)cuda_kv_cache_did(s, cudaMemsetAsync(there, 0, STAMPS_HEAD * sizeof *there, s->stream),
@@ -86,13 +86,13 @@ take_stamps(struct kv_cache *s, uint32_t what, uint32_t rows, size_t words)
 }
 
 uint64_t *
-trace_forward(struct kv_cache *s, uint32_t rows, uint32_t layers)
+profile_forward(struct kv_cache *s, uint32_t rows, uint32_t layers)
 {
     return take_stamps(s, START, rows, stamps_room(layers, s->blocks));
 }
 
 void
-trace_begin(struct kv_cache *s, enum traced what, uint32_t rows)
+profile_begin(struct kv_cache *s, enum profiled what, uint32_t rows)
 {
     s->span = take_stamps(s, what, rows, STAMPS_HEAD);
     if (s->span != NULL)
@@ -100,7 +100,7 @@ trace_begin(struct kv_cache *s, enum traced what, uint32_t rows)
 }
 
 bool
-trace_end(struct kv_cache *s, bool queued)
+profile_end(struct kv_cache *s, bool queued)
 {
     return queued && (s->span == NULL || cuda_kv_cache_did(s, launch_stamp(s->span + 1, s->stream), "stamping phases"));
 }
@@ -108,13 +108,13 @@ trace_end(struct kv_cache *s, bool queued)
 /* ---- the file ---- */
 
 static double
-since(const struct trace *t, uint64_t stamp)
+since(const struct profile *t, uint64_t stamp)
 {
     return (double)(int64_t)(stamp - t->zero) * 1e-3;
 }
 
 static void
-note_span(struct trace *t, uint64_t from, uint64_t to)
+note_span(struct profile *t, uint64_t from, uint64_t to)
 {
     if (t->zero == 0)
         t->zero = from;
@@ -124,7 +124,7 @@ note_span(struct trace *t, uint64_t from, uint64_t to)
 
 /* Computes the first, mean and last arrival at a barrier, in nanoseconds from the start of the phase. */
 static void
-comings(const uint64_t *came, uint32_t blocks, uint64_t begin, double out[3])
+arrivals(const uint64_t *came, uint32_t blocks, uint64_t begin, double out[3])
 {
     double sum = 0;
     out[0] = INFINITY;
@@ -139,7 +139,7 @@ comings(const uint64_t *came, uint32_t blocks, uint64_t begin, double out[3])
 }
 
 static void
-deliver_phases(struct trace *t, const struct delivery *d, uint32_t blocks)
+deliver_phases(struct profile *t, const struct delivery *d, uint32_t blocks)
 {
     const uint64_t *const words = d->from;
     uint64_t begin = words[STAMPED_BEGIN];
@@ -149,10 +149,11 @@ deliver_phases(struct trace *t, const struct delivery *d, uint32_t blocks)
         const uint64_t left = phase[STAMP_LEFT];
         const double ns = (double)(int64_t)(left - begin);
         double came[3];
-        comings(phase + STAMP_CAME, blocks, begin, came);
+        arrivals(phase + STAMP_CAME, blocks, begin, came);
         note_span(t, begin, left);
-        fprintf(t->file, "%" PRIu64 ",sweep,%" PRIu32 ",%" PRIu32 ",%s,%.3f,%.3f,%.3f,%.3f,%.3f\n", t->calls, d->rows,
-                layer, traced_names[step], since(t, begin), ns * 1e-3, came[0] * 1e-3, came[1] * 1e-3, came[2] * 1e-3);
+        fprintf(t->file, "%" PRIu64 ",forward,%" PRIu32 ",%" PRIu32 ",%s,%.3f,%.3f,%.3f,%.3f,%.3f\n", t->calls, d->rows,
+                layer, profiled_names[step], since(t, begin), ns * 1e-3, came[0] * 1e-3, came[1] * 1e-3,
+                came[2] * 1e-3);
         t->ns[step] += ns;
         t->waiting_ns += ns > came[1] ? ns - came[1] : 0;
         begin = left;
@@ -160,9 +161,9 @@ deliver_phases(struct trace *t, const struct delivery *d, uint32_t blocks)
 }
 
 void
-trace_deliver(struct kv_cache *s, const struct delivery *d)
+profile_deliver(struct kv_cache *s, const struct delivery *d)
 {
-    struct trace *const t = s->backend->trace;
+    struct profile *const t = s->backend->profile;
     const uint64_t *const span = d->from;
     t->calls++;
     if (d->what == START) {
@@ -170,7 +171,7 @@ trace_deliver(struct kv_cache *s, const struct delivery *d)
         return;
     }
     note_span(t, span[0], span[1]);
-    fprintf(t->file, "%" PRIu64 ",%s,%" PRIu32 ",,,%.3f,%.3f,,,\n", t->calls, traced_names[d->what], d->rows,
+    fprintf(t->file, "%" PRIu64 ",%s,%" PRIu32 ",,,%.3f,%.3f,,,\n", t->calls, profiled_names[d->what], d->rows,
             since(t, span[0]), (double)(int64_t)(span[1] - span[0]) * 1e-3);
     t->ns[d->what] += (double)(int64_t)(span[1] - span[0]);
 }
@@ -182,12 +183,12 @@ enum { NAMED = 7 }; /* number of entries listed by name; the others are summed *
 bool
 cuda_describe_time(struct kv_cache *s, char *text, size_t room)
 {
-    struct trace *const t = s->backend->trace;
+    struct profile *const t = s->backend->profile;
     text[0] = '\0';
     if (t == NULL || t->to <= t->from)
         return false;
     double busy = 0, left;
-    for (int i = 0; i < TRACED; i++)
+    for (int i = 0; i < PROFILED; i++)
         busy += t->ns[i];
     const double window = (double)(t->to - t->from);
     size_t n = (size_t)snprintf(text, room, "busy %.0f%%, of it waiting %.0f%%:", 100 * busy / window,
@@ -195,11 +196,11 @@ cuda_describe_time(struct kv_cache *s, char *text, size_t room)
     left = busy;
     for (int k = 0; k < NAMED && n < room; k++) { /* the largest of the remaining entries */
         int most = 0;
-        for (int i = 1; i < TRACED; i++)
+        for (int i = 1; i < PROFILED; i++)
             most = t->ns[i] > t->ns[most] ? i : most;
         if (t->ns[most] < 0.005 * busy)
             break;
-        n += (size_t)snprintf(text + n, room - n, " %s %.0f%%", traced_names[most], 100 * t->ns[most] / busy);
+        n += (size_t)snprintf(text + n, room - n, " %s %.0f%%", profiled_names[most], 100 * t->ns[most] / busy);
         left -= t->ns[most];
         t->ns[most] = 0;
     }
