@@ -25,6 +25,7 @@ import numpy as np
 import torch
 import torch.nn.functional as F
 
+from gguf_file import add_quantised, add_sizes, finish
 from model import Model, Shape, norm, rotate, turns
 from train import orthogonal
 from vocabulary import documents
@@ -301,13 +302,7 @@ def write(p, shape, layers, target, out):
     w = gguf.GGUFWriter(part, "eagle3")
     w.add_name(number(target, "general.name") + "-eagle")
     w.add_license("CC0-1.0")
-    w.add_block_count(1)
-    w.add_context_length(shape.context)
-    w.add_embedding_length(shape.width)
-    w.add_feed_forward_length(len(p["gate"]))
-    w.add_head_count(shape.heads)
-    w.add_head_count_kv(shape.kv_heads)
-    w.add_layer_norm_rms_eps(shape.eps)
+    add_sizes(w, 1, shape.context, shape.width, len(p["gate"]), shape.heads, shape.kv_heads, shape.eps)
     w.add_rope_freq_base(shape.rope_base)
     w.add_rope_dimension_count(shape.head_dim)
     w.add_vocab_size(shape.vocab)
@@ -324,11 +319,8 @@ def write(p, shape, layers, target, out):
         if value.ndim == 1:
             w.add_tensor(theirs + ".weight", value)
         else:
-            w.add_tensor(theirs + ".weight", gguf.quants.quantize(value, gguf.GGMLQuantizationType.Q8_0), raw_dtype=gguf.GGMLQuantizationType.Q8_0)
-    w.write_header_to_file()
-    w.write_kv_data_to_file()
-    w.write_tensors_to_file()
-    w.close()
+            add_quantised(w, theirs + ".weight", value)
+    finish(w)
     os.replace(part, out)
 
 

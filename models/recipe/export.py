@@ -9,6 +9,7 @@ import numpy as np
 import sentencepiece
 import torch
 
+from gguf_file import add_quantised, add_sizes, finish
 from model import SHAPES, TAPS
 
 TENSORS = {"attn_norm": "attn_norm", "ffn_norm": "ffn_norm", "wq": "attn_q", "wk": "attn_k", "wv": "attn_v", "wo": "attn_output",
@@ -47,13 +48,7 @@ def write(name, values, vocabulary_path, out, kind):
     writer = gguf.GGUFWriter(part, "qwen35" if shape.attention_every else "llama")
     writer.add_name(f"{name}-{round(shape.parameters / 1e6) or 1}m")
     writer.add_license("CC0-1.0")
-    writer.add_block_count(shape.layers)
-    writer.add_context_length(shape.context)
-    writer.add_embedding_length(shape.width)
-    writer.add_feed_forward_length(shape.ffn)
-    writer.add_head_count(shape.heads)
-    writer.add_head_count_kv(shape.kv_heads)
-    writer.add_layer_norm_rms_eps(shape.eps)
+    add_sizes(writer, shape.layers, shape.context, shape.width, shape.ffn, shape.heads, shape.kv_heads, shape.eps)
     writer.add_rope_freq_base(shape.rope_base)
     writer.add_rope_dimension_count(shape.rotated)
     if shape.attention_every:
@@ -74,8 +69,7 @@ def write(name, values, vocabulary_path, out, kind):
         if value.ndim == 1 or exact:
             writer.add_tensor(tensor, value)
         elif kind == "q8_0":
-            q = gguf.quants.quantize(value, gguf.GGMLQuantizationType.Q8_0)
-            writer.add_tensor(tensor, q, raw_dtype=gguf.GGMLQuantizationType.Q8_0)
+            add_quantised(writer, tensor, value)
         else:
             writer.add_tensor(tensor, value.astype(np.float16))
 
@@ -85,10 +79,7 @@ def write(name, values, vocabulary_path, out, kind):
     for (l, ours), value in ((k, v) for k, v in values.items() if isinstance(k, tuple)):
         theirs = f"blk.{l - 1}.{names[ours]}"
         add(theirs if ours in ("step", "decay") else theirs + ".weight", -value.exp() if ours == "decay" else value, ours == "conv")
-    writer.write_header_to_file()
-    writer.write_kv_data_to_file()
-    writer.write_tensors_to_file()
-    writer.close()
+    finish(writer)
     os.replace(part, out)
 
 

@@ -4,10 +4,14 @@
 usage: tests/bench/random_gguf.py OUT.gguf SHAPE
 
 Needs numpy and gguf. Matrices are F16. The texts of such a model mean nothing, but each row takes the time of a real model's."""
+import pathlib
 import sys
 
 import gguf
 import numpy as np
+
+sys.path.append(str(pathlib.Path(__file__).resolve().parents[2] / "models" / "recipe"))
+from gguf_file import add_pieces, finish
 
 OUT, SHAPE = sys.argv[1:] if len(sys.argv) == 3 else sys.exit(__doc__)
 BLOCK = np.random.default_rng(1).standard_normal(1 << 22, dtype=np.float32)  # all matrices repeat these numbers
@@ -132,17 +136,8 @@ writer.add_file_type(gguf.LlamaFileType.MOSTLY_F16)
 matrix("token_embd", vocab, width)
 norm("output_norm", width)
 family(writer, *sizes)
-writer.add_tokenizer_model("llama")
 pieces = ["<unk>", "<s>", "</s>"] + [f"<0x{i:02X}>" for i in range(256)]
-writer.add_token_list(pieces + [f"word{i}" for i in range(vocab - len(pieces))])
-writer.add_token_scores([0.0] * vocab)
-kinds = [gguf.TokenType.UNKNOWN, gguf.TokenType.CONTROL, gguf.TokenType.CONTROL] + [gguf.TokenType.BYTE] * 256
-writer.add_token_types(kinds + [gguf.TokenType.NORMAL] * (vocab - len(kinds)))
-writer.add_bos_token_id(1)
-writer.add_eos_token_id(2)
+add_pieces(writer, pieces + [f"word{i}" for i in range(vocab - len(pieces))], [0.0] * vocab)
 for tensor, values in tensors:
     writer.add_tensor(tensor, values)
-writer.write_header_to_file()
-writer.write_kv_data_to_file()
-writer.write_tensors_to_file()
-writer.close()
+finish(writer)

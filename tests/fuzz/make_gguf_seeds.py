@@ -8,11 +8,14 @@ Writes tests/fuzz/seeds/fuzz_gguf/NAME: vocabularies only, and `model`, one with
 hits something that matters.
 """
 import pathlib
+import sys
 
 import gguf
 import numpy as np
-from gguf import GGMLQuantizationType as T, TokenType
-from gguf.quants import quantize
+from gguf import GGMLQuantizationType as T
+
+sys.path.append(str(pathlib.Path(__file__).resolve().parents[2] / "models" / "recipe"))
+from gguf_file import CONTROL, NORMAL, USER, add_quantised, add_sizes, finish
 
 OUT = pathlib.Path(__file__).parent / "seeds" / "fuzz_gguf"
 MERGES = ["s o", "m e", "so me", "Ġ t", "e x", "Ġt ex", "Ġtex t", "Ċ Ċ", "1 2", "Ã ©"]
@@ -43,20 +46,13 @@ def add_layer(w, vocab):
     shapes = {"token_embd": (vocab, width), "blk.0.attn_q": (width, width), "blk.0.attn_k": (16, width), "blk.0.attn_v": (16, width),
               "blk.0.attn_output": (width, width), "blk.0.ffn_gate": (ffn, width), "blk.0.ffn_up": (ffn, width),
               "blk.0.ffn_down": (width, ffn)}
-    w.add_block_count(1)
-    w.add_context_length(64)
-    w.add_embedding_length(width)
-    w.add_feed_forward_length(ffn)
-    w.add_head_count(4)
-    w.add_head_count_kv(2)
-    w.add_layer_norm_rms_eps(1e-5)
+    add_sizes(w, 1, 64, width, ffn, 4, 2, 1e-5)
     w.add_rope_dimension_count(8)
     for norm in "output_norm", "blk.0.attn_norm", "blk.0.ffn_norm":
         w.add_tensor(norm + ".weight", np.ones(width, np.float32))
     for i, (name, shape) in enumerate(shapes.items()):
         kind = (T.Q4_0, T.Q8_0, T.F16)[i % 3]
-        data = quantize(rng.normal(0, 0.2, shape).astype(np.float32), kind)
-        w.add_tensor(name + ".weight", data, raw_dtype=kind)
+        add_quantised(w, name + ".weight", rng.normal(0, 0.2, shape).astype(np.float32), kind)
 
 
 OUT.mkdir(parents=True, exist_ok=True)
@@ -67,7 +63,7 @@ for name, (pre, whole, further) in VOCABULARIES.items():
     w.add_tokenizer_model("gpt2")
     w.add_tokenizer_pre(pre)
     w.add_token_list(pieces)
-    w.add_token_types([TokenType.CONTROL] * 2 + [TokenType.USER_DEFINED] + [TokenType.NORMAL] * (len(pieces) - 3))
+    w.add_token_types([CONTROL] * 2 + [USER] + [NORMAL] * (len(pieces) - 3))
     w.add_token_merges(MERGES)
     w.add_bos_token_id(0)
     w.add_eos_token_id(1)
@@ -75,7 +71,4 @@ for name, (pre, whole, further) in VOCABULARIES.items():
         getattr(w, "add_" + key)(value)
     if name == "model":
         add_layer(w, len(pieces))
-    w.write_header_to_file()
-    w.write_kv_data_to_file()
-    w.write_tensors_to_file()
-    w.close()
+    finish(w)

@@ -41,7 +41,7 @@ import transformers as tf
 from safetensors.torch import load_file, save_file
 from tokenizers import Tokenizer
 
-from make_models_golden import MERGES, N, PIECES, VOCAB, adjacent, share
+from make_models_golden import N, SCORES, VOCAB, add_pieces, add_sizes, adjacent, finish, share
 
 OUT = pathlib.Path(__file__).parent / "eagle"
 SAID, MARGIN = 48, 1e-3
@@ -526,40 +526,20 @@ GGUF_HEAD = {"input_layernorm": "blk.0.attn_norm", "hidden_norm": "blk.0.attn_no
              "lm_head": "output", "embed_tokens": "token_embd", "fc": "fc", "input_norm": "enc.output_norm"}
 
 
-def add_numbers(w, context, width, ffn, heads, kv_heads, head_dim, eps, theta):
-    w.add_context_length(context)
-    w.add_embedding_length(width)
-    w.add_feed_forward_length(ffn)
-    w.add_head_count(heads)
-    w.add_head_count_kv(kv_heads)
+def add_numbers(w, layers, width, ffn, heads, kv_heads, head_dim, eps, theta):
+    add_sizes(w, layers, 256, width, ffn, heads, kv_heads, eps)
     w.add_key_length(head_dim)
     w.add_value_length(head_dim)
-    w.add_layer_norm_rms_eps(eps)
     w.add_rope_freq_base(theta)
     w.add_vocab_size(N)
-    merged = {a + b: -float(i) for i, (a, b) in enumerate(MERGES)}
-    w.add_tokenizer_model("llama")
-    w.add_token_list(VOCAB)
-    w.add_token_scores([merged.get(t, -1000.0) for t in VOCAB])
-    w.add_token_types([gguf.TokenType.UNKNOWN, gguf.TokenType.CONTROL, gguf.TokenType.CONTROL] + [gguf.TokenType.BYTE] * 256 +
-                      [gguf.TokenType.NORMAL] * len(PIECES))
-    w.add_bos_token_id(1)
-    w.add_eos_token_id(2)
-
-
-def finish(w):
-    w.write_header_to_file()
-    w.write_kv_data_to_file()
-    w.write_tensors_to_file()
-    w.close()
+    add_pieces(w, VOCAB, SCORES)
 
 
 def write_gguf(c, tensors):
     shutil.rmtree(OUT / "gguf", ignore_errors=True)
     (OUT / "gguf").mkdir()
     w = gguf.GGUFWriter(OUT / "gguf" / "head.gguf", "eagle3")
-    w.add_block_count(1)
-    add_numbers(w, 256, c["width"], c["ffn"], c["heads"], c["kv_heads"], c["head_dim"], c["eps"], c["theta"])
+    add_numbers(w, 1, c["width"], c["ffn"], c["heads"], c["kv_heads"], c["head_dim"], c["eps"], c["theta"])
     w.add_rope_dimension_count(c["head_dim"])
     w.add_array("eagle3.target_layers", c["aux"])
     w.add_uint32("eagle3.target_hidden_size", 32)
@@ -609,8 +589,7 @@ def write_glm_gguf():
     c = TARGETS["glm4_moe"]()
     saved = load_file(OUT / "targets" / "glm4_moe" / "model.safetensors")
     w = gguf.GGUFWriter(OUT / "targets" / "glm4_moe.gguf", "glm4moe")
-    w.add_block_count(4)
-    add_numbers(w, 256, 32, c.intermediate_size, 4, 2, 8, c.rms_norm_eps, 10000.0)
+    add_numbers(w, 4, 32, c.intermediate_size, 4, 2, 8, c.rms_norm_eps, 10000.0)
     w.add_rope_dimension_count(4)
     w.add_leading_dense_block_count(1)
     w.add_expert_count(c.n_routed_experts)
@@ -652,8 +631,7 @@ QWEN35_ENDS = {"model.embed_tokens": "token_embd", "model.norm": "output_norm", 
 def write_qwen_gguf():
     c = TARGETS["qwen3_5"]()
     w = gguf.GGUFWriter(OUT / "targets" / "qwen3_5.gguf", "qwen35")
-    w.add_block_count(4)
-    add_numbers(w, 256, 32, c.intermediate_size, 4, 2, 8, c.rms_norm_eps, 10000.0)
+    add_numbers(w, 4, 32, c.intermediate_size, 4, 2, 8, c.rms_norm_eps, 10000.0)
     w.add_rope_dimension_count(4)
     w.add_rope_dimension_sections([1, 1, 0, 0])
     w.add_ssm_conv_kernel(c.linear_conv_kernel_dim)

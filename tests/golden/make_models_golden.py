@@ -16,6 +16,7 @@ import json
 import pathlib
 import shutil
 import subprocess
+import sys
 
 import gguf
 import numpy as np
@@ -24,6 +25,9 @@ import transformers as tf
 from gguf import GGML_QUANT_SIZES, GGMLQuantizationType as T
 from gguf.quants import dequantize, quantize
 
+sys.path.append(str(pathlib.Path(__file__).resolve().parents[2] / "models" / "recipe"))
+from gguf_file import add_pieces, add_sizes, finish
+
 OUT = pathlib.Path(__file__).parent / "models"
 PIECES = ["▁", "t", "h", "e", "a", "▁t", "he", "▁the", "n", "d", "an", "▁an", "▁and", "s", "o", "w", "r", "▁w", "▁s", "▁o",
           "i", "in", "▁in", "er", "re", "▁a", "ll", "l", "u"]
@@ -31,6 +35,8 @@ MERGES = [["▁", "t"], ["h", "e"], ["▁t", "he"], ["a", "n"], ["▁", "an"], [
           ["i", "n"], ["▁", "in"], ["e", "r"], ["r", "e"], ["▁", "a"], ["l", "l"]]
 TOKENS_SPECIAL = ["<unk>", "<s>", "</s>"]
 VOCAB = TOKENS_SPECIAL + [f"<0x{b:02X}>" for b in range(256)] + PIECES
+MERGED = {a + b: -float(i) for i, (a, b) in enumerate(MERGES)}
+SCORES = [MERGED.get(t, -1000.0) for t in VOCAB]
 N = len(VOCAB)
 PATH = [1] + [int(v) for v in np.random.default_rng(7).integers(3, N, 27)]
 SAID, NEAR = 24, 1e-6
@@ -166,13 +172,8 @@ def write_shared(folder):
 def gguf_writer(name, arch, config, rope):
     w = gguf.GGUFWriter(OUT / f"{name}.gguf", arch)
     w.add_name(name)
-    w.add_block_count(config.num_hidden_layers)
-    w.add_context_length(config.max_position_embeddings)
-    w.add_embedding_length(config.hidden_size)
-    w.add_feed_forward_length(config.intermediate_size)
-    w.add_head_count(config.num_attention_heads)
-    w.add_head_count_kv(config.num_key_value_heads)
-    w.add_layer_norm_rms_eps(config.rms_norm_eps)
+    add_sizes(w, config.num_hidden_layers, config.max_position_embeddings, config.hidden_size, config.intermediate_size,
+              config.num_attention_heads, config.num_key_value_heads, config.rms_norm_eps)
     w.add_vocab_size(N)
     head_dim = getattr(config, "head_dim", None) or config.hidden_size // config.num_attention_heads
     w.add_key_length(head_dim)
@@ -184,22 +185,8 @@ def gguf_writer(name, arch, config, rope):
         w.add_rope_scaling_factor(rope["factor"])
     if config.model_type == "mistral":
         w.add_sliding_window(config.sliding_window)
-    w.add_tokenizer_model("llama")
-    w.add_token_list(VOCAB)
-    merged = {a + b: -float(i) for i, (a, b) in enumerate(MERGES)}
-    w.add_token_scores([merged.get(t, -1000.0) for t in VOCAB])
-    w.add_token_types([gguf.TokenType.UNKNOWN, gguf.TokenType.CONTROL, gguf.TokenType.CONTROL] + [gguf.TokenType.BYTE] * 256 +
-                      [gguf.TokenType.NORMAL] * len(PIECES))
-    w.add_bos_token_id(1)
-    w.add_eos_token_id(2)
+    add_pieces(w, VOCAB, SCORES)
     return w
-
-
-def finish(w):
-    w.write_header_to_file()
-    w.write_kv_data_to_file()
-    w.write_tensors_to_file()
-    w.close()
 
 
 def gguf_tensors(model, permuted):

@@ -20,6 +20,9 @@ from gguf import GGUFWriter
 from tokenizers import AddedToken, Regex, Tokenizer, decoders, models, normalizers, pre_tokenizers, trainers
 
 HERE = os.path.dirname(os.path.abspath(__file__))
+sys.path.append(os.path.join(HERE, "..", "..", "models", "recipe"))
+from gguf_file import BYTE, CONTROL, NORMAL, UNKNOWN, USER, finish
+
 with open(os.path.join(HERE, "make_tokenizer_golden.py")) as source:  # its texts
     PARTS = source.read()
 TEXTS = {}
@@ -259,9 +262,6 @@ def gemma_family(out):
                ["<pad>", "<eos>", "<bos>", "<turn|>"])
 
 
-CONTROL, USER, UNKNOWN, BYTE, NORMAL = 3, 4, 2, 6, 1  # GGUF's token types
-
-
 def write_gguf(path, model, pre, tokenizer, merges, control):
     writer = GGUFWriter(path, "llama")
     n = tokenizer.get_vocab_size()
@@ -281,9 +281,7 @@ def write_gguf(path, model, pre, tokenizer, merges, control):
         writer.add_unk_token_id(tokenizer.token_to_id("<unk>"))
         writer.add_add_space_prefix(False)
         writer.add_add_bos_token(True)
-    writer.write_header_to_file()
-    writer.write_kv_data_to_file()
-    writer.close()
+    finish(writer, tensors=False)
 
 
 def main(out):

@@ -29,6 +29,9 @@ from sentencepiece import SentencePieceTrainer
 from sentencepiece import sentencepiece_model_pb2 as pb
 from tokenizers import AddedToken, Regex, Tokenizer, decoders, models, normalizers, pre_tokenizers, processors, trainers
 
+sys.path.append(os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "models", "recipe"))
+from gguf_file import BYTE, CONTROL, NORMAL, UNKNOWN, USER, finish
+
 
 def processor(path):
     fields = GGUFReader(path).fields
@@ -288,12 +291,7 @@ def write_gguf(path, arch, write):
     writer = GGUFWriter(path, arch)
     writer.add_context_length(2048)
     write(writer)
-    writer.write_header_to_file()
-    writer.write_kv_data_to_file()
-    writer.close()
-
-
-CONTROL, USER, UNKNOWN, BYTE, NORMAL = 3, 4, 2, 6, 1  # GGUF's token types
+    finish(writer, tensors=False)
 
 
 def byte_level_family(name, corpus, out):
