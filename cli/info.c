@@ -37,7 +37,7 @@ info_print_form(const struct model_desc *d)
     }
     printf("%s%s%s%s%s%s", activations[f->activation],
            d->layers[0].experts != NULL || tensor_present(&d->layers[0].gate) ? "" : " without a gate",
-           f->centred ? ", LayerNorm" : "", f->parallel ? ", attention and MLP side by side" : "",
+           f->layer_norm ? ", LayerNorm" : "", f->parallel ? ", attention and MLP side by side" : "",
            tensor_present(&d->layers[0].attn_post) ? ", norms after sublayers" : "",
            f->whole_norms ? " (those of Q and K over whole rows)" : "");
     if (recurrent > 0)
@@ -395,7 +395,7 @@ print_weights(const struct facts *f)
                (double)d->rope_scale, d->rope_factors != NULL ? ", a factor for each frequency" : "");
         info_print_local_rope(d);
     }
-    printf("%s     epsilon %g\n", d->form.centred ? "LayerNorm" : "RMS norm ", (double)d->rms_eps);
+    printf("%s     epsilon %g\n", d->form.layer_norm ? "LayerNorm" : "RMS norm ", (double)d->rms_eps);
     printf("memory        weights %s (with --exact %s)\n", memory_text(size, model_weight_bytes(m, false, false)),
            memory_text(exact, model_weight_bytes(m, true, false)));
     for (uint32_t i = 0; i < f->n_ctx; i++)

@@ -75,7 +75,7 @@ struct recurrent_form {
  * absent reads the stream itself; in a parallel form the MLP then reads the same input as attention. */
 struct model_form {
     enum activation activation;
-    bool centred;     /* norms subtract the mean first and may have a bias (LayerNorm) */
+    bool layer_norm;  /* norms subtract the mean first and may have a bias (LayerNorm) */
     bool whole_norms; /* query and key norms are over all heads together (OLMo 2) */
     bool late_norms;  /* query and key norms are applied after rotation (Hunyuan) */
     bool value_norms; /* values are divided by their root mean square, head by head (Gemma 4) */
@@ -176,7 +176,7 @@ form_slope(const struct alibi *a, uint32_t head, uint32_t n)
 
 /* Returns the bias of the score of a key at a position, for a query at `own` and a head with this slope. */
 static inline HOST_DEVICE float
-form_leaning(const struct alibi *a, float slope, uint32_t own, uint32_t position)
+form_alibi_bias(const struct alibi *a, float slope, uint32_t own, uint32_t position)
 {
     const float bias = a->in_bf16 ? bf16_nearest(slope * (float)position) - bf16_nearest(slope * (float)own)
                                   : -slope * (float)(own - position);

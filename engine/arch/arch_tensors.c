@@ -751,7 +751,7 @@ take_final_norm(const struct arch_taking *t)
         return arch_make_ones(t, d->width, &d->final_norm);
     const bool less_one = s->names->naming == LAYER_NAMED_HF && (s->arch->traits & ARCH_NORMS_LESS_ONE) != 0;
     return arch_take_vector(t, s->names->final_norm, d->width, NULL, less_one ? 1 : 0, &d->final_norm) &&
-           (!d->form.centred || take_bias(t, s->names->final_norm, d->width, &d->final_norm_bias));
+           (!d->form.layer_norm || take_bias(t, s->names->final_norm, d->width, &d->final_norm_bias));
 }
 
 bool

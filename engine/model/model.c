@@ -237,7 +237,7 @@ final_norm_open(struct final_norm *n, const struct model_desc *d, struct err *er
 {
     *n = (struct final_norm){.width = d->width,
                              .eps = d->rms_eps,
-                             .centred = d->form.centred,
+                             .layer_norm = d->form.layer_norm,
                              .weight = calloc(d->width, 2 * sizeof *n->weight)};
     if (n->weight == NULL)
         return err_set(err, ERR_WORK, "out of memory for a norm");
@@ -259,7 +259,7 @@ final_norm_apply(const struct final_norm *n, const float *h, float *out)
 {
     const float *bias = n->weight + n->width;
     double squares = 0, sum = 0;
-    for (uint32_t i = 0; n->centred && i < n->width; i++)
+    for (uint32_t i = 0; n->layer_norm && i < n->width; i++)
         sum += (double)h[i];
     const float mean = (float)(sum / n->width);
     for (uint32_t i = 0; i < n->width; i++)

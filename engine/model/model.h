@@ -105,15 +105,15 @@ uint64_t hash_map(uint64_t hash, const unsigned char *map, uint64_t bytes, uint6
 struct final_norm {
     uint32_t width;
     float eps;
-    bool centred;  /* the mean is subtracted first */
-    float *weight; /* (width), owned; followed by the bias (width), zeros if there is none */
+    bool layer_norm; /* the mean is subtracted first */
+    float *weight;   /* (width), owned; followed by the bias (width), zeros if there is none */
 };
 
 /* Copies the weights, of any type; the caller calls final_norm_free(). */
 bool final_norm_open(struct final_norm *, const struct model_desc *, struct err *);
 void final_norm_free(struct final_norm *);
 
-/* out = h / rms(h) ∘ weight + bias, all (width), with h less its mean if the norm is centred; out may be h. Returns
+/* out = h / rms(h) ∘ weight + bias, all (width), with h less its mean with LayerNorm; out may be h. Returns
  * 1 / rms(h). */
 float final_norm_apply(const struct final_norm *, const float *h, float *out);
 

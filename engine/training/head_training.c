@@ -199,7 +199,7 @@ take_mean_off(float *x, size_t n)
 }
 
 /* d loss / d shifted from d loss / d normed, in w->slope. With x = shifted, r = 1/rms(x), y = r x ∘ g, s = dy ∘ g:
- * dx = r s - r³ x (x·s) / width. A centred norm has x less its mean in place of x, and takes the mean off dx, too. */
+ * dx = r s - r³ x (x·s) / width. LayerNorm has x less its mean in place of x, and takes the mean off dx, too. */
 static void
 back_through_norm(const struct lens *lens, struct head_work *w, size_t n)
 {
@@ -208,7 +208,7 @@ back_through_norm(const struct lens *lens, struct head_work *w, size_t n)
         const float r = w->inverse[i];
         float *x = w->shifted + i * width, *s = w->slope + i * width;
         double dot = 0;
-        if (lens->norm.centred)
+        if (lens->norm.layer_norm)
             take_mean_off(x, width);
         for (size_t j = 0; j < width; j++) {
             s[j] *= lens->norm.weight[j];
@@ -217,7 +217,7 @@ back_through_norm(const struct lens *lens, struct head_work *w, size_t n)
         const float back = (float)(dot * (double)r * (double)r * (double)r / (double)width);
         for (size_t j = 0; j < width; j++)
             s[j] = r * s[j] - back * x[j];
-        if (lens->norm.centred)
+        if (lens->norm.layer_norm)
             take_mean_off(s, width);
     }
 }

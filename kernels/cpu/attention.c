@@ -64,10 +64,10 @@ struct kv_block {
 
 /* Adds ALiBi's biases to the scores of a row at position `own`. */
 static void
-lean(const struct alibi *a, float slope, size_t own, const struct kv_block *b, float *scores)
+add_alibi(const struct alibi *a, float slope, size_t own, const struct kv_block *b, float *scores)
 {
     for (size_t i = 0; i < b->n; i++)
-        scores[i] += form_leaning(a, slope, (uint32_t)own, (uint32_t)(b->first + i));
+        scores[i] += form_alibi_bias(a, slope, (uint32_t)own, (uint32_t)(b->first + i));
 }
 
 /* A row's query heads on one key-value head, and its position. */
@@ -92,7 +92,7 @@ absorb(const struct kv_cache *s, const struct kv_block *b, struct flow *f, const
         float *p = scores + h * ATTEND_BLOCK;
         form_cap(s->weights->desc.form.attention_cap, p, b->n);
         if (a->slopes != NULL)
-            lean(&s->weights->desc.form.alibi, a->slopes[h], a->position, b, p);
+            add_alibi(&s->weights->desc.form.alibi, a->slopes[h], a->position, b, p);
         float most = isa->most(p, b->n);
         most = most > f->max[h] ? most : f->max[h];
         keep[h] = f->max[h] == most ? 1 : expf(f->max[h] - most); /* 0 in the first block */

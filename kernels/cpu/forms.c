@@ -38,7 +38,7 @@ layer_norm(const float *x, const float *weight, size_t n, float eps, float *y)
 void
 form_norm(const struct weights *w, const struct norm *norm, const float *x, size_t n, float *y)
 {
-    if (w->desc.form.centred)
+    if (w->desc.form.layer_norm)
         layer_norm(x, norm->weight, n, w->desc.rms_eps, y);
     else
         w->backend->isa->rms_norm(x, norm->weight, n, w->desc.rms_eps, y);

@@ -28,7 +28,7 @@ static void
 set_norm(const struct weights *w, struct dev_product *p, const float *weight, const float *bias)
 {
     p->norm = (struct dev_norm){weight, bias};
-    p->by_squares = weight != NULL && !w->sizes.form.centred;
+    p->by_squares = weight != NULL && !w->sizes.form.layer_norm;
 }
 
 /* Matrices of one type among wq, wk and wv form one product. */

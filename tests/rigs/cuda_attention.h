@@ -81,7 +81,7 @@ struct attention_case {
     }
     /* Scores grow with positions. */
     void
-    lean(const struct alibi &form)
+    use_alibi(const struct alibi &form)
     {
         std::vector<float> slopes;
         for (uint32_t h = 0; h < a.model.heads; h++)
@@ -189,7 +189,7 @@ attended_value(const attention_case &c, const std::vector<uint32_t> &words, uint
 
 /* What a score at a position grows by, for the row at `own`; where that is rounded, from the same numbers. */
 static double
-define_leaning(const struct alibi &form, uint32_t head, uint32_t heads, uint32_t own, uint32_t position)
+define_alibi_bias(const struct alibi &form, uint32_t head, uint32_t heads, uint32_t own, uint32_t position)
 {
     if (!(form.most > 0))
         return 0;
@@ -217,8 +217,9 @@ define_attention(const attention_case &c, const struct row &r, uint32_t i, uint3
         double z = 0;
         for (uint32_t d = 0; d < m.head_dim; d++)
             z += (double)q[d] * (double)c.keys[at + d];
-        const double cap = (double)m.form.attention_cap, leaning = define_leaning(m.form.alibi, head, m.heads, last, p);
-        const double weight = exp((cap > 0 ? cap * tanh(z / cap) : z) + leaning);
+        const double cap = (double)m.form.attention_cap,
+                     alibi_bias = define_alibi_bias(m.form.alibi, head, m.heads, last, p);
+        const double weight = exp((cap > 0 ? cap * tanh(z / cap) : z) + alibi_bias);
         for (uint32_t d = 0; d < m.head_dim; d++)
             out[d] += weight * (double)c.values[at + d];
         sum += weight;

@@ -49,8 +49,8 @@ const struct naive_shape cuda_shapes[CUDA_SHAPES] = {
     RIG_SHAPE(2, 256, 4, 2, 64, 512, 90, .rope = ROPE_HALVES, .type = WEIGHT_Q4_K, .second = WEIGHT_Q6_K,
               .optional = LAYER_QKV_BIAS),
     RIG_SHAPE(1, 256, 4, 4, 64, 256, 50, .type = WEIGHT_Q6_K),
-    /* OLMo 2's, Gemma 3's with Gemma 2's caps, Granite's with biases, Phi-2's with Cohere 2's layers, Hunyuan's with centred
-     * norms, Apertus's with GPT-2's positions and Ministral 3's queries */
+    /* OLMo 2's, Gemma 3's with Gemma 2's caps, Granite's with biases, Phi-2's with Cohere 2's layers, Hunyuan's with
+     * LayerNorm, Apertus's with GPT-2's positions and Ministral 3's queries */
     RIG_SHAPE(2, 50, 20, 4, 6, 42, 61, .type = WEIGHT_F16, .optional = LAYER_QK_NORM | LAYER_POST_NORMS,
               .lacks = LAYER_PRE_NORMS, .form = {.whole_norms = true}),
     RIG_SHAPE(3, 64, 4, 2, 16, 64, 60, .type = WEIGHT_Q8_0, .rope = ROPE_HALVES,
@@ -70,19 +70,19 @@ const struct naive_shape cuda_shapes[CUDA_SHAPES] = {
               .lacks = 1ull << LAYER_FFN_NORM | LAYER_GATED,
               .optional = LAYER_QKV_BIAS | 1ull << LAYER_BO | LAYER_MLP_BIAS | 1ull << LAYER_ATTN_NORM_B,
               .end_biases = true, .window = 4, .every = 1, .layer_form = {.rope = LAYER_ROPE_NONE, .sees_all = true},
-              .form = {.activation = ACT_GELU, .centred = true, .parallel = true, .logit_scale = 0.25f}),
+              .form = {.activation = ACT_GELU, .layer_norm = true, .parallel = true, .logit_scale = 0.25f}),
     RIG_SHAPE(2, 40, 4, 2, 10, 48, 33, .optional = LAYER_QK_NORM | LAYER_NORM_BIAS, .lacks = LAYER_GATED,
-              .form = {.activation = ACT_RELU_SQUARED, .centred = true, .late_norms = true, .rope_gain = 1.2f}),
+              .form = {.activation = ACT_RELU_SQUARED, .layer_norm = true, .late_norms = true, .rope_gain = 1.2f}),
     RIG_SHAPE(3, 40, 4, 1, 10, 48, 33, .type = WEIGHT_F16, .lacks = LAYER_GATED, .positions = RIG_NODES, .every = 1,
               .layer_form = {.rope = LAYER_ROPE_NONE}, .xielu = {0.8f, 1.1f, 0.4f, -1e-6f},
               .form = {.activation = ACT_XIELU, .growth = 0.4f, .growth_every = 4}),
     /* BLOOM's normed embeddings and positions; Falcon's positions, in a window, clipped */
     RIG_SHAPE(2, 48, 6, 6, 8, 70, 90, .type = WEIGHT_F16, .early_norm = true, .every = 1,
-              .layer_form = {.rope = LAYER_ROPE_NONE}, .form = {.centred = true, .alibi = {.most = 8}}),
+              .layer_form = {.rope = LAYER_ROPE_NONE}, .form = {.layer_norm = true, .alibi = {.most = 8}}),
     RIG_SHAPE(1, 64, 6, 1, 16, 96, 90, .type = WEIGHT_Q8_0, .window = 9, .lacks = LAYER_GATED,
               .form = {.activation = ACT_GELU, .clip = 1, .alibi = {6, 0.25f, true}}),
     RIG_SHAPE(1, 256, 2, 1, 64, 256, 40, .type = WEIGHT_MXFP4, .second = WEIGHT_IQ2_S),
-    /* Mixtral's experts; gpt-oss's with sinks; GLM-4-MoE's, in groups, with centred norms; Qwen2-MoE's without gates, behind norms;
+    /* Mixtral's experts; gpt-oss's with sinks; GLM-4-MoE's, in groups, with LayerNorm; Qwen2-MoE's without gates, behind norms;
      * OLMoE's behind norms of whole rows, clipped; PhiMoE's */
     RIG_SHAPE(2, 64, 4, 2, 16, 96, 80, .type = WEIGHT_Q8_0,
               .form = {.experts = {.n = 7, .used = 2, .ffn = 96, .renormalised = true}}),
@@ -92,7 +92,7 @@ const struct naive_shape cuda_shapes[CUDA_SHAPES] = {
         .expert_biases = true,
         .form = {.activation = ACT_SWIGLU_CLAMPED, .experts = {.n = 8, .used = 4, .ffn = 45, .renormalised = true}}),
     RIG_SHAPE(3, 50, 5, 5, 10, 77, 61, .type = WEIGHT_F16, .dense = 1, .optional = 1ull << LAYER_CORRECTION,
-              .form = {.centred = true,
+              .form = {.layer_norm = true,
                        .residual_scale = 0.6f,
                        .experts = {.n = 12,
                                    .used = 3,
@@ -109,7 +109,7 @@ const struct naive_shape cuda_shapes[CUDA_SHAPES] = {
     RIG_SHAPE(1, 40, 20, 4, 6, 48, 50, .type = WEIGHT_F16, .optional = LAYER_QK_NORM,
               .form = {.whole_norms = true, .clip = 0.7f, .experts = {.n = 6, .used = 2, .ffn = 24}}),
     RIG_SHAPE(1, 64, 4, 2, 16, 96, 60, .type = WEIGHT_F16,
-              .form = {.centred = true,
+              .form = {.layer_norm = true,
                        .clip = 1.5f,
                        .experts = {.n = 35, .used = 2, .ffn = 33, .routing = ROUTE_SPARSEMIXER, .jitter = 2}}),
 };

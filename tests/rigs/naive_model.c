@@ -27,7 +27,7 @@ norm(const struct model_desc *d, const struct naive_matrix *w, const struct naiv
      double *out)
 {
     double mean = 0, square = 0;
-    for (uint32_t i = 0; d->form.centred && i < w->cols; i++)
+    for (uint32_t i = 0; d->form.layer_norm && i < w->cols; i++)
         mean += x[i] / w->cols;
     for (uint32_t i = 0; i < w->cols; i++)
         square += (x[i] - mean) * (x[i] - mean);
@@ -100,7 +100,7 @@ in_bf16(double x)
 
 /* What scores at position t grow by in head h. */
 static double
-leaning(const struct model_desc *d, uint32_t h, size_t t)
+alibi_bias(const struct model_desc *d, uint32_t h, size_t t)
 {
     const struct alibi *a = &d->form.alibi;
     double whole = 1, exponent;
@@ -190,7 +190,7 @@ attend(const struct model_desc *d, const struct layer_form *form, const struct n
                 double score = 0;
                 for (uint32_t i = 0; i < dim; i++)
                     score += query[q + i] * keys[t * stride + kv + i];
-                score = capped((double)d->form.attention_cap, score * scale) + leaning(d, h, t);
+                score = capped((double)d->form.attention_cap, score * scale) + alibi_bias(d, h, t);
                 if (pass == 0) {
                     max = fmax(max, score);
                     continue;

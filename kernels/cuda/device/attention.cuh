@@ -212,7 +212,7 @@ score_of(const struct attend_scene &c, const struct attend_view &view, uint32_t 
     if (c.m->form.attention_cap > 0)
         z = capped(c.m->form.attention_cap, z);
     if (c.slopes != NULL)
-        z += form_leaning(&c.m->form.alibi, view.slope, view.seen.y, position);
+        z += form_alibi_bias(&c.m->form.alibi, view.slope, view.seen.y, position);
     return position >= view.seen.x && position <= view.seen.y ? z : -INFINITY;
 }
 

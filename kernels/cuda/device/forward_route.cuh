@@ -18,7 +18,7 @@ static_assert(sizeof(struct route_shared) <= WORK_SHARED, "a block's shared memo
 
 /* ---- logits ---- */
 
-/* Norms of n rows, up to a tile, with all warps (norm.cuh): first the sums. centred: of numbers, too. source(i): row i;
+/* Norms of n rows, up to a tile, with all warps (norm.cuh): first the sums. layer_norm: of numbers, too. source(i): row i;
  * NULL: it takes no part, or is none. */
 
 static __device__ __forceinline__ float
@@ -28,28 +28,28 @@ smem_sum(const float *sums)
 }
 
 static __device__ __forceinline__ float
-smem_mean(const struct forward_state *s, bool centred, uint32_t i)
+smem_mean(const struct forward_state *s, bool layer_norm, uint32_t i)
 {
-    return centred ? smem_sum(s->norm_sums[i]) / (float)s->model.width : 0;
+    return layer_norm ? smem_sum(s->norm_sums[i]) / (float)s->model.width : 0;
 }
 
 static __device__ __forceinline__ struct spread
-smem_spread(const struct forward_state *s, bool centred, uint32_t i)
+smem_spread(const struct forward_state *s, bool layer_norm, uint32_t i)
 {
-    return spread_of(s->model, smem_mean(s, centred, i), smem_sum(s->norm_parts[i]), s->model.width);
+    return spread_of(s->model, smem_mean(s, layer_norm, i), smem_sum(s->norm_parts[i]), s->model.width);
 }
 
 template <class Source>
 static __device__ __forceinline__ void
-add_norm_sums(struct forward_state *s, uint32_t n, bool centred, Source source)
+add_norm_sums(struct forward_state *s, uint32_t n, bool layer_norm, Source source)
 {
-    for (uint32_t i = 0; i < n && centred; i += 2)
+    for (uint32_t i = 0; i < n && layer_norm; i += 2)
         add_terms(s->model, source(i), source(i + 1), &s->norm_sums[i],
                   [](float sum, float x, bool) { return sum + x; });
-    if (centred)
+    if (layer_norm)
         __syncthreads();
     for (uint32_t i = 0; i < n; i += 2) {
-        const float mean = smem_mean(s, centred, i), mean_second = smem_mean(s, centred, i + 1);
+        const float mean = smem_mean(s, layer_norm, i), mean_second = smem_mean(s, layer_norm, i + 1);
         add_terms(s->model, source(i), source(i + 1), &s->norm_parts[i], [=](float sum, float x, bool second) {
             const float apart = x - (second ? mean_second : mean);
             return fmaf(apart, apart, sum);
@@ -73,14 +73,14 @@ put_router_logits(struct forward_state *s)
                                  : hidden_of(s, row_of(s, i), s->now.depth);
     };
     if (norms)
-        add_norm_sums(s, s->a.n, m.form.centred, source);
+        add_norm_sums(s, s->a.n, m.form.layer_norm, source);
     for (uint32_t u = thread_here() / WARP * gridDim.x + blockIdx.x; u < s->a.n * outputs;
          u += gridDim.x * BLOCK_WARPS) {
         const uint32_t i = u / outputs, e = u % outputs;
         const float *const weights = e < experts ? moe_here(s).router + (size_t)e * m.width : s->layer.shared_mix;
         if (row_of(s, i).from >= s->l)
             continue;
-        const struct spread own = norms ? smem_spread(s, m.form.centred, i) : spread{0, 1};
+        const struct spread own = norms ? smem_spread(s, m.form.layer_norm, i) : spread{0, 1};
         const float *const x = source(i);
         float z = 0;
 #pragma unroll 8

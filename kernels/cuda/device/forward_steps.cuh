@@ -29,7 +29,7 @@ static __device__ __forceinline__ struct spread
 warp_spread(const struct dev_model &m, float2 (&head)[LANE_PAIRS])
 {
     float mean = 0, squares = 0;
-    if (m.form.centred) {
+    if (m.form.layer_norm) {
         for_pairs(m, head, [&](const float2 &x, uint32_t) { mean += x.x + x.y; });
         mean = warp_sum(mean) / (float)m.head_dim;
     }

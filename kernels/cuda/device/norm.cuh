@@ -57,7 +57,7 @@ block_spread(const struct dev_model &m, const float *x, uint32_t n, struct block
 {
     const uint32_t thread = thread_here();
     float mean = 0, squares = 0;
-    if (m.form.centred) {
+    if (m.form.layer_norm) {
         float sum = 0;
         for (uint32_t k = thread; k < n; k += BLOCK_THREADS)
             sum += x[k];
@@ -95,7 +95,7 @@ norm_row(const struct dev_model &m, bool exact, const float *from, const struct 
 
 /* The same in parts, for rows that every block norms for itself, two at once, so that their loads overlap. A row that takes
  * no part is NULL. First the warps' sums of the rows' terms, of (2, BLOCK_WARPS), which may be read after a
- * __syncthreads(): for centred norms of the numbers, then of the squares. with(sum, x, second) returns a sum with another
+ * __syncthreads(): for LayerNorm of the numbers, then of the squares. with(sum, x, second) returns a sum with another
  * number's term. */
 template <class With>
 static __device__ __forceinline__ void

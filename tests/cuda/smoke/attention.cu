@@ -75,7 +75,7 @@ check(struct smoke *s, const struct shape &k, double *worst)
     attention_case c(k.heads, k.kv_heads, k.dim, k.window, k.n_trunk, k.n, k.exact);
     c.a.apart = true;
     if (k.alibi > 0)
-        c.lean({k.alibi, 0, false});
+        c.use_alibi({k.alibi, 0, false});
     run_attention(c.a);
     const std::vector<uint32_t> apart = attended_words(c);
     for (uint32_t left : fetched(c.a.forward.kv_cache.arrivals, (size_t)k.n * k.heads))

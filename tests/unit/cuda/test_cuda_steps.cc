@@ -34,12 +34,12 @@ TEST(rows_are_normed_in_every_form)
         std::vector<double> want(width);
         const bool none = i % 9 == 8, biased = i % 4 < 2;
         double mean = 0, squares = 0;
-        a.model.form.centred = i % 5 > 2;
+        a.model.form.layer_norm = i % 5 > 2;
         for (uint32_t k = 0; k < width; k++) {
-            from[k] = (uniform() + (a.model.form.centred ? 3 : 0)) * (i % 3 == 0 ? 1e-3f : 300);
+            from[k] = (uniform() + (a.model.form.layer_norm ? 3 : 0)) * (i % 3 == 0 ? 1e-3f : 300);
             weight[k] = uniform();
             bias[k] = biased ? uniform() : 0;
-            mean += a.model.form.centred ? (double)from[k] / width : 0;
+            mean += a.model.form.layer_norm ? (double)from[k] / width : 0;
         }
         for (uint32_t k = 0; k < width; k++)
             squares += ((double)from[k] - mean) * ((double)from[k] - mean);
@@ -142,7 +142,7 @@ check_shapes(const std::vector<struct attention_shape> &shapes)
         attention_case c(k.heads, k.kv_heads, k.dim, k.window, k.n_trunk, k.n, k.exact);
         c.a.model.form.attention_cap = k.cap;
         if (k.alibi.most > 0)
-            c.lean(k.alibi);
+            c.use_alibi(k.alibi);
         check_attention(c);
     }
 }

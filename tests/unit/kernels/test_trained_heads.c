@@ -16,7 +16,7 @@ static const struct naive_shape shapes[] = {
     RIG_SHAPE(LAYERS, 40, 4, 2, 10, 50, 700, .type = WEIGHT_F32),
     RIG_SHAPE(LAYERS, 64, 4, 2, 16, 64, 530, .type = WEIGHT_Q8_0),
     RIG_SHAPE(LAYERS, 40, 4, 2, 10, 48, 90, .type = WEIGHT_F16, .end_biases = true,
-              .form = {.centred = true, .logit_scale = 0.5f, .logit_cap = 3}),
+              .form = {.layer_norm = true, .logit_scale = 0.5f, .logit_cap = 3}),
 };
 #define N_SHAPES (sizeof shapes / sizeof *shapes)
 

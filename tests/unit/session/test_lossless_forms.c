@@ -31,7 +31,7 @@ static const struct feature {
     {"biases everywhere", FAMILY("llama-bias"), false, NULL},
     {"multipliers", FAMILY("granite"), false, NULL},
     {"layers that do not turn", FAMILY("smollm3"), false, NULL},
-    {"sublayers side by side, centred norms, windows by layer", FAMILY("cohere2"), false, NULL},
+    {"sublayers side by side, LayerNorm, windows by layer", FAMILY("cohere2"), false, NULL},
     {"… with biases, part of a head that turns, no gates, a head with a bias", FAMILY("phi"), false, NULL},
     {"ReLU squared", FAMILY("nemotron"), false, NULL},
     {"xIELU", FAMILY("apertus"), false, NULL},

@@ -41,7 +41,7 @@ struct scene {
     float bias[VOCAB];
 };
 
-/* A head like Llama's; one with all that others have: a centred norm with a bias, a bias, a scale and a cap of logits. */
+/* A head like Llama's; one with all that others have: LayerNorm with a bias, a bias, a scale and a cap of logits. */
 static void
 set_scene(struct scene *s, uint64_t *random_state, bool more)
 {
@@ -56,7 +56,7 @@ set_scene(struct scene *s, uint64_t *random_state, bool more)
     if (more) {
         fill(random_state, s->norm + WIDTH, WIDTH, 0.3f);
         fill(random_state, s->bias, VOCAB, 0.5f);
-        s->lens.norm.centred = true;
+        s->lens.norm.layer_norm = true;
         s->lens.bias = s->bias;
         s->lens.scale = 0.7f;
         s->lens.cap = 2;
