@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "base/utf8.h"
-#include "engine/arch/arch_hf.h"
+#include "engine/arch/arch_tensors.h"
 #include "kernels/tensor.h"
 
 const void *
@@ -103,7 +103,8 @@ transpose(const struct arch_taking *t, const char *name, const struct arch_tenso
           uint32_t rows, uint32_t cols)
 {
     if (found->type >= WEIGHT_TYPES || tensor_block_values(found->type) != 1) {
-        err_set(t->err, ERR_WORK, "%s: tensor '%s' is of type %s, and lies transposed; F32, F16 and BF16 can",
+        err_set(t->err, ERR_WORK,
+                "%s: tensor '%s' is transposed and of type %s; only F32, F16 and BF16 are supported there",
                 t->source->path, name, found->type_name);
         return NULL;
     }
@@ -447,8 +448,8 @@ read_rope(struct model_desc *d, const struct arch_source *s, struct err *err)
         return false;
     if (d->rope_dims % 2 != 0 || d->rope_dims > d->head_dim)
         return err_set(err, ERR_WORK,
-                       "%s: RoPE turns %" PRIu32 " dimensions of a head's %" PRIu32
-                       "; it takes an even number, no more than there are; %s",
+                       "%s: RoPE rotates %" PRIu32 " dimensions of a head's %" PRIu32
+                       "; the number should be even and at most the head's; %s",
                        s->path, d->rope_dims, d->head_dim, s->names->remedy);
     if (!(base >= 1))
         return err_set(err, ERR_WORK, "%s: a RoPE base of %g makes no sense; %s", s->path, base, s->names->remedy);

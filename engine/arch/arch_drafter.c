@@ -6,7 +6,7 @@
 
 #include "base/little_endian.h"
 #include "base/utf8.h"
-#include "engine/arch/arch_hf.h"
+#include "engine/arch/arch_tensors.h"
 
 /* ---- both ---- */
 

@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "base/utf8.h"
-#include "engine/arch/arch_hf.h"
+#include "engine/arch/arch_tensors.h"
 #include "engine/files/gguf.h"
 
 #define REMEDY       "convert the model again"
@@ -231,8 +231,9 @@ read_divisors(const struct reading *r, const char *name, const struct gguf_tenso
         float factor;
         memcpy(&factor, t->data + 4 * (size_t)i, sizeof factor);
         if (!(factor > 0 && factor <= MOST_DIVISOR))
-            return err_set(r->err, ERR_WORK, "%s: tensor '%s' holds %g, which is no divisor; " REMEDY, r->model->path,
-                           name, (double)factor);
+            return err_set(r->err, ERR_WORK,
+                           "%s: tensor '%s' contains %g, which is not a divisor of a frequency; " REMEDY,
+                           r->model->path, name, (double)factor);
     }
     d->rope_factors = (const float *)(const void *)t->data; /* the parser has checked the alignment */
     r->used[t - r->gguf->tensors] = true;
@@ -485,8 +486,9 @@ read_head_layers(const struct reading *r, struct arch_head *h)
     for (uint32_t i = 0; i < h->layers; i++) {
         const double layer = gguf_number(v, i);
         if (!(layer >= 0 && layer <= INT32_MAX))
-            return err_set(r->err, ERR_WORK, "%s: metadata '%s' contains %g, which is no layer; " REMEDY,
-                           r->model->path, key, layer);
+            return err_set(r->err, ERR_WORK,
+                           "%s: metadata '%s' contains %g, which is not the number of a layer; " REMEDY, r->model->path,
+                           key, layer);
         h->layer[i] = (uint32_t)layer;
     }
     return true;

@@ -7,6 +7,8 @@
 #include <string.h>
 
 #include "base/utf8.h"
+#include "engine/arch/arch_tensors.h"
+#include "engine/arch/packed.h"
 #include "kernels/tensor.h"
 
 #define REMEDY     ARCH_HF_REMEDY
@@ -295,10 +297,8 @@ read_understood(struct model *m, const struct hf_folder *f, const struct packed 
     const struct hf_source file = {f, packed};
     const struct arch_source s = source_of(&file, arch, &names, tensor);
     if (f->part_of[0] != '\0' && hf_folder_find(f, names.embedding) == NULL)
-        return err_set(
-            err, ERR_WORK,
-            "%s: is a '%s', whose language part has tensors of names that are not known; it is not supported", f->path,
-            f->part_of);
+        return err_set(err, ERR_WORK, "%s: is a '%s', and the names of its language part's tensors are not supported",
+                       f->path, f->part_of);
     bool *used = calloc(s.n_tensors + 1, sizeof *used);
     if (used == NULL)
         return err_set(err, ERR_WORK, "%s: out of memory", f->path);
@@ -390,7 +390,9 @@ read_head_layers(const struct hf_folder *f, struct arch_head *h, struct err *err
     cJSON_ArrayForEach(one, layers)
     {
         if (!cJSON_IsNumber(one) || !(one->valuedouble >= 0 && one->valuedouble < INT32_MAX))
-            return err_set(err, ERR_WORK, "%s: config.json's '%s' contains what is no layer; " REMEDY, f->path, name);
+            return err_set(err, ERR_WORK,
+                           "%s: config.json's '%s' contains an entry that is not the number of a layer; " REMEDY,
+                           f->path, name);
         h->layer[h->layers++] = (uint32_t)one->valuedouble + after;
     }
     return true;

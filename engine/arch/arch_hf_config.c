@@ -332,10 +332,9 @@ understand_kinds(const struct hf_folder *f, cJSON *c, const cJSON *params, const
     if (cJSON_IsObject(scaling) &&
         ((cJSON_IsObject(params) && !cJSON_IsObject(full)) ||
          (arch_hf_entry(scaling, "rope_type") == NULL && arch_hf_entry(scaling, "type") != NULL)))
-        return err_set(
-            err, ERR_WORK,
-            "%s: config.json's 'rope_scaling' needs a 'rope_type', and no 'rope_parameters' beside it; " REMEDY,
-            f->path);
+        return err_set(err, ERR_WORK,
+                       "%s: config.json's 'rope_scaling' needs a 'rope_type' and excludes 'rope_parameters'; " REMEDY,
+                       f->path);
     cJSON *whole = cJSON_IsObject(full) ? cJSON_Duplicate(full, true) : cJSON_CreateObject();
     cJSON *near = cJSON_IsObject(local) ? cJSON_Duplicate(local, true) : cJSON_CreateObject();
     bool ok = whole != NULL && near != NULL && (!cJSON_IsObject(scaling) || merge(whole, scaling));

@@ -331,12 +331,12 @@ refuse_variants(const struct hf_folder *f, const struct arch *arch, struct err *
     const cJSON *kind = cJSON_GetArrayItem(arch_hf_entry(f->config, "architectures"), 0);
     if (cJSON_IsString(kind) &&
         (strcasestr(kind->valuestring, "eagle") != NULL || strcasestr(kind->valuestring, "medusa") != NULL))
-        return err_set(err, ERR_WORK, "%s: holds heads that draft for another model (EAGLE, Medusa), and no model",
+        return err_set(err, ERR_WORK, "%s: contains heads that draft for another model (EAGLE, Medusa), not a model",
                        f->path);
     if (cJSON_IsObject(arch_hf_entry(f->config, "quantization")))
         return err_set(
             err, ERR_WORK,
-            "%s: its weights are quantised as MLX has it, which is not supported; take the folder in BF16 or F16, "
+            "%s: its weights are quantised in MLX's format, which is not supported; take the folder in BF16 or F16, "
             "or a GGUF file",
             f->path);
     for (size_t i = 0; i < sizeof variants / sizeof variants[0]; i++) {

@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "base/utf8.h"
-#include "engine/arch/arch_hf.h"
+#include "engine/arch/arch_tensors.h"
 #include "kernels/experts.h"
 #include "kernels/tensor.h"
 
@@ -35,8 +35,9 @@ arch_read_experts(struct model *m, const struct arch_source *s, struct err *err)
     if (!arch_read_whole(s, ARCH_EXPERTS, 0, 0, UINT32_MAX - 1, &f->n, err) || f->n == 0)
         return f->n == 0;
     if (how == NULL)
-        return err_set(err, ERR_WORK, "%s: is a mixture of %" PRIu32 " experts, which '%s' is not known to be; %s",
-                       s->path, f->n, hf ? s->arch->hf : s->arch->gguf, s->names->remedy);
+        return err_set(err, ERR_WORK,
+                       "%s: has %" PRIu32 " experts, which are not supported in the architecture '%s'; %s", s->path,
+                       f->n, hf ? s->arch->hf : s->arch->gguf, s->names->remedy);
     if (!arch_read_whole(s, ARCH_EXPERTS, 0, 1, EXPERTS_MOST, &f->n, err) ||
         !arch_read_whole(s, ARCH_EXPERTS_USED, UINT32_MAX, 1, f->n < EXPERTS_USED_MOST ? f->n : EXPERTS_USED_MOST,
                          &f->used, err) ||

@@ -102,7 +102,7 @@ packed_fp8_plan(struct packed_job *j)
     for (size_t i = 0; i < (size_t)b.down * b.across; i++) {
         packed_reals(j->scales, i, 1, &scale);
         if (!isfinite(scale))
-            return packed_refuse(j, "has a scale that is no finite number");
+            return packed_refuse(j, "has a scale that is not a finite number");
         largest = fmaxf(largest, fabsf(scale));
     }
     j->type = j->exact || largest * (five_bits(j) ? 57344.0f : 448.0f) > 65504.0f ? WEIGHT_F32 : WEIGHT_F16;
@@ -132,7 +132,7 @@ packed_fp8_unpack(const struct packed_job *j, unsigned char *out)
             memcpy(to + c * size, size == sizeof half ? (const void *)&half : (const void *)&x, size);
         }
     }
-    return ok || packed_refuse(j, "holds weights that are no finite numbers");
+    return ok || packed_refuse(j, "contains weights that are not finite numbers");
 }
 
 /* MXFP4 (OCP Microscaling Formats 1.0) in gpt-oss's folders: sixteen bytes for each 32 inputs of a row, with the first
@@ -150,9 +150,9 @@ packed_mxfp4_plan(struct packed_job *j)
         c->dims[3] != BYTES || memcmp(c->dims, s->dims, 3 * sizeof *c->dims) != 0 || s->bytes == 0)
         return packed_refuse(j, "is in MXFP4, but its blocks and scales don't fit each other");
     if (c->dims[1] % 2 != 0 || c->dims[0] > INT32_MAX / c->dims[1] || c->dims[2] > INT32_MAX / INPUTS)
-        return packed_refuse(j, "is in MXFP4, but no stack of experts");
+        return packed_refuse(j, "is in MXFP4, but it is not a stack of experts");
     if (memchr(s->data, UINT8_MAX, s->bytes) != NULL)
-        return packed_refuse(j, "has a scale that is no number");
+        return packed_refuse(j, "has a scale that is not a number");
     j->scales = s;
     j->planes = (uint32_t)c->dims[0];
     j->rows = (uint32_t)(c->dims[0] * c->dims[1]);
@@ -299,13 +299,13 @@ packed_bnb4_plan(struct packed_job *j)
     for (uint64_t b = 0; b <= ((uint64_t)s.rows * s.cols - 1) / s.block; b++) {
         const float x = largest_of(&s, b);
         if (!isfinite(x))
-            return packed_refuse(j, "has a scale that is no finite number");
+            return packed_refuse(j, "has a scale that is not a finite number");
         most = fmaxf(most, fabsf(x));
     }
     for (uint32_t i = 0; i < TABLE; i++)
         in_table = fmaxf(in_table, fabsf(s.table[i]));
     if (!isfinite(most * in_table))
-        return packed_refuse(j, "holds weights that are no finite numbers");
+        return packed_refuse(j, "contains weights that are not finite numbers");
     j->rows = s.rows;
     j->cols = s.cols;
     j->type = j->exact || most * in_table > 65504.0f ? WEIGHT_F32 : WEIGHT_F16;

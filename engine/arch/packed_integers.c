@@ -261,7 +261,7 @@ packed_integers_plan(struct packed_job *j)
         for (uint32_t r = 0; r < j->rows; r++) {
             const float scale = scale_of(j, g, r), half = f16_to_f32(f32_to_f16(scale));
             if (!isfinite(scale))
-                return packed_refuse(j, "has a scale that is no finite number");
+                return packed_refuse(j, "has a scale that is not a finite number");
             if (scale < 0 || scale > 0)
                 rounding = fmaxf(rounding, fabsf((half - scale) / scale));
             middle = middle && zero_of(j, g, r) == 1u << (j->setting->bits - 1);

@@ -4,7 +4,7 @@
 #define ENGINE_LORA_LORA_FILE_H
 
 #include "engine/arch/arch.h"
-#include "engine/arch/arch_hf.h"
+#include "engine/arch/arch_tensors.h"
 
 struct safetensors;
 struct cJSON;

@@ -265,7 +265,7 @@ TEST(unsupported_features_are_named)
         {TINY_CONFIG("llama", ",\"alibi\":true"), "'alibi' is not supported"},
         {TINY_CONFIG("llama", ",\"use_qk_norm\":true"), "'use_qk_norm' is not supported"},
         {TINY_CONFIG("llama", ",\"hidden_act\":[]"), "the activation '?' is not supported"},
-        {TINY_CONFIG("mistral", ",\"num_experts\":8"), "is a mixture of 8 experts"},
+        {TINY_CONFIG("mistral", ",\"num_experts\":8"), "has 8 experts, which are not supported"},
         {TINY_CONFIG("llama", ",\"rope_scaling\":{\"rope_type\":\"yarn\",\"factor\":0}"),
          "RoPE scaling 'yarn' make no sense"},
         {TINY_CONFIG("llama", ",\"rope_scaling\":{\"type\":\"warp\",\"factor\":4}"), "RoPE scaling 'warp' is not"},
@@ -279,7 +279,7 @@ TEST(unsupported_features_are_named)
          "'factor' of RoPE should be"},
         {TINY_CONFIG("llama", ",\"rope_scaling\":{\"type\":\"llama3\",\"factor\":8}"), "'low_freq_factor' of RoPE"},
         {TINY_CONFIG("phi3", ",\"rope_parameters\":{\"partial_rotary_factor\":0.3}"), "a partial_rotary_factor of 0.3"},
-        {TINY_CONFIG("llama", ",\"head_dim\":3"), "RoPE turns 3 dimensions"},
+        {TINY_CONFIG("llama", ",\"head_dim\":3"), "RoPE rotates 3 dimensions"},
         {TINY_CONFIG("llama", ",\"head_dim\":2.5"), "config.json's 'head_dim' should be a whole number"},
         {TINY_CONFIG("llama", ",\"rope_theta\":0"), "a RoPE base of 0"},
     };

@@ -124,7 +124,7 @@ TEST(the_declared_layout_of_four_bits_is_checked)
         {"{\"shape\"", TWO, 3, "is packed in pieces that don't fit each other"},
         {"{\"shape\":[4,8],\"blocksize\":16}", "\"dtype\":\"U8\",\"shape\":[8]", 3,
          "is packed in pieces that don't fit each other"},
-        {"{\"shape\":[4,8],\"blocksize\":16}", TWO, INFINITY, "has a scale that is no finite number"},
+        {"{\"shape\":[4,8],\"blocksize\":16}", TWO, INFINITY, "has a scale that is not a finite number"},
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         struct model m = {.path = NULL};

@@ -111,9 +111,9 @@ TEST(lies_about_sizes_are_refused)
         {"llama.attention.head_count_kv", 4, "tensor 'blk.0.attn_k.weight' is"},
         {"llama.attention.head_count_kv", 0, "'llama.attention.head_count_kv' is 0"},
         {"llama.attention.key_length", 32, "tensor 'blk.0.attn_q.weight' is"},
-        {"llama.attention.key_length", 8, "RoPE turns 16 dimensions of a head's 8"},
-        {"llama.rope.dimension_count", 32, "RoPE turns 32 dimensions of a head's 16"},
-        {"llama.rope.dimension_count", 7, "RoPE turns 7"},
+        {"llama.attention.key_length", 8, "RoPE rotates 16 dimensions of a head's 8"},
+        {"llama.rope.dimension_count", 32, "RoPE rotates 32 dimensions of a head's 16"},
+        {"llama.rope.dimension_count", 7, "RoPE rotates 7"},
         {"llama.rope.freq_base", 0xbf800000, "a RoPE base of -1"},
         {"llama.rope.freq_base", 0x7fc00000, "not a finite number"},
         {"llama.rope.freq_base", 0x7f800000, "not a finite number"},
@@ -203,7 +203,7 @@ TEST(bad_rope_factors_are_refused)
     const size_t at = (size_t)((const unsigned char *)m->desc.rope_factors - b.bytes);
     model_close(m);
     memset(b.bytes + at, 0, 4);
-    assert_refused(&b, "tensor 'rope_freqs.weight' holds 0");
+    assert_refused(&b, "tensor 'rope_freqs.weight' contains 0");
     b = build(&(struct tinymodel){.rope_factors = true});
     const uint32_t f16 = 1;
     memcpy(after(&b, "rope_freqs.weight") + 4 + 8, &f16, 4);
