@@ -47,8 +47,9 @@ five_bits(const struct packed_job *j)
     return strcmp(j->codes->dtype, "F8_E5M2") == 0;
 }
 
+/* Fills the table of the values of all FP8 codes. */
 static void
-meanings(const struct packed_job *j, float out[CODES])
+code_values(const struct packed_job *j, float out[CODES])
 {
     for (unsigned i = 0; i < CODES; i++) {
         const int exponent = (int)(i >> 3 & 15u);
@@ -112,11 +113,11 @@ packed_fp8_plan(struct packed_job *j)
 bool
 packed_fp8_unpack(const struct packed_job *j, unsigned char *out)
 {
-    float meaning[CODES];
+    float values[CODES];
     struct blocks b;
     bool ok = blocks_of(j, &b);
     const size_t size = tensor_block_bytes(j->type);
-    meanings(j, meaning);
+    code_values(j, values);
     PACKED_PARALLEL
     for (uint32_t r = 0; r < j->rows; r++) {
         const unsigned char *codes = j->codes->data + (size_t)r * j->cols;
@@ -125,7 +126,7 @@ packed_fp8_unpack(const struct packed_job *j, unsigned char *out)
         for (uint32_t c = 0; c < j->cols; c++) {
             if (c % b.cols == 0)
                 packed_reals(j->scales, (size_t)(r / b.rows) * b.across + c / b.cols, 1, &scale);
-            const float x = meaning[codes[c]] * scale;
+            const float x = values[codes[c]] * scale;
             const uint16_t half = f32_to_f16(x);
             if (!isfinite(x))
                 __atomic_store_n(&ok, false, __ATOMIC_RELAXED);

@@ -1,5 +1,5 @@
-/* Attention of a made-up tree of rows behind a trunk, as a kernel of its own, and its definition. Whoever includes it says
- * before how a kernel is run: run(kernel, arguments, shared memory). */
+/* Attention of a random tree of rows after a trunk, as a kernel of its own, and its definition. The including file must
+ * define run(kernel, arguments, shared memory). */
 #ifndef TESTS_RIGS_CUDA_ATTENTION_H
 #define TESTS_RIGS_CUDA_ATTENTION_H
 
@@ -14,7 +14,7 @@ struct attend_args {
     struct forward_args forward;
     struct dev_model model;
     uint32_t layer, splits, window;
-    bool quarters; /* of splits are the parts */
+    bool quarters; /* parts are quarters of splits */
     bool apart;
     const float *slopes; /* (heads), or NULL */
 };
@@ -41,13 +41,13 @@ run_attention(const struct attend_args &a)
             a, ATTEND_SHARED);
 }
 
-/* A tree of rows behind a trunk, with keys, values and queries out of nothing. */
+/* A tree of rows after a trunk, with random keys, values and queries. */
 struct attention_case {
     struct attend_args a = {};
     std::vector<struct row> rows;
     std::vector<slot_t> tails, trunk;
     std::vector<struct row_group> groups;
-    std::vector<float> keys, values, q; /* as they are after rounding */
+    std::vector<float> keys, values, q; /* after rounding */
     std::vector<void *> owned;
 
     template <class T>
@@ -79,7 +79,7 @@ struct attention_case {
         trunk.resize(s.trunk_room);
         fill(n, exact);
     }
-    /* Scores grow with positions. */
+    /* Makes scores that grow with positions. */
     void
     use_alibi(const struct alibi &form)
     {
@@ -97,7 +97,7 @@ struct attention_case {
     }
 
   private:
-    /* Chains, some of which end and go on from their own beginnings. */
+    /* Makes chains; some end and continue from their own beginnings. */
     void
     grow(uint32_t n_trunk, uint32_t n, const std::vector<slot_t> &places)
     {
@@ -106,12 +106,12 @@ struct attention_case {
             struct row r = {};
             r.slot = places[i];
             r.n_trunk = n_trunk;
-            r.from = below(5) == 0 ? 2 : below(2); /* 2: does not take part */
+            r.from = below(5) == 0 ? 2 : below(2); /* 2: the layer does not compute the row */
             if (follows) {
                 r.tail = rows.back().tail;
                 r.n_tail = rows.back().n_tail + 1;
                 tails.push_back(r.slot);
-            } else { /* what row `on` came behind, or the trunk alone */
+            } else { /* the parent of row `on`, or only the trunk */
                 r.tail = (uint32_t)tails.size();
                 r.n_tail = 1;
                 if (i > 0 && below(2)) {
@@ -170,7 +170,7 @@ struct attention_case {
     }
 };
 
-/* (whole tiles of rows, heads * head_dim in whole units): of F16 half of the bytes are used. */
+/* (whole tiles of rows, heads * head_dim in whole units); F16 uses half of the bytes */
 static std::vector<uint32_t>
 attended_words(const attention_case &c)
 {
@@ -187,7 +187,8 @@ attended_value(const attention_case &c, const std::vector<uint32_t> &words, uint
                            : f16_to_f32(((const uint16_t *)words.data())[packed_place(units_of(cols), row, k)]);
 }
 
-/* What a score at a position grows by, for the row at `own`; where that is rounded, from the same numbers. */
+/* Returns what ALiBi adds to the score at a position for the row at `own`, computed from the rounded numbers where the
+ * kernel rounds. */
 static double
 define_alibi_bias(const struct alibi &form, uint32_t head, uint32_t heads, uint32_t own, uint32_t position)
 {
@@ -200,7 +201,7 @@ define_alibi_bias(const struct alibi &form, uint32_t head, uint32_t heads, uint3
     return scale * (double)slope * ((double)position - (double)own);
 }
 
-/* softmax(q k) v of one head of a row. */
+/* Returns softmax(q k) v of one head of a row. */
 static std::vector<double>
 define_attention(const attention_case &c, const struct row &r, uint32_t i, uint32_t head)
 {

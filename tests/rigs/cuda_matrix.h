@@ -1,5 +1,5 @@
-/* Matrices of every type as a device has them, with values out of nothing, and packed rows of activations. Packed by the
- * places that kernels/cuda/device/layout.h names, not by kernels/cuda/pack.h. */
+/* Random matrices of every type in the device's layout, and packed rows of activations. They are packed by
+ * kernels/cuda/device/layout.h, independently of kernels/cuda/pack.h. */
 #ifndef TESTS_RIGS_CUDA_MATRIX_H
 #define TESTS_RIGS_CUDA_MATRIX_H
 
@@ -7,12 +7,12 @@
 #include "kernels/half.h"
 #include "tests/rigs/cuda_numbers.h"
 
-#define NOBODY_WROTE 0xcb /* bytes of rows that are not there: the emulation ends a kernel that reads them */
+#define NOBODY_WROTE 0xcb /* fills rows that do not exist; the emulator ends a kernel that reads them */
 
-/* A matrix as the device has it, and its values in plain rows. */
+/* A matrix in the device's layout, and its values in plain rows. */
 struct test_matrix {
     struct dev_matrix m = {};
-    std::vector<float> values; /* (rows, cols), as they are after rounding to the type */
+    std::vector<float> values; /* (rows, cols), after rounding to the type */
 
     test_matrix(enum weight_type type, uint32_t rows, uint32_t cols, bool permuted)
     {
@@ -25,7 +25,7 @@ struct test_matrix {
         std::vector<uint32_t> source(m.strips * STRIP, UINT32_MAX);
         for (uint32_t r = 0; r < rows; r++)
             source[permuted ? (r * 7 + 3) % source.size() : r] = r;
-        for (uint32_t r = 0; permuted && r < rows; r++) /* all of them somewhere, once, whatever was overwritten */
+        for (uint32_t r = 0; permuted && r < rows; r++) /* restores a permutation after random writes */
             source[r + STRIP - 1] = rows - 1 - r;
         for (uint32_t s = 0; permuted && s < source.size(); s++)
             if (s < STRIP - 1 || s >= STRIP - 1 + rows)
@@ -65,7 +65,8 @@ struct test_matrix {
         return f16_to_f32(*half);
     }
 
-    /* Of types that are packed by pairs of units. Columns come in ascending order: a scale is chosen with its first. */
+    /* Packs a value of a type with pairs of units. Columns come in ascending order: the first column of a scale chooses
+     * it. */
     float
     pair_value(uint32_t packed, uint32_t k, uint8_t *quants, uint8_t *scales)
     {
@@ -122,8 +123,8 @@ struct test_matrix {
     }
 };
 
-/* Activations of n rows, as they are after rounding, and packed in whole tiles; beyond n there is what nobody wrote, which
- * must not even be read. */
+/* Activations of n rows after rounding, and packed in whole tiles. Rows after n contain NOBODY_WROTE, and no kernel may
+ * read them. */
 struct test_rows {
     std::vector<float> values; /* (n, cols) */
     void *packed;
@@ -134,7 +135,7 @@ struct test_rows {
             x = exact ? uniform() : f16_to_f32(f32_to_f16(uniform()));
         pack(n, cols, exact);
     }
-    /* Some rows of others, in this order. */
+    /* Copies these rows in this order. */
     test_rows(const test_rows &from, const std::vector<uint32_t> &which, uint32_t cols, bool exact)
     {
         for (uint32_t r : which)

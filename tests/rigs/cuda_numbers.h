@@ -1,5 +1,5 @@
-/* What tests of kernels share, on the emulation (tests/emulator) and on a GPU: numbers out of a seed, arrays on the
- * device and back, distances. Whoever includes it says before what becomes of a call that fails: SUCCEEDS(call). */
+/* Shared code of tests of kernels, on the emulator (tests/emulator) and on a GPU: random numbers, arrays on the device,
+ * distances. The including file must define SUCCEEDS(call), which handles a failed call. */
 #ifndef TESTS_RIGS_CUDA_NUMBERS_H
 #define TESTS_RIGS_CUDA_NUMBERS_H
 
@@ -32,14 +32,14 @@ below(uint32_t n)
 }
 
 static inline float
-uniform() /* -1..1 */
+uniform() /* returns a number in -1..1 */
 {
     return (float)(int64_t)random64() * 0x1p-63f;
 }
 
 /* ---- arrays ---- */
 
-/* A copy there, and room for one more; the caller frees it. */
+/* Copies the elements to the device, with room for one more. The caller frees them. */
 template <class T>
 static T *
 on_device(const std::vector<T> &from)
@@ -48,11 +48,11 @@ on_device(const std::vector<T> &from)
     SUCCEEDS(cudaMalloc(&p, (from.size() + 1) * sizeof *p));
     if (!from.empty())
         SUCCEEDS(cudaMemcpy(p, from.data(), from.size() * sizeof *p, cudaMemcpyHostToDevice));
-    SUCCEEDS(cudaDeviceSynchronize()); /* pageable memory has been read before that, and may not have arrived */
+    SUCCEEDS(cudaDeviceSynchronize()); /* waits until the copy from pageable memory has arrived */
     return p;
 }
 
-/* n elements as they are there now. */
+/* Returns n elements from the device. */
 template <class T>
 static std::vector<T>
 fetched(const T *from, size_t n)
@@ -65,7 +65,7 @@ fetched(const T *from, size_t n)
 
 /* ---- distances ---- */
 
-/* |got - want| / |want|, norms over all of them. */
+/* Returns |got - want| / |want|. */
 static inline double
 difference(const std::vector<double> &want, const float *got)
 {

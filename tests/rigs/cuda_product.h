@@ -1,5 +1,5 @@
-/* A product by strips as a kernel of its own, and its definition. Whoever includes it says before how a kernel is run:
- * run(kernel, arguments, shared memory), as many blocks as it likes. */
+/* A product by strips as a kernel of its own, and its definition. The including file must define run(kernel, arguments,
+ * shared memory), with any number of blocks. */
 #ifndef TESTS_RIGS_CUDA_PRODUCT_H
 #define TESTS_RIGS_CUDA_PRODUCT_H
 
@@ -39,7 +39,7 @@ __launch_bounds__(BLOCK_THREADS, 1) multiply_rows(struct product_args a)
             block_rows<false, NT>(a.product), shared, [] {}, put);
 }
 
-/* The same of up to a tile of rows that lie in shared memory, which is where each block copies them first. */
+/* The same for at most a tile of rows, which each block first copies to shared memory. */
 template <enum weight_type T>
 static __global__ void
 __launch_bounds__(BLOCK_THREADS, 1) multiply_smem_rows(struct product_args a)
@@ -60,7 +60,7 @@ __launch_bounds__(BLOCK_THREADS, 1) multiply_smem_rows(struct product_args a)
     all_strips<T, 1, true>(block_rows<false, 1>(p), (float *)shared, copy, put);
 }
 
-/* Whether it can be run so, which it is then. */
+/* Runs the product with rows in shared memory if they fit. Returns false if they do not. */
 template <enum weight_type T>
 static bool
 run_smem_product(const struct product_args &a)
@@ -81,7 +81,7 @@ __launch_bounds__(BLOCK_THREADS, 1) multiply_in_tiles(struct product_args a)
     all_tiles<T>(a.product, shared, put);
 }
 
-/* The same in tiles, which more than a tile of rows are. */
+/* The same in tiles, for more rows than a tile. */
 template <enum weight_type T>
 static bool
 run_tiled_product(const struct product_args &a)

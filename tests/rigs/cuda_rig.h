@@ -1,32 +1,35 @@
-/* The CUDA backend for tests: the plug-in that $SPECSCOPE_CUDA_PLUGIN names, on a real GPU (make test-cuda), else the
- * emulated one beside the test program. */
+/* The CUDA backend for tests: the plug-in $SPECSCOPE_CUDA_PLUGIN on a real GPU (make test-cuda), else the emulated
+ * plug-in in the folder of the test program. */
 #ifndef TESTS_RIGS_CUDA_RIG_H
 #define TESTS_RIGS_CUDA_RIG_H
 
 #include "tests/rigs/backend_rig.h"
 
-/* NULL: none was built here, the caller skips. Also sets $SPECSCOPE_CUDA_PLUGIN, so that an engine finds the same. */
+/* Loads the plug-in and sets $SPECSCOPE_CUDA_PLUGIN for engines. Returns NULL if none was built; the caller then skips
+ * the test. */
 const struct backend_ops *cuda_for_tests(void);
-/* The plug-in is the emulated one (tests/emulator). */
+/* Returns true if the plug-in is the emulated one (tests/emulator). */
 bool cuda_is_emulated(void);
 
-/* In a cmocka test: `cuda`, or the test is skipped. */
+/* Skips the running cmocka test if `cuda` is NULL. */
 #define NEEDS_CUDA                                                                                                     \
     (void)state;                                                                                                       \
     const struct backend_ops *const cuda = cuda_for_tests();                                                           \
     if (cuda == NULL)                                                                                                  \
     skip()
 
-/* Small models of the types that a device holds, and some that it does not; then of forms that are not Llama's, those from
- * CUDA_MOE on of experts. Of a model that is not exact all rows go to all experts: rounded, one may choose another. */
+/* Small models: first each type of weights that the device stores, and some that it converts; then forms that differ
+ * from Llama's; from CUDA_MOE on with experts. In models that are not exact all rows use all experts, because rounding
+ * could change a choice. */
 #define CUDA_PLAIN_SHAPES 9
 #define CUDA_MOE          18
-#define CUDA_MOE_WIDE     21 /* several stages of a tile (tile.cuh) */
+#define CUDA_MOE_WIDE     21 /* a row has several stages of a tile (tile.cuh) */
 #define CUDA_SHAPES       24
 extern const struct naive_shape cuda_shapes[CUDA_SHAPES];
 
 void cuda_rig_open(struct rig *, size_t shape, bool exact, uint64_t seed);
-/* Of a model that is not exact: the naive model in halves (naive_model.h), to within what rounds the other way. */
+/* Compares with the naive model; if the model is not exact, with the naive model in halves (naive_model.h), within the
+ * rounding error. */
 void cuda_rig_assert_near_naive(struct rig *, int node, bool exact);
 
 #endif

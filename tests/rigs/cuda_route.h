@@ -1,5 +1,5 @@
-/* The choice of experts as a kernel of its own, held to the CPU's (kernels/cpu/route.h). Whoever includes it says before how a kernel
- * is run: run(kernel, arguments, shared memory). */
+/* The choice of experts as a kernel of its own, compared with the CPU's (kernels/cpu/route.h). The including file must
+ * define run(kernel, arguments, shared memory). */
 #ifndef TESTS_RIGS_CUDA_ROUTE_H
 #define TESTS_RIGS_CUDA_ROUTE_H
 
@@ -13,7 +13,7 @@ extern "C" {
 
 struct route_args {
     struct experts_form form;
-    float *z; /* (BLOCK_WARPS, n): a row a warp */
+    float *z; /* (BLOCK_WARPS, n): a row for each warp */
     const float *bias, *correction;
     struct route *out; /* (BLOCK_WARPS, used) */
 };
@@ -28,7 +28,7 @@ __launch_bounds__(BLOCK_THREADS, 1) choose_rows(struct route_args a)
                        a.out + (size_t)warp * a.form.used);
 }
 
-/* Logits of a few values, so that many are equal, or of any. */
+/* Makes logits of few values, so that many are equal, or of random values. */
 static std::vector<float>
 some_logits(size_t n, bool few)
 {
@@ -47,7 +47,7 @@ check_routes(const struct experts_form &f, bool few, bool biased, bool corrected
                            corrected ? on_device(correction) : nullptr,
                            on_device(std::vector<struct route>((size_t)BLOCK_WARPS * f.used))};
     run(choose_rows, a, BLOCK_WARPS * sizeof(struct route_place));
-    const float bound = 2e-6f + (float)f.n * 0x1p-24f; /* the CPU adds n scores up one by one */
+    const float bound = 2e-6f + (float)f.n * 0x1p-24f; /* the CPU sums n scores one by one */
     const std::vector<struct route> got = fetched(a.out, (size_t)BLOCK_WARPS * f.used);
     for (uint32_t row = 0; row < BLOCK_WARPS; row++) {
         std::vector<float> own(z.begin() + (long)row * f.n, z.begin() + (long)(row + 1) * f.n);

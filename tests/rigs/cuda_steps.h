@@ -1,5 +1,5 @@
-/* What the tests of a forward pass's steps share: numbers out of a seed, arrays on the emulated device (tests/emulator),
- * launches of a few blocks. For one program of C++ each. */
+/* Shared code of the tests of a forward pass's steps: random numbers, arrays on the emulated device (tests/emulator),
+ * launches of a few blocks. One C++ program each includes it. */
 #ifndef TESTS_RIGS_CUDA_STEPS_H
 #define TESTS_RIGS_CUDA_STEPS_H
 

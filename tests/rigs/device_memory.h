@@ -13,7 +13,7 @@ must(cudaError_t code)
         fail_msg("%s", cudaGetErrorString(code));
 }
 
-/* The caller frees it with cudaFree(). */
+/* Allocates device memory. The caller frees it with cudaFree(). */
 static inline void *
 take(size_t bytes)
 {
@@ -34,7 +34,7 @@ fetch(void *to, const void *from, size_t bytes)
     must(cudaMemcpy(to, from, bytes, cudaMemcpyDeviceToHost));
 }
 
-/* A copy there; the caller frees it. */
+/* Copies the bytes to the device. The caller frees them. */
 static inline void *
 on_device(const void *from, size_t bytes)
 {

@@ -1,4 +1,4 @@
-/* What the tests of the emulated device code share: random numbers, memory, kernels in random orders. */
+/* Shared code of the emulator's tests: random numbers, memory, kernels in random orders of threads. */
 #ifndef TESTS_RIGS_EMULATION_RIG_CUH
 #define TESTS_RIGS_EMULATION_RIG_CUH
 
@@ -23,7 +23,8 @@ extern "C" {
 
 enum { ORDERS = 5, LANES = 32 };
 
-/* TEST(sentence) { … } defines a test, as in test.h; main() runs all tests of the program, or those that its argument matches. */
+/* TEST(sentence) { … } defines a test, as in test.h; main() runs all tests of the program, or those that its argument
+ * matches. */
 static std::vector<CMUnitTest> listed_tests;
 
 #define TEST(name)                                                                                                     \
@@ -39,7 +40,7 @@ main(int argc, char **argv)
     return _cmocka_run_group_tests("tests", listed_tests.data(), listed_tests.size(), nullptr, nullptr);
 }
 
-/* Memory of the device that the test looks into when nothing runs. */
+/* Memory of the device that the test reads while no kernel runs. */
 template <class T> struct array {
     T *p;
     explicit array(size_t n, bool zero = false)
@@ -60,7 +61,7 @@ template <class T> struct array {
     }
 };
 
-/* Runs a kernel in order, or for order > 0 in a random one. */
+/* Runs a kernel in order, or if order > 0 in a random order of threads. */
 #define RUN(order, ...)                                                                                                \
     do {                                                                                                               \
         emulated_cuda_seed((order) == 0 ? 0 : random64() | 1);                                                         \

@@ -1,4 +1,5 @@
-/* The CUDA backend through kernels/backend.h, against definitions; on emulated GPUs, and on a real one (make test-cuda). */
+/* The CUDA backend through kernels/backend.h, against definitions; on emulated GPUs, and on a real one (make
+ * test-cuda). */
 #include <math.h>
 #include <time.h>
 
@@ -18,10 +19,11 @@ TEST(rows_of_a_tree_are_those_of_the_naive_model)
     for (size_t i = 0; i < 2 * CUDA_SHAPES; i++) {
         struct rig r;
         if (cuda_is_emulated() && getenv("SPECSCOPE_LONG") == NULL && (i / 2 + i + seed) % 2 == 1)
-            continue; /* each shape in F16 or exactly */
+            continue; /* a shape is tested either in F16 or exactly */
         cuda_rig_open(&r, i / 2, i % 2, seed);
         rig_tree(&r, cuda_is_emulated() ? 14 : 40);
-        rig_step(&r, (const int[]){0, 1, 2, 3, 4}, 5, r.desc->n_layers, 0); /* few, which blocks norm for themselves */
+        rig_step(&r, (const int[]){0, 1, 2, 3, 4}, 5, r.desc->n_layers,
+                 0); /* few rows, which each block norms itself */
         rig_step_all(&r);
         for (int node = 0; node < r.n; node += cuda_is_emulated() ? 5 : 2)
             cuda_rig_assert_near_naive(&r, node, i % 2);
@@ -39,7 +41,7 @@ TEST(branches_that_leave_a_path_late_are_those_of_the_naive_model)
     for (size_t run = 0; run < sizeof runs / sizeof *runs; run++) {
         struct rig r;
         cuda_rig_open(&r, runs[run].shape, runs[run].exact, seed);
-        rig_chain(&r, 40); /* more than a block of positions, which none of the branches has in a trunk */
+        rig_chain(&r, 40); /* the path is longer than a block of positions */
         rig_step_all(&r);
         for (int i = 0; i < 5; i++)
             rig_add(&r, 34 + i, (token_t)rig_random(&r, r.desc->vocab));
@@ -95,7 +97,7 @@ assert_same_prediction(const struct prediction *a, const struct prediction *b, c
                  (double)b->kl_final, a->rank_final, b->rank_final);
 }
 
-/* From logits that were read back. */
+/* Computes the prediction from logits that were read back. */
 static struct prediction
 define_prediction(struct rig *r, uint32_t ring, const struct probe *p)
 {
@@ -106,14 +108,14 @@ define_prediction(struct rig *r, uint32_t ring, const struct probe *p)
     return prediction_by_definition(z, r->desc->vocab, (double)p->temperature, p->versus_final ? f : NULL);
 }
 
-/* More probes than the head takes at once, final layers asked for early, late, not at all, twice. */
+/* More probes than one head call computes; the final layer is requested first, last, never, or twice. */
 TEST(predictions_follow_their_definitions_whatever_shares_the_call)
 {
     NEEDS_CUDA;
     static struct prediction got[300];
     struct probe probes[300];
     struct rig r;
-    cuda_rig_open(&r, 3, false, seed); /* several stages of a tile wide */
+    cuda_rig_open(&r, 3, false, seed); /* a row has several stages of a tile */
     rig_tree(&r, 40);
     rig_step_all(&r);
     for (size_t i = 0; i < 300; i++)
@@ -132,7 +134,7 @@ TEST(predictions_follow_their_definitions_whatever_shares_the_call)
 
 /* ---- early exit ---- */
 
-/* Where a rule with these thresholds leaves. True: too close to tell. */
+/* Finds the layer at which a rule with these thresholds exits. Returns true if a score is too close to a threshold. */
 static bool
 exit_by_definition(const struct rig *r, const float *threshold, const struct prediction *by_layer,
                    struct exit_result *out)
@@ -164,7 +166,7 @@ TEST(until_leaves_where_layer_by_layer_predictions_do)
         for (int n = 0; n < 9; n++)
             all[n] = n;
         for (int round = 0; round < (cuda_is_emulated() ? 2 : 8);
-             round++) { /* the last two rows carried along, from depth 0, into fresh places */
+             round++) { /* the last two rows skip the layers, into new slots */
             struct exit_result got = {.probed = probed}, want;
             if (round > 0)
                 rig_restart(&r), rig_chain(&r, 9);
@@ -274,7 +276,7 @@ TEST(greedy_verdicts_are_those_of_the_cpu)
         rig_wait(&r);
         for (int i = 0; i < 20; i++) {
             logits[i] = nodes[i].ring == RING_NONE ? NULL : z[i];
-            if (i > 0 && rig_random(&r, 2) == 0) /* accepted, if its parent is */
+            if (i > 0 && rig_random(&r, 2) == 0) /* accepted if its parent is accepted */
                 nodes[i].token = sampling_argmax(z[nodes[i].parent], r.desc->vocab);
         }
         const struct verify_req request = {.nodes = nodes, .n = 20, .sampling = {.top_p = 1}, .out = &got};

@@ -1,12 +1,12 @@
-/* The emulation of device code (tests/emulator) by the definitions in the CUDA programming guide: how sums of matrix
- * instructions are cut off, and what the lanes of a warp compute together. Threads take turns in order, and in random
- * orders. SPECSCOPE_SEED=N chooses the numbers. */
+/* Tests the emulator (tests/emulator) by the definitions in the CUDA programming guide: how sums of matrix instructions
+ * are truncated, and the collectives of a warp, in order and in random orders of threads. SPECSCOPE_SEED=N chooses the
+ * numbers. */
 #include "kernels/cuda/device/ptx.cuh"
 #include "tests/rigs/emulation_rig.cuh"
 
 /* ---- sums of matrix instructions (their fragments, and numbers of 16 bits: tests/cuda/smoke) ---- */
 
-/* c, and n products of two numbers behind a first one of others. */
+/* Returns the sum of c, one product of its own, and n products of the same two numbers. */
 static float
 add_up(const char *way, float c, const float (&first)[2], unsigned n, const float (&others)[2])
 {
@@ -24,7 +24,7 @@ add_up(const char *way, float c, const float (&first)[2], unsigned n, const floa
 
 TEST(sums_of_matrix_instructions_are_cut_off_where_one_chooses)
 {
-    const float next = 1 + 0x1p-23f, least = 0x1p-24f; /* of halves */
+    const float next = 1 + 0x1p-23f, least = 0x1p-24f; /* the least half */
     assert_true(add_up("in-order", 1, {0, 0}, 8, {0x1p-12f, 0x1p-13f}) == 1);
     assert_true(add_up("exact", 1, {0, 0}, 8, {0x1p-12f, 0x1p-13f}) == 1 + 0x1p-22f);
     assert_true(add_up("aligned24", 1, {0, 0}, 8, {0x1p-12f, 0x1p-13f}) == 1);
@@ -34,7 +34,7 @@ TEST(sums_of_matrix_instructions_are_cut_off_where_one_chooses)
         assert_true(add_up(cuts, 1, {1.5f, least}, 0, {0, 0}) == 1);
         assert_true(add_up(cuts, 1, {2, least}, 8, {2, least}) == 1 + 9 * 0x1p-23f);
     }
-    /* Of products with the least half, written as if its first bit were the tenth. */
+    /* Products with the least half, aligned as if its first bit were the tenth. */
     for (const char *all : {"in-order", "exact", "truncated", "aligned24"})
         assert_true(add_up(all, 0, {1, least}, 1, {0x1p-13f, least}) == least + 0x1p-37f);
     assert_true(add_up("aligned14", 0, {1, least}, 1, {0x1p-12f, least}) == least + 0x1p-36f);
@@ -49,7 +49,7 @@ struct shuffle_args {
     shuffle kind;
     uint32_t mask;
     int width, by[LANES]; /* UP and DOWN use by[0] */
-    uint64_t *values;     /* (32), become what was shuffled */
+    uint64_t *values;     /* (32), replaced by the shuffled values */
 };
 
 static __global__ void
@@ -99,7 +99,7 @@ TEST(shuffles_bring_the_lane_that_they_name)
             else if (s.mask >> from & 1)
                 assert_true(values[(size_t)lane] == before[from]);
             else
-                assert_true(values[(size_t)lane] == 0xcbcbcbcbcbcbcbcbu); /* undefined: poison */
+                assert_true(values[(size_t)lane] == 0xcbcbcbcbcbcbcbcbu); /* undefined, so it is the poison pattern */
         }
     }
 }

@@ -1,5 +1,5 @@
-/* What the emulation (tests/emulator) does not let pass: kernels that would hang or be undefined on a GPU, memory
- * that nobody wrote, copies to where there is none. */
+/* Errors that the emulator (tests/emulator) finds: kernels that would hang or be undefined on a GPU, reads of memory
+ * that was never written, copies to wrong addresses. */
 #include "kernels/cuda/device/grid.cuh"
 #include "kernels/cuda/device/ptx.cuh"
 #include "tests/rigs/emulation_rig.cuh"
@@ -39,7 +39,7 @@ go_wrong(struct wrong_args a)
     switch (a.what) {
     case MISSING_AT_BARRIER:
         if (t == 40) {
-            while (load_acquire(a.out) == 0) {} /* nobody will write it */
+            while (load_acquire(a.out) == 0) {} /* no thread writes it */
         }
         __syncthreads();
         break;
@@ -89,7 +89,7 @@ go_wrong(struct wrong_args a)
     a.out[0] = (uint32_t)d[0] + 1;
 }
 
-/* What the emulation says; the device is lost then, and replaced. */
+/* Returns the emulator's message. The device is then lost and replaced. */
 static const char *
 complaint_of(int what, uint64_t order)
 {
@@ -161,7 +161,7 @@ TEST(loads_are_aligned)
 
 struct late_args {
     struct dev_barrier *barrier;
-    const uint32_t *note; /* for which block 1 waits before it comes; NULL: it never comes */
+    const uint32_t *note; /* block 1 waits for this word before it arrives; NULL: it never arrives */
 };
 
 static __global__ void
@@ -181,7 +181,7 @@ TEST(who_waits_for_too_long_says_where_before_the_kernel_ends)
         const struct dev_barrier rest = {0, {}, {}, 1, notes};
         struct dev_barrier *barrier;
         emulated_cuda_seed(order);
-        for (int late = 1; late >= 0; late--) { /* who comes late is waited for, who never comes ends it */
+        for (int late = 1; late >= 0; late--) { /* a late block is waited for; a missing block ends the kernel */
             SUCCEEDS(cudaMalloc(&barrier, sizeof *barrier));
             SUCCEEDS(cudaMemcpy(barrier, &rest, sizeof rest, cudaMemcpyHostToDevice));
             SUCCEEDS(launch_cooperative(come_late, 3, 64, late_args{barrier, late ? &notes[2] : nullptr}, nullptr));
@@ -280,7 +280,7 @@ copy_shared(struct copy_args a)
     a.to[64 + threadIdx.x] = dynamic[threadIdx.x];
     a.to[128 + threadIdx.x] = a.from[threadIdx.x];
     __syncthreads();
-    own[threadIdx.x] = dynamic[threadIdx.x] = 1; /* for the next block to find, if it could */
+    own[threadIdx.x] = dynamic[threadIdx.x] = 1; /* the next block must not find this value */
 }
 
 TEST(memory_that_nobody_wrote_is_poison)

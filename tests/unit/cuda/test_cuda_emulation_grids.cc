@@ -1,4 +1,4 @@
-/* The emulation of device code: what blocks and grids compute together, in order and in random orders. */
+/* Tests what blocks and grids of the emulator compute, in order and in random orders of threads. */
 #include "base/clock.h"
 #include "kernels/cuda/device/grid.cuh"
 #include "kernels/cuda/device/ptx.cuh"
@@ -10,12 +10,12 @@
 enum { THREADS = 200 };
 
 struct block_args {
-    uint32_t *values; /* (blocks, THREADS), becomes the sums before each thread, in the block */
+    uint32_t *values; /* (blocks, THREADS), replaced by the sums of the block's earlier threads */
     uint32_t *counts; /* (blocks, 3) */
-    bool forgets;     /* a barrier */
+    bool forgets;     /* leaves out a barrier */
 };
 
-/* Sums before each thread, in log steps; static and dynamic shared memory take turns. */
+/* Computes the sum of all earlier threads in log steps, alternately in static and dynamic shared memory. */
 static __global__ void
 scan(struct block_args a)
 {
@@ -42,7 +42,7 @@ scan(struct block_args a)
     values[t] = from[t];
 }
 
-/* How many blocks come out wrong. */
+/* Returns the number of blocks with wrong results. */
 static unsigned
 scan_once(int order, bool forgets)
 {
@@ -88,7 +88,7 @@ struct exit_args {
     uint32_t *sums; /* (3) */
 };
 
-/* Threads that have returned are not waited for: not by their block, nor by their warp. */
+/* Neither their block nor their warp waits for threads that have returned. */
 static __global__ void
 leave_early(struct exit_args a)
 {
@@ -125,7 +125,7 @@ struct ring_args {
     uint32_t *cells; /* (2, threads of the grid) */
 };
 
-/* Each thread adds what its neighbours in the grid had in the round before. */
+/* In each round every thread adds the values of its neighbours in the grid from the round before. */
 static __global__ void
 ring(struct ring_args a)
 {
@@ -176,7 +176,7 @@ count_up(struct atomic_args a)
     while (atomicCAS(&a.words[5], 0u, 1u) != 0) {} /* a lock */
     a.words[6]++;
     if (i % 64 == 0)
-        __syncwarp(1u << threadIdx.x % 32); /* others run meanwhile */
+        __syncwarp(1u << threadIdx.x % 32); /* lets other threads run */
     atomicExch(&a.words[5], 0u);
 }
 
@@ -232,7 +232,7 @@ TEST(how_fast_threads_take_turns)
     const double s = (double)(clock_ns() - start) * 1e-9;
     const uint64_t n = emulated_cuda_switches() - before;
     print_message("%" PRIu64 " switches, %.1f million a second\n", n, (double)n / s * 1e-6);
-    assert_true(n >= 3 * 512 * TIMES * 5 * 31 / 32); /* a thread in each warp goes on by itself */
+    assert_true(n >= 3 * 512 * TIMES * 5 * 31 / 32); /* one thread in each warp continues alone */
     for (size_t i = 0; i < 3 * 512; i++)
         assert_true(out[i] == 15.5f + (float)(i % 512 / 32 * 32));
 }

@@ -1,4 +1,4 @@
-/* The emulation's streams: nothing happens before somebody waits; and the faults that it can be asked for. */
+/* Tests the emulator's streams, whose work does not run before the host waits, and its faults. */
 #include "tests/rigs/emulation_rig.cuh"
 
 /* ---- waiting ---- */
@@ -68,7 +68,7 @@ TEST(a_copy_reads_its_source_when_it_runs)
     SUCCEEDS(cudaStreamSynchronize(s.stream));
     assert_int_equal(s.device[0], 2);
     SUCCEEDS(cudaMemcpy(s.device, &pageable, 4, cudaMemcpyHostToDevice));
-    pageable = 4; /* in time: the copy was staged, though it has not arrived */
+    pageable = 4; /* too late to change the copy, which was staged */
     assert_int_equal(s.device[0], 2);
     SUCCEEDS(cudaDeviceSynchronize());
     assert_int_equal(s.device[0], 3);
@@ -80,7 +80,7 @@ TEST(a_copy_of_rows_leaves_out_what_is_between_them)
     struct scene s = open_scene();
     uint32_t rows[5] = {1, 2, 3, 4, 5};
     SUCCEEDS(cudaMemcpy2DAsync(s.device, 4, rows, 8, 4, 3, cudaMemcpyHostToDevice, s.stream));
-    memset(rows, 0, sizeof rows); /* in time */
+    memset(rows, 0, sizeof rows); /* too late to change the copy */
     SUCCEEDS(cudaMemcpy2DAsync(s.host, 8, s.device + 1, 4, 4, 2, cudaMemcpyDeviceToHost, s.stream));
     s.host[0] = s.host[1] = 9;
     SUCCEEDS(cudaStreamSynchronize(s.stream));
@@ -120,7 +120,7 @@ TEST(who_asks_for_an_event_gets_it_in_the_end)
     struct scene s = open_scene();
     cudaEvent_t event;
     SUCCEEDS(cudaEventCreate(&event));
-    SUCCEEDS(cudaEventQuery(event)); /* never recorded: nothing to wait for */
+    SUCCEEDS(cudaEventQuery(event)); /* never recorded, so it is complete */
     for (uint32_t round = 1; round <= 3; round++) {
         cudaError_t said;
         SUCCEEDS(launch(add_one, 1, 1, add_args{s.device}, s.stream));
@@ -140,7 +140,7 @@ TEST(who_asks_for_an_event_gets_it_in_the_end)
 
 /* ---- faults ---- */
 
-/* Some calls of every kind; the first that fails ends it. */
+/* Makes some calls of every kind up to the first that fails. */
 static cudaError_t
 small_program(uint32_t *result, bool *launched)
 {
@@ -178,7 +178,7 @@ TEST(every_call_can_fail)
         uint32_t result = 0;
         emulated_cuda_fail(n, EMULATED_LOST);
         assert_int_equal(small_program(&result, &launched), cudaErrorIllegalAddress);
-        assert_int_equal(cudaDeviceSynchronize(), cudaErrorIllegalAddress); /* it stays lost */
+        assert_int_equal(cudaDeviceSynchronize(), cudaErrorIllegalAddress); /* the device stays lost */
         emulated_cuda_fail(0, EMULATED_LOST);
         SUCCEEDS(small_program(&result, &launched));
         assert_int_equal(result, 1);

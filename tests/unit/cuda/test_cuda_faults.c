@@ -1,6 +1,6 @@
-/* A GPU that fails: in the life of an engine, from opening it to closing it, every call of the CUDA runtime is made to fail
- * in turn (tests/emulator). Whatever call it is: one line that names the device and what it was doing, no crash, and
- * nothing that stays allocated. SPECSCOPE_LONG=1 tries every call with every kind of failure. */
+/* Lets every call of the CUDA runtime fail in turn, from opening an engine to closing it (tests/emulator). After each
+ * failure there is one line that names the device and the operation, no crash, and no allocation that is left.
+ * SPECSCOPE_LONG=1 tries every call with every kind of failure. */
 #include <dlfcn.h>
 #include <time.h>
 #include <unistd.h>
@@ -22,7 +22,7 @@ static struct {
     uint64_t (*calls)(void), (*allocations)(void);
     const char *(*complaint)(void);
 } emulated;
-static const char *const kinds[] = {"out of memory", "lost", "launch"}; /* as enum emulated_failure counts */
+static const char *const kinds[] = {"out of memory", "lost", "launch"}; /* in the order of enum emulated_failure */
 #define KINDS (sizeof kinds / sizeof *kinds)
 
 static bool
@@ -89,7 +89,8 @@ walk(const char *policy, float temperature)
     const bool all = getenv("SPECSCOPE_LONG") != NULL;
     uint64_t random = seed;
     emulated.fail_at(0, 0);
-    const uint64_t before = emulated.calls(), lost = emulated.allocations(); /* of a device lost in another test */
+    const uint64_t before = emulated.calls(),
+                   lost = emulated.allocations(); /* allocations of a device that another test lost */
     assert_ok(live(policy, temperature, &whole, &err), err);
     const uint64_t calls = emulated.calls() - before;
     assert_int_equal(whole.n, 4);
@@ -98,14 +99,14 @@ walk(const char *policy, float temperature)
     for (uint64_t n = 1; n <= calls; n += all ? 1 : 1 + splitmix64(&random) % (calls / 16 + 1))
         for (size_t k = 0; k < (all ? KINDS : 1); k++) {
             const int kind = (int)(all ? k : splitmix64(&random) % KINDS);
-            const uint64_t stay = emulated.allocations(); /* of devices lost before: nobody can free them */
+            const uint64_t stay = emulated.allocations(); /* allocations of lost devices cannot be freed */
             emulated.fail_at(n, kind);
             const bool ok = live(policy, temperature, &out, &err);
             emulated.fail_at(0, 0);
             if (!ok && (!is_one_line(err.text) || err.kind != ERR_WORK))
                 fail_msg("seed %llu: call %llu (%s), policy %s: '%s'", (unsigned long long)seed, (unsigned long long)n,
                          kinds[kind], policy, err.text);
-            if (ok) /* a failure that costs nothing: while closing, or of what is asked again; the tokens are right */
+            if (ok) /* the failure had no effect: it happened while closing, or the call was repeated */
                 assert_true(out.n == whole.n && memcmp(out.tokens, whole.tokens, whole.n * sizeof *whole.tokens) == 0);
             if (kind == 0 && emulated.allocations() != stay)
                 fail_msg("seed %llu: call %llu out of memory, policy %s: allocations stay", (unsigned long long)seed,

@@ -1,6 +1,6 @@
-/* Feature drafters on the CUDA backend: rows that are fed features, or the outputs of rows before them, are those of the CPU
- * backend in F32, for each form of a drafter and for each type of weights; and their bits do not depend on the rows that
- * are fed with them. An emulated GPU compares the bits for a third of the forms, which the seed chooses; a real one for all of them. */
+/* Feature drafters on the CUDA backend. Rows that are fed features, or outputs of earlier rows, are compared with the
+ * CPU backend in F32, for each form of drafter and each type of weights. Their bits must not depend on other rows of
+ * the call. The emulator compares the bits for a third of the forms, which the seed chooses, a real GPU for all. */
 #include <math.h>
 #include <time.h>
 
@@ -12,7 +12,7 @@
 
 enum { WIDTH = 64, HEADS = 4, KV_HEADS = 2, DIM = 16, FFN = 96, VOCAB = 90, NAMED = 41, FEATURES = 3 * WIDTH };
 enum { FED = 37, BRANCH = FED + 2, ROWS = FED + 3, MATRICES = 12 };
-#define LARGE 3e6f /* features that F16 does not hold */
+#define LARGE 3e6f /* features that are too large for F16 */
 
 struct form {
     const char *name;
@@ -33,9 +33,9 @@ static const struct form forms[] = {
 };
 #define FORMS (sizeof forms / sizeof *forms)
 
-#define NUMBERS 3 /* seed of weights and features: no token of the distribution is near the cut */
+#define NUMBERS 3 /* seed of weights and features with which no token's probability is near the cut */
 
-static uint64_t seed; /* of the share of forms */
+static uint64_t seed; /* chooses the third of the forms */
 
 struct made {
     struct synthetic synthetic[MATRICES];
@@ -114,7 +114,7 @@ make(struct made *m, const struct form *f)
                                   .final_norm = norm(m, 4, WIDTH, &random),
                                   .layers = l,
                                   .drafter = &m->drafter};
-    for (uint32_t i = 0; i < NAMED; i++) /* in no order */
+    for (uint32_t i = 0; i < NAMED; i++) /* not in ascending order */
         m->tokens[i] = (token_t)((i * 37 + 5) % VOCAB);
     m->drafter.tokens = f->named ? m->tokens : NULL;
     for (uint32_t i = 0; i < ROWS; i++)
@@ -134,7 +134,7 @@ struct running {
     struct kv_cache *kv_cache;
 };
 
-/* Row i of a chain; the last one is beside the row before it. */
+/* Adds row i of a chain; the last row is a sibling of the row before it. */
 static void
 advance(const struct running *r, uint32_t first, uint32_t n)
 {
@@ -164,7 +164,7 @@ feed(const struct running *r, uint32_t first, uint32_t n, const uint32_t *before
     assert_true(r->ops->feed(r->kv_cache, rows, n, before == NULL ? features : NULL, before));
 }
 
-/* Rows are fed `at_once`, and run in passes of so many. */
+/* Feeds `at_once` rows in a call, and runs them in forward passes of so many rows. */
 static void
 run(const struct backend_ops *ops, bool exact, const struct made *m, uint32_t at_once, struct outputs *out)
 {
@@ -207,7 +207,7 @@ run(const struct backend_ops *ops, bool exact, const struct made *m, uint32_t at
     ops->close(b);
 }
 
-/* Returns the largest difference, of the largest number. */
+/* Returns the largest difference, relative to the largest number. */
 static double
 distance(const float *a, const float *b, size_t n)
 {

@@ -1,6 +1,6 @@
-/* The CUDA backend's head, from hidden states to logits, run by the emulation (tests/emulator), against products in
- * double; and that a row's bits are its own, however many rows are in the call. SPECSCOPE_SEED=N chooses the numbers and
- * a third of the shapes for the latter. */
+/* The CUDA backend's head, from hidden states to logits, on the emulator (tests/emulator). It is compared with products
+ * in double, and a row's bits must not depend on the number of rows in the call. SPECSCOPE_SEED=N chooses the numbers,
+ * and a third of the shapes for the bits. */
 #include <math.h>
 #include <time.h>
 
@@ -16,7 +16,7 @@
 enum { MAX_ROWS = 144, BLOCKS = 3 };
 
 static float
-balanced(void) /* -1..1 */
+balanced(void) /* returns a number in -1..1 */
 {
     return (float)(2 * uniform() - 1);
 }
@@ -46,7 +46,7 @@ struct bench {
     struct dev_model sizes, *model;
     struct dev_kv_cache kv_cache;
     struct head_row *rows;
-    void *owned[8]; /* on the device */
+    void *owned[8]; /* memory of the device */
 };
 
 static struct tensor
@@ -136,7 +136,7 @@ row_of(uint32_t ring)
     return (struct head_row){.ring = ring, .layer = ring * 7 % 3, .temperature = 1, .final = -1};
 }
 
-/* Logits of ring entries first..first+n, each at a layer of its own, to out (n, vocab). */
+/* Computes logits of ring entries first..first+n, each at a different layer, into out (n, vocab). */
 static void
 run(struct bench *b, uint32_t first, uint32_t n, float *out)
 {
@@ -179,7 +179,7 @@ static const struct shape shapes[] = {{WEIGHT_F16, 100, 96},   {WEIGHT_F16, 272,
                                       {WEIGHT_Q4_0, 145, 544}, {WEIGHT_Q4_K, 147, 1280}, {WEIGHT_Q6_K, 130, 768},
                                       {WEIGHT_F32, 45, 100}};
 
-/* Relative error by norm. */
+/* Returns the relative error of the norm. */
 static double
 error_of(const struct bench *b, uint32_t ring, const float *got)
 {

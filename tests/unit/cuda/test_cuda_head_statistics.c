@@ -1,5 +1,5 @@
-/* What the CUDA backend says of rows of logits, run by the emulation (tests/emulator), against the definitions in
- * double. SPECSCOPE_SEED=N chooses the cases. */
+/* Statistics of logits by the CUDA backend on the emulator (tests/emulator), compared with definitions in double.
+ * SPECSCOPE_SEED=N chooses the cases. */
 #include <math.h>
 
 #include "kernels/cuda/device/launch.h"
@@ -110,7 +110,7 @@ TEST(equal_logits_are_ordered_by_id)
         for (uint32_t v = 0; v < vocab; v++)
             z[r * vocab + v] = r == 0 ? 0.25f : (float)random_below(3 * r) * 0.5f;
     }
-    for (uint32_t v = 0; v < vocab; v++) /* -0 is 0 */
+    for (uint32_t v = 0; v < vocab; v++) /* -0 equals 0 */
         z[vocab + v] = v < 4500 ? -0.0f : 0;
     check_rows(b, vocab, rows, n);
 }
@@ -125,10 +125,10 @@ TEST(minus_infinity_is_never_listed_and_huge_logits_are_fine)
                                      {.temperature = 1.1f, .final = -1},
                                      {.temperature = 2, .final = -1}};
     for (uint32_t v = 0; v < vocab; v++) {
-        z[v] = v == 17 || v == 4150 ? 1.0f : -INFINITY; /* the rest of a piece, and of the row */
+        z[v] = v == 17 || v == 4150 ? 1.0f : -INFINITY; /* all other logits are -infinity */
         z[vocab + v] = gaussian();
         z[2 * vocab + v] = v % 2 ? 3e38f : -3e38f;
-        z[3 * vocab + v] = v < 4096 ? -3e38f : -2e38f; /* one piece far below the other */
+        z[3 * vocab + v] = v < 4096 ? -3e38f : -2e38f; /* all logits of one piece are far smaller */
         z[4 * vocab + v] = -1e30f;
     }
     check_rows(b, vocab, rows, n);

@@ -1,7 +1,7 @@
-/* Paths over several splits of attention (kernels/cuda/device/attention.cuh), in a whole backend: rows of a prompt, which one block of
- * threads walks for many at a time, against few rows, whose splits are different blocks' work and meet in device memory:
- * the same bits; and against the CPU. SPECSCOPE_SEED=N chooses weights, tokens and one shape, exact or in F16, whose rounding hides
- * most that is amiss in the last bits. SPECSCOPE_LONG=1 runs all. */
+/* Paths over several splits of attention (kernels/cuda/device/attention.cuh) in a whole backend. For a prompt's rows,
+ * one block walks the splits of many rows at a time; for few rows, different blocks compute the splits and merge them
+ * in device memory. Both must give the same bits, and agree with the CPU. SPECSCOPE_SEED=N chooses weights, tokens and
+ * one shape, exact or in F16. SPECSCOPE_LONG=1 runs all shapes. */
 #include <math.h>
 #include <time.h>
 
@@ -11,9 +11,9 @@
 
 enum {
     SPLIT = 512,                /* positions */
-    POSITIONS = 2 * SPLIT + 70, /* three splits */
-    CHUNK = 64,                 /* of the prompt */
-    ALIKE = 2 * SPLIT - CHUNK,  /* read in the same chunks in all runs */
+    POSITIONS = 2 * SPLIT + 70, /* in three splits */
+    CHUNK = 64,                 /* rows of the prompt in a forward pass */
+    ALIKE = 2 * SPLIT - CHUNK,  /* positions that all runs read in the same chunks */
     LAYERS = 1,
     WIDTH = 48,
     VOCAB = 300
@@ -25,7 +25,7 @@ static const struct naive_shape shapes[] = {
 };
 static uint64_t seed;
 
-/* Reads n tokens from position `first` on in one forward pass; what comes before is the trunk. */
+/* Reads n tokens from position `first` on in one forward pass. Earlier positions are the trunk. */
 static void
 read_chunk(const struct rig *r, struct kv_cache *kv_cache, const slot_t *slots, const token_t *tokens, uint32_t first,
            uint32_t n)
@@ -40,7 +40,8 @@ read_chunk(const struct rig *r, struct kv_cache *kv_cache, const slot_t *slots, 
     assert_true(r->ops->trunk(kv_cache, 0, first, slots + first, n));
 }
 
-/* Hidden states (POSITIONS, WIDTH) behind the last layer; from position ALIKE on in chunks of these sizes, in turn. */
+/* Computes the hidden states (POSITIONS, WIDTH) after the last layer. From position ALIKE on, chunks have these sizes
+ * in turn. */
 static void
 read_all(const struct backend_ops *ops, const struct naive_shape *shape, bool exact, const uint32_t *chunks, uint32_t n,
          float *hidden)

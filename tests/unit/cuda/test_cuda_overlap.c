@@ -1,4 +1,4 @@
-/* How much distributions have in common, by the CUDA backend, run by the emulation (tests/emulator): against
+/* The overlap of distributions by the CUDA backend on the emulator (tests/emulator), compared with
  * kernels/cpu/sampling.h. SPECSCOPE_SEED=N chooses the cases. */
 #include <math.h>
 
@@ -25,7 +25,7 @@ TEST(overlaps_are_those_of_the_reference)
             random_logits(z, n, (enum shape)(i % SHAPES));
             sampling_dist(z, n, &s, p + (size_t)i * n, order);
         }
-        for (uint32_t i = 0; i < PAIRS; i++) /* the last with itself */
+        for (uint32_t i = 0; i < PAIRS; i++) /* the last pair is a distribution with itself */
             requests[i] = (struct overlap_req){
                 .d = 2 * i, .c = i < PAIRS - 1 ? 2 * i + 1 : 2 * i, .token = (token_t)random_below(n), .out = &out[i]};
         send(b->kv_cache.dists_p, p, (size_t)2 * PAIRS * n * sizeof *p);

@@ -1,5 +1,5 @@
-/* Weights as the GPU reads them: unpacking gives back every element of every type and shape, where the matrix instruction
- * of the PTX manual (mma.m16n8k16, fragments of A and B) wants it. */
+/* Packed weights of the GPU. Unpacking returns every element of every type and shape, at the place that the matrix
+ * instruction of the PTX manual needs (mma.m16n8k16, fragments of A and B). */
 #include <math.h>
 #include <time.h>
 
@@ -13,7 +13,7 @@
 
 /* ---- fragments, as the manual has them ---- */
 
-/* Of A (16 x 16), what lane `lane` holds in half `half` of its register `reg`. */
+/* Stores the row and column of the element of A (16 x 16) in half `half` of register `reg` of lane `lane`. */
 static void
 fragment_a(uint32_t lane, uint32_t reg, uint32_t half, uint32_t *row, uint32_t *col)
 {
@@ -74,7 +74,7 @@ random_tensor(enum weight_type type, uint32_t rows, uint32_t cols)
     if (tensor_block_values(type) > 1)
         set_scales(type, data, bytes);
     else
-        for (size_t i = 0; i < (size_t)rows * cols; i++) { /* numbers, of moderate size */
+        for (size_t i = 0; i < (size_t)rows * cols; i++) { /* values of moderate size */
             const float x = (float)random_below(20001) / 10000 - 1;
             const uint16_t f16 = f32_to_f16(x), bf16 = (uint16_t)(bits_of_float(x) >> 16);
             if (type == WEIGHT_F32)
@@ -92,8 +92,8 @@ struct packed {
     unsigned char *quants, *scales;
 };
 
-/* Of types that are packed by pairs of units: what the lane that holds a value cuts out of its words, as units.cuh does, and
- * what it multiplies that by. */
+/* For types that are packed in pairs of units: returns the bits that a lane extracts for a value, as units.cuh does,
+ * and its factor. */
 static float
 pair_value_at(const struct packed *m, uint32_t strip, uint32_t lane, uint32_t reg, uint32_t half, uint32_t col)
 {
@@ -148,7 +148,7 @@ value_at(const struct packed *m, uint32_t strip, uint32_t row, uint32_t col)
     return 0;
 }
 
-/* Packs in random parts, by several threads, into memory full of noise. */
+/* Packs random parts by several threads into memory with random contents. */
 static void
 pack(struct packed *m)
 {
@@ -166,7 +166,7 @@ pack(struct packed *m)
     }
 }
 
-/* Every output of the parts is in exactly one packed row with all of its values, all else is zero. */
+/* Checks that every output is in exactly one packed row with all of its values, and that all other values are 0. */
 static void
 assert_round_trip(struct packed *m, const struct tensor *first, const struct tensor *second)
 {
@@ -177,7 +177,7 @@ assert_round_trip(struct packed *m, const struct tensor *first, const struct ten
     assert_true(seen != NULL && want != NULL);
     for (uint32_t packed = 0; packed < p->strips * STRIP; packed++) {
         const uint32_t output = p->source != NULL ? p->source[packed] : packed;
-        bool rounded = false; /* a scale became F16 */
+        bool rounded = false; /* a scale was rounded to F16 */
         memset(want, 0, p->cols * sizeof *want);
         if (output < p->rows) {
             assert_false(seen[output]);
@@ -243,7 +243,7 @@ TEST(unpacking_gives_back_every_element)
     }
 }
 
-/* Of each head: rotated pairs are rows g and g+8 of a strip, and no strip has two heads. */
+/* In each head, rotated pairs are rows g and g+8 of a strip, and no strip contains two heads. */
 TEST(rotated_pairs_are_side_by_side)
 {
     for (int i = 0; i < 105; i++) {

@@ -1,20 +1,22 @@
-/* Products by strips on the emulation (tests/emulator), of weights of every type, against their definition in
- * double; and that a row's bits do not depend on what else is in a call. SPECSCOPE_SEED=N chooses shapes and numbers. */
+/* Products by strips on the emulator (tests/emulator) with weights of every type. They are compared with their
+ * definition in double, and a row's bits must not depend on other rows of the call. SPECSCOPE_SEED=N chooses shapes and
+ * numbers. */
 #include "tests/rigs/cuda_steps.h"
 
 #include "tests/rigs/cuda_product.h"
 
-static double bound = 1e-5; /* of what products may be off by */
+static double bound = 1e-5; /* relative error of products */
 
-/* Exact ones add up by themselves. Of a few numbers all may happen to be small beside what they were added up from. */
+/* Exact products do not use tensor cores. All of a few results may happen to be small compared with the terms of their
+ * sums. */
 static double
 bound_of(bool exact, size_t numbers)
 {
     return (exact ? 1e-6 : bound) * (numbers < 16 ? 30 : 1);
 }
 
-/* A product of up to three matrices; then of its first row alone, of rows in shared memory or in tiles, whose bits must be the
- * same. */
+/* Checks a product of up to three matrices, and that the bits are the same for its first row alone, for rows in shared
+ * memory, and in tiles. */
 template <enum weight_type T>
 static void
 check_product(uint32_t n, uint32_t cols, uint32_t n_matrices)
@@ -65,7 +67,7 @@ check_products()
                                                                   : 1;
     for (uint32_t n : rows)
         check_product<T>(n, block == 1 ? 1 + below(1200) : block * (1 + below(1280 / block)), 1 + below(3));
-    check_product<T>(3, block == 1 ? 4801 : 4864 / SUPER * SUPER, 1); /* more than one ring of units */
+    check_product<T>(3, block == 1 ? 4801 : 4864 / SUPER * SUPER, 1); /* more units than one ring */
 }
 
 TEST(products_by_strips_are_products_whatever_the_type)
@@ -79,7 +81,7 @@ TEST(products_by_strips_are_products_whatever_the_type)
     check_products<WEIGHT_F32>();
 }
 
-/* Llama-2-7B's widths, of which a ring of loads is a part, and rows of every count of tiles. */
+/* Checks Llama-2-7B's widths, which are longer than a ring of loads, with every number of tiles of rows. */
 template <enum weight_type T>
 static void
 check_wide()
@@ -100,8 +102,8 @@ TEST(products_of_the_widths_of_real_models)
     check_wide<WEIGHT_F32>();
 }
 
-/* Whatever tensor cores do to sums: weights of four and six bits are halves so small that a core which aligns products by
- * their exponents before it adds them up may have 14 bits left of 24 (docs/cuda.md, "Four and six bits"). */
+/* Checks all ways in which tensor cores may sum. Weights of four and six bits are subnormal halves: a core that aligns
+ * products by their exponents may keep only 14 of 24 bits (docs/cuda.md, "Four and six bits"). */
 TEST(products_however_tensor_cores_add_up)
 {
     for (const char *way : {"exact", "truncated", "aligned24", "aligned14"}) {

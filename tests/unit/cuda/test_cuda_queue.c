@@ -1,5 +1,5 @@
-/* The CUDA backend through kernels/backend.h: when results come, cancelling, refusals, loading; on emulated GPUs, and on a
- * real one (make test-cuda). */
+/* Requests of the CUDA backend through kernels/backend.h: delivery of results, cancelling, refusals, loading. The test
+ * runs on the emulator and on a real GPU (make test-cuda). */
 #include <time.h>
 #include <unistd.h>
 
@@ -31,7 +31,7 @@ TEST(results_come_with_wait_and_not_before)
     rig_close(&r);
 }
 
-/* Far more than the arenas were made for waits in the queue; all of it comes, in order. */
+/* Queues far more requests than fit the arenas. All results arrive in order. */
 TEST(a_queue_longer_than_its_memory_is_served)
 {
     NEEDS_CUDA;
@@ -74,8 +74,8 @@ head_calls(const char *path, uint32_t rows)
     return n;
 }
 
-/* All layers of some rows against the final one, and one probe more: as many rows of logits as the head takes at once, which
- * is read once then. */
+/* Predictions of all layers of some rows, and one more probe: as many rows of logits as one head call computes. The
+ * final layer is then computed once. */
 TEST(probes_that_fill_a_call_of_the_head_take_one)
 {
     NEEDS_CUDA;
@@ -122,7 +122,7 @@ TEST(a_cancelled_forward_pass_is_dropped_and_the_next_one_runs)
     assert_int_equal(prediction.token, 12345);
     atomic_store(&r.cancel, false);
     assert_true(
-        cuda->step(r.kv_cache, rig_forward(&r, nodes, 3, r.desc->n_layers, 0))); /* the flag is set afterwards */
+        cuda->step(r.kv_cache, rig_forward(&r, nodes, 3, r.desc->n_layers, 0))); /* the flag is set after the call */
     atomic_store(&r.cancel, true);
     (void)cuda->wait(r.kv_cache, &err);
     atomic_store(&r.cancel, false);
@@ -132,7 +132,7 @@ TEST(a_cancelled_forward_pass_is_dropped_and_the_next_one_runs)
     rig_close(&r);
 }
 
-/* What tells the device to stop is taken back before it is told again. */
+/* The word that cancels is reset before the device is cancelled again. */
 TEST(one_forward_pass_after_another_is_cancelled)
 {
     NEEDS_CUDA;
@@ -176,7 +176,7 @@ TEST(malformed_requests_are_refused)
     rig_chain(&r, 1);
     const struct row row = {.n_trunk = RIG_NODES, .tail = 0, .n_tail = 1}, bad = {.slot = RIG_NODES};
     struct forward_pass w = {.rows = &row, .n = 1, .tails = tails, .n_tails = 1, .to = 1};
-    assert_false(cuda->step(r.kv_cache, &w)); /* longer than there are slots */
+    assert_false(cuda->step(r.kv_cache, &w)); /* more tokens than slots */
     w.rows = &bad;
     assert_false(cuda->step(r.kv_cache, &w));
     assert_false(cuda->embed(r.kv_cache, &bad, 1));
@@ -215,7 +215,7 @@ TEST(loading_stops_when_it_is_cancelled)
 
 struct seen {
     double before, last;
-    int whole; /* times that it was all */
+    int whole; /* how often progress was complete */
 };
 
 static bool
@@ -228,7 +228,7 @@ see_progress(void *user, double done)
     return true;
 }
 
-/* The counted bytes of a model are the loaded ones: progress reaches 1 with the last matrix, and not before. */
+/* Progress counts the bytes that are loaded: it reaches 1 with the last matrix and not before. */
 TEST(experts_are_counted_before_they_are_loaded)
 {
     NEEDS_CUDA;

@@ -1,5 +1,5 @@
-/* Distributions and draws of the CUDA backend, run by the emulation (tests/emulator): against kernels/cpu/sampling.h,
- * whose own tests hold it to the definitions. SPECSCOPE_SEED=N chooses the cases. */
+/* Distributions and draws of the CUDA backend on the emulator (tests/emulator), compared with kernels/cpu/sampling.h,
+ * which has tests of its own. SPECSCOPE_SEED=N chooses the cases. */
 #include <math.h>
 
 #include "kernels/cpu/sampling.h"
@@ -9,7 +9,7 @@
 
 /* ---- distributions ---- */
 
-/* n distributions of the same settings from logits (n, vocab) to p (n, vocab). */
+/* Computes n distributions with the same settings from logits (n, vocab) into p (n, vocab). */
 static void
 make_dists(struct bench *b, const float *logits, uint32_t n, const struct sampling *s, float *p)
 {
@@ -60,7 +60,7 @@ TEST(distributions_have_the_support_and_probabilities_of_the_reference)
         for (uint32_t r = 0; r < rows; r++)
             expect_dist(z + (size_t)r * n, n, &s[r], p + (size_t)r * n);
     }
-    for (uint32_t r = 0; r < 6; r++) { /* more than fit the lists in shared memory */
+    for (uint32_t r = 0; r < 6; r++) { /* more rows than the lists in shared memory can contain */
         const uint32_t n = MAX_VOCAB - r * 1601;
         struct sampling s = random_sampling(n);
         s.temperature += 0.5f;
@@ -94,7 +94,7 @@ TEST(top_p_stops_at_the_token_that_reaches_it_exactly)
 {
     struct bench *b = *state;
     static float z[2048], p[2048];
-    for (uint32_t n = 8; n <= 2048; n *= 4) { /* equals: their shares are exact */
+    for (uint32_t n = 8; n <= 2048; n *= 4) { /* equal probabilities are exact */
         set_vocab(b, n);
         for (uint32_t v = 0; v < n; v++)
             z[v] = -3;
@@ -109,7 +109,7 @@ TEST(top_p_stops_at_the_token_that_reaches_it_exactly)
 
 /* ---- draws ---- */
 
-/* n draws, seeds and positions as given, from p (vocab) in place 0, all without the same tokens. */
+/* Draws n tokens with these seeds and positions from p (vocab) in place 0, all without the same tokens. */
 static void
 make_draws(struct bench *b, const float *p, const struct rng_key *keys, uint32_t n, const token_t *without,
            size_t n_without, bool likeliest, token_t *out)
@@ -131,7 +131,7 @@ make_draws(struct bench *b, const float *p, const struct rng_key *keys, uint32_t
     free(draws);
 }
 
-/* A distribution with zeros and very unequal numbers. */
+/* Makes a distribution with zeros and probabilities of very different sizes. */
 static void
 random_dist(float *p, uint32_t n)
 {
@@ -186,7 +186,7 @@ TEST(the_remaining_token_is_drawn_however_unlikely)
         assert_true(out[k] == 1 || out[k] == 3);
         ones += out[k] == 1;
     }
-    assert_true(ones > 250 && ones < 350); /* 3/4: 300, deviation 8.7 */
+    assert_true(ones > 250 && ones < 350); /* expected 300, deviation 8.7 */
     make_draws(b, p, keys, 1, without, 3, false, out);
     assert_int_equal(out[0], 3);
     const token_t every[4] = {3, 2, 1, 0};
@@ -219,7 +219,7 @@ TEST(draws_follow_the_distribution_and_a_bias_would_show)
         for (uint32_t k = 0; k < BATCH; k++)
             counts[out[k]]++;
     }
-    const double limit = 36.5; /* chi-square of 11 degrees of freedom: beyond in 1 of 7,000 cases */
+    const double limit = 36.5; /* chi-square with 11 degrees of freedom: exceeded in 1 of 7,000 cases */
     assert_true(chi_square(counts, exact, N, DRAWS) < limit);
     assert_true(chi_square(counts, biased, N, DRAWS) > limit);
 }

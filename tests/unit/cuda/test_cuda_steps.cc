@@ -1,6 +1,6 @@
-/* The steps of a forward pass between its products (test_cuda_products.cc) on the emulation (tests/emulator), each against its
- * definition in double: norms, rotations, attention; the choice of experts; and that bits do not depend on what else is in a call.
- * SPECSCOPE_SEED=N chooses shapes and numbers. */
+/* The steps of a forward pass other than products (test_cuda_products.cc) on the emulator (tests/emulator): norms,
+ * rotations, attention, choice of experts. Each is compared with its definition in double, and its bits must not depend
+ * on other rows of the call. SPECSCOPE_SEED=N chooses shapes and numbers. */
 #include "tests/rigs/cuda_steps.h"
 
 #include "kernels/cuda/device/forms.cuh"
@@ -29,7 +29,7 @@ TEST(rows_are_normed_in_every_form)
 {
     for (int i = 0; i < 18; i++) {
         struct norm_args a = {};
-        const uint32_t width = 2 + below(1500), units = units_of(width); /* one, less its mean, is nothing */
+        const uint32_t width = 2 + below(1500), units = units_of(width); /* a LayerNorm of one element is 0 */
         std::vector<float> from(width), weight(width), bias(width), got(width);
         std::vector<double> want(width);
         const bool none = i % 9 == 8, biased = i % 4 < 2;
@@ -110,7 +110,7 @@ check_attention(attention_case &c)
                 got.push_back(attended_value(c, apart, i, head * m.head_dim + d));
             if (c.rows[i].from >= c.a.layer) {
                 for (float x : got)
-                    assert_true(x == 0); /* not touched */
+                    assert_true(x == 0); /* the kernel must not write it */
                 continue;
             }
             const double off = difference(define_attention(c, c.rows[i], i, head), got.data());
@@ -120,7 +120,7 @@ check_attention(attention_case &c)
         }
     for (uint32_t i = 0; i < c.a.forward.n * m.heads; i++)
         assert_int_equal(c.a.forward.kv_cache.arrivals[i], 0);
-    for (int way = 0; way < 2; way++) { /* one block walks all splits, or blocks share their quarters: the same bits */
+    for (int way = 0; way < 2; way++) { /* one block for all splits, or blocks for quarters: the same bits */
         c.a.quarters = c.a.apart = way == 1;
         memset(c.a.forward.kv_cache.attended, 0, apart.size() * sizeof apart[0]);
         run_attention(c.a);
@@ -166,15 +166,15 @@ TEST(attention_is_a_softmax_over_the_path_and_has_the_same_bits_split_or_not)
 
 TEST(attention_over_several_splits_too)
 {
-    check_shapes({{4, 2, 64, 0, 3 * ATTEND_SPLIT + 70, 5, false},  /* four of them */
-                  {2, 1, 24, 0, 2 * ATTEND_SPLIT - 3, 6, false},   /* the tail begins in one and ends in the next */
-                  {6, 2, 12, 600, 3 * ATTEND_SPLIT - 9, 9, false}, /* windows, each beginning elsewhere */
+    check_shapes({{4, 2, 64, 0, 3 * ATTEND_SPLIT + 70, 5, false}, /* four splits */
+                  {2, 1, 24, 0, 2 * ATTEND_SPLIT - 3, 6, false}, /* the tail begins in one split and ends in the next */
+                  {6, 2, 12, 600, 3 * ATTEND_SPLIT - 9, 9, false}, /* windows that begin at different positions */
                   {3, 3, 16, ATTEND_SPLIT, 2 * ATTEND_SPLIT, 40, false},
                   {2, 2, 192, 0, 2 * ATTEND_SPLIT + 31, 2, false},
                   {2, 1, 10, 40, ATTEND_SPLIT + 2, 17, true},
                   {4, 4, 16, 0, 2 * ATTEND_SPLIT + 9, 3, true, 0, {8, 0, false}}});
     if (getenv("SPECSCOPE_LONG") != NULL)
-        check_shapes({{32, 32, 128, 0, 4 * ATTEND_SPLIT, 40, false}, /* of 7B */
+        check_shapes({{32, 32, 128, 0, 4 * ATTEND_SPLIT, 40, false}, /* the shape of a 7B model */
                       {32, 8, 128, 0, 9 * ATTEND_SPLIT + 1, 8, false},
                       {8, 1, 256, 4096, 12 * ATTEND_SPLIT, 9, false},
                       {16, 4, 64, 0, 9 * ATTEND_SPLIT - 1, 33, true}});
@@ -239,8 +239,8 @@ TEST(a_row_is_the_same_beside_a_draft_that_overflows)
 
 /* ---- experts ---- */
 
-/* Softmaxes are added up in another order than the CPU's, so no choice hangs on their last bits here. By SparseMixer few logits near
- * many others, none, or all that are chosen from. */
+/* Softmaxes sum in another order than on the CPU, so the choice must not depend on their last bits. For SparseMixer few
+ * logits, none or all are near the threshold. */
 TEST(experts_are_chosen_as_the_cpu_chooses_them)
 {
     for (int i = 0; i < 12; i++) {
@@ -249,7 +249,7 @@ TEST(experts_are_chosen_as_the_cpu_chooses_them)
         f.used = 1 + below(f.n < 5 ? f.n : 5);
         f.routing = ROUTE_SPARSEMIXER;
         f.jitter = i % 4 == 3 ? 0 : 0.01f + 0.3f * (float)(i % 4);
-        f.scale = 2; /* is not SparseMixer's */
+        f.scale = 2; /* SparseMixer has no scale */
         check_routes(f, i % 2 == 0, i % 3 == 0, i % 3 == 1);
     }
     for (int i = 0; i < 24; i++) {

@@ -1,4 +1,4 @@
-/* Weights that the device makes are those that the host would have packed, to the bit. */
+/* Synthetic weights that the device makes equal those that the host packs, bit for bit. */
 #include <time.h>
 
 #include "kernels/cuda/device/launch.h"
@@ -18,7 +18,7 @@ random_tensor(struct synthetic *p, enum weight_type type, uint32_t rows, uint32_
     return (struct tensor){.type = type, .rows = rows, .cols = cols, .synthetic = p};
 }
 
-/* Both ways of making it, compared. */
+/* Compares a matrix from the device with one from the host. */
 static void
 assert_same(struct packing *p)
 {

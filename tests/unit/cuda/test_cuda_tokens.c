@@ -1,7 +1,6 @@
-/* A real model's tokens on the GPU against the CPU's: the CPU generates, the GPU is given the same tokens, and what each
- * of its rows says is compared. Where the likeliest token is another, that must be a near tie: the logits are held to each
- * other, and ties are named with their margins. On a GPU the bundled model, on the emulation its draft model (all of it
- * with SPECSCOPE_LONG=1). */
+/* Compares a real model on the GPU with the CPU. The CPU generates tokens, the GPU reads the same tokens, and the
+ * logits of each row are compared. If the most likely tokens differ, it must be a near tie, which is printed with its
+ * margin. A GPU runs the bundled model, the emulator its draft model (SPECSCOPE_LONG=1: all tokens). */
 #include <math.h>
 
 #include "engine/context/context.h"
@@ -48,7 +47,7 @@ side_close(struct side *s)
     engine_close(s->engine);
 }
 
-/* Reads a token; s->logits is what comes after it. */
+/* Reads a token and stores the logits after it in s->logits. */
 static void
 side_read(struct side *s, token_t token)
 {
@@ -68,7 +67,7 @@ likeliest(const float *z, uint32_t n)
     return (token_t)best;
 }
 
-/* |a - b| / |b - its mean| */
+/* Returns |a - b| / |b - mean of b|. */
 static double
 distance(const float *a, const float *b, uint32_t n)
 {
@@ -92,7 +91,7 @@ name_tie(const struct side *cpu, const struct side *gpu, uint32_t pos, token_t a
                   (double)(gpu->logits[b] - gpu->logits[a]));
 }
 
-/* `bound`: how far logits may be apart. */
+/* `bound` limits the difference of logits. */
 static void
 compare(const char *path, bool exact, uint32_t tokens, double bound)
 {
@@ -130,7 +129,7 @@ compare(const char *path, bool exact, uint32_t tokens, double bound)
     side_close(&gpu);
 }
 
-/* How many of them: the emulation takes its time. */
+/* Returns the number of tokens; the emulator is slow. */
 static uint32_t
 tokens_here(uint32_t in_short)
 {

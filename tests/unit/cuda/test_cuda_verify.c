@@ -1,5 +1,5 @@
-/* Verification by the CUDA backend, run by the emulation (tests/emulator): against kernels/cpu/sampling.h, whose own
- * tests hold it to the definitions. SPECSCOPE_SEED=N chooses the cases. */
+/* Verification by the CUDA backend on the emulator (tests/emulator), compared with kernels/cpu/sampling.h, which has
+ * tests of its own. SPECSCOPE_SEED=N chooses the cases. */
 #include <math.h>
 
 #include "kernels/cpu/sampling.h"
@@ -15,8 +15,8 @@ struct tree {
     struct prediction predictions[VERIFY_NODES];
 };
 
-/* Verifies n trees in one launch. Their rows' logits are on the device already, VERIFY_NODES rows for each tree, and the
- * dists as well. */
+/* Verifies n trees in one launch. Logits (VERIFY_NODES rows for each tree) and distributions are already on the
+ * device. */
 static void
 verify_all(struct bench *b, const struct tree *t, const struct verify_req *r, uint32_t n, struct verdict *out)
 {
@@ -55,7 +55,7 @@ verify(struct bench *b, const struct tree *t, const struct verify_req *r, struct
     verify_all(b, t, r, 1, out);
 }
 
-/* A random tree: rows of z (VERIFY_NODES, vocab), dists of q likewise. Children's tokens differ among siblings. */
+/* Makes a random tree with rows of z (VERIFY_NODES, vocab) and distributions of q. The tokens of siblings differ. */
 static void
 random_tree(struct tree *t, uint32_t vocab, const float *z, const float *q, bool greedy)
 {
@@ -84,7 +84,7 @@ random_tree(struct tree *t, uint32_t vocab, const float *z, const float *q, bool
         node->token = (token_t)random_below(vocab);
         if (t->logits[parent] != NULL && random_below(greedy ? 2 : 6) == 0)
             node->token = sampling_argmax(t->logits[parent], vocab);
-        if (!greedy && random_below(5) > 0) { /* siblings share their q */
+        if (!greedy && random_below(5) > 0) { /* siblings have the same q */
             const struct rng_key key = {.seed = seed, .pos = drawn++, .purpose = RNG_DRAFT};
             node->q = parent;
             t->q[i] = q + (size_t)parent * vocab;
@@ -94,7 +94,7 @@ random_tree(struct tree *t, uint32_t vocab, const float *z, const float *q, bool
     }
 }
 
-/* Many siblings drawn without replacement from one q. */
+/* Makes many siblings, drawn without replacement from one q. */
 static void
 random_siblings(struct tree *t, uint32_t vocab, const float *z, const float *q)
 {
@@ -160,7 +160,7 @@ TEST(greedy_walks_are_those_of_the_reference)
     assert_true(kinds[NEXT_CORRECTION] > 100 && kinds[NEXT_BONUS] > 100 && kinds[NEXT_CANDIDATE] > 30);
 }
 
-/* The same random numbers lead the same way, but where one falls within a rounding of its threshold. */
+/* The same random numbers lead to the same verdict, except if one is within a rounding error of its threshold. */
 TEST(sampled_walks_are_those_of_the_reference)
 {
     struct bench *b = *state;
@@ -203,7 +203,7 @@ TEST(sampled_walks_are_those_of_the_reference)
     assert_true(kinds[NEXT_CORRECTION] > 15 && kinds[NEXT_BONUS] > 3 && kinds[NEXT_CANDIDATE] > 0);
 }
 
-/* Greedy and sampled rounds in one launch, more of them than are walked side by side. */
+/* Greedy and sampled rounds in one launch, more than run in parallel. */
 TEST(rounds_together_are_walked_as_alone)
 {
     struct bench *b = *state;
@@ -249,8 +249,8 @@ TEST(rounds_together_are_walked_as_alone)
     assert_true(kinds[NEXT_CORRECTION] > 10 && kinds[NEXT_BONUS] > 3 && kinds[NEXT_CANDIDATE] > 1 && accepted > 10);
 }
 
-/* Rounds of which each leaves its block's threads right behind what they read of the remainder, the next one of the same block
- * writes there at once: the first sibling cannot be, the second is all that is left. */
+/* In each round the first sibling cannot be accepted and the second is the only rest. So a block ends a round right
+ * after it has read the remainder, and its next round writes there at once. */
 TEST(a_round_waits_until_the_one_before_it_has_been_read)
 {
     struct bench *b = *state;
@@ -281,7 +281,8 @@ TEST(a_round_waits_until_the_one_before_it_has_been_read)
     }
 }
 
-/* Two siblings drawn from q without replacement, then tested: the first token of the round is distributed as p. */
+/* Two siblings are drawn from q without replacement and verified: the first token of the round has the distribution
+ * p. */
 TEST(sampled_verification_keeps_the_distribution_of_the_target)
 {
     struct bench *b = *state;
@@ -310,9 +311,9 @@ TEST(sampled_verification_keeps_the_distribution_of_the_target)
         const struct verify_req r = {.nodes = t.nodes, .n = t.n, .sampling = s, .seed = seed + 1000 + round};
         struct verdict got;
         verify(b, &t, &r, &got);
-        counts[got.next]++; /* the candidate, or the correction */
+        counts[got.next]++; /* the accepted candidate or the correction */
     }
-    const double limit = 23.5; /* 4 degrees of freedom: beyond in 1 of 10,000 cases */
+    const double limit = 23.5; /* chi-square with 4 degrees of freedom: exceeded in 1 of 10,000 cases */
     assert_true(chi_square(counts, exact, VOCAB, ROUNDS) < limit);
     assert_true(chi_square(counts, draft, VOCAB, ROUNDS) > limit);
 }

@@ -1,10 +1,10 @@
-/* What the host says of blocks that waited for too long (kernels/cuda/device.c). */
+/* The host's message about blocks that waited for too long (kernels/cuda/device.c). */
 #include "kernels/cuda/device.h"
 #include "kernels/cuda/device/launch.h"
 #include "kernels/cuda/device/layout.h"
 #include "tests/rigs/test.h"
 
-/* The line for a kernel that failed, with what its blocks have noted. */
+/* Returns the message for a failed kernel with the notes of its blocks. */
 static void
 assert_says(uint32_t *notes, uint32_t blocks, cudaError_t code, const char *what, bool lost)
 {
