@@ -1,11 +1,8 @@
 #include "tests/rigs/tokenizer_rig.h"
 
-#include <time.h>
-
 #include "base/rng.h"
 #include "base/utf8.h"
 #include "engine/files/gguf.h"
-#include "tests/rigs/seed.h"
 #include "tests/rigs/test.h"
 
 struct opened
@@ -71,12 +68,6 @@ assert_round_trip(const struct tokenizer *t, const char *name, const char *text,
     assert_int_equal(back[len], '\0');
     free(back);
     free(ids);
-}
-
-uint64_t
-random_seed(void)
-{
-    return seed_or((uint64_t)time(NULL));
 }
 
 size_t

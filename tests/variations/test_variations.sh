@@ -4,7 +4,7 @@
 cd "$(dirname "$0")/../.." || exit 1
 BUILD=${BUILD:-build}
 PYTHON=${PYTHON:-python3}
-SEED=${SPECSCOPE_SEED:-$(date +%s)}
+SEED=${SPECSCOPE_SEED:-1}
 OUT=$(mktemp)
 trap 'rm -f "$OUT"' EXIT INT TERM
 if [ -z "${SPECSCOPE_LONG:-}" ]; then

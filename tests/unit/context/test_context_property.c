@@ -4,15 +4,9 @@
 #include "tests/rigs/check_backend.h"
 #include "tests/rigs/cuda_rig.h"
 #include "tests/rigs/row_program.h"
+#include "tests/rigs/seed.h"
 #include "tests/rigs/symbolic_backend.h"
 #include "tests/rigs/test.h"
-
-static uint64_t
-first_seed(void)
-{
-    const char *text = getenv("SPECSCOPE_SEED");
-    return text != NULL ? strtoull(text, NULL, 10) : 1;
-}
 
 static unsigned
 times(unsigned n)
@@ -45,7 +39,7 @@ hash_hidden(const void *model, const struct naive_token *path, size_t n, uint32_
 TEST(random_programs_on_hashes)
 {
     struct row_counts counts = {0};
-    const uint64_t seed = first_seed();
+    const uint64_t seed = seed_or(1);
     print_message("seeds from %llu\n", (unsigned long long)seed);
     for (unsigned i = 0; i < times(60); i++) {
         const struct model_desc desc = {.n_layers = 2 + i % 6, .width = SYMBOLIC_WIDTH, .vocab = 16};
@@ -163,7 +157,7 @@ static void
 run_matrix(const struct backend_ops *ops, unsigned operations)
 {
     struct row_counts counts = {0};
-    const uint64_t seed = first_seed();
+    const uint64_t seed = seed_or(1);
     print_message("seeds from %llu\n", (unsigned long long)seed);
     unsigned programs = 0;
     for (unsigned round = 0; round < times(1); round++)
@@ -195,7 +189,7 @@ TEST(random_programs_on_the_cuda_backend)
     if (cuda == NULL)
         skip();
     struct row_counts counts = {0};
-    const uint64_t seed = first_seed();
+    const uint64_t seed = seed_or(1);
     const unsigned programs = times(cuda_is_emulated() ? 3 : 16), operations = cuda_is_emulated() ? 50 : 200;
     print_message("seeds from %llu\n", (unsigned long long)seed);
     for (unsigned i = 0; i < programs; i++) /* every shape, fast and exact in turn */

@@ -1,7 +1,6 @@
 /* Logits of tiny models of every family that differs from Llama in form, against PyTorch's transformers
  * (make_families_golden.py): a test for each family's Hugging Face folder, one for its GGUF file (make_families_gguf.py), one on
  * CUDA; likewise of packed weights. Run from the repository's root. */
-#include <time.h>
 
 #include "kernels/cpu/isa.h"
 #include "tests/rigs/cuda_rig.h"
@@ -45,7 +44,7 @@ static const char *const without_gguf[] = {
 
 static struct golden golden;
 static uint64_t seed;
-TEST_SEED(seed, (uint64_t)time(NULL));
+TEST_SEED(seed, 1);
 
 static struct model *
 open_family(const char *name, const char *ending)

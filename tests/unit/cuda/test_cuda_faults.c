@@ -2,7 +2,6 @@
  * failure there is one line that names the device and the operation, no crash, and no allocation that is left.
  * SPECSCOPE_LONG=1 tries every call with every kind of failure. */
 #include <dlfcn.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "policies/policy.h"
@@ -137,7 +136,7 @@ main(void)
 {
     struct err err;
     const struct tinymodel tiny = {.seed = 5, .n_layers = 2, .width = 32, .heads = 2, .kv_heads = 1, .vocab = 288};
-    seed = seed_or((uint64_t)time(NULL));
+    seed = seed_or(1);
     if (!tinymodel_write_temp(model, sizeof model, &tiny, &err)) {
         printf("%s\n", err.text);
         return 1;

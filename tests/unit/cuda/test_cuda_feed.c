@@ -2,7 +2,6 @@
  * CPU backend in F32, for each form of drafter and each type of weights. Their bits must not depend on other rows of
  * the call. The emulator compares the bits for a third of the forms, which the seed chooses, a real GPU for all. */
 #include <math.h>
-#include <time.h>
 
 #include "kernels/request.h"
 #include "kernels/synthetic.h"
@@ -272,4 +271,4 @@ TEST(the_bits_of_a_row_do_not_depend_on_the_rows_that_are_fed_with_it)
     }
 }
 
-TEST_SEED(seed, (uint64_t)time(NULL));
+TEST_SEED(seed, 1);

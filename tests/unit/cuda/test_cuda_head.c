@@ -2,7 +2,6 @@
  * in double, and a row's bits must not depend on the number of rows in the call. SPECSCOPE_SEED=N chooses the numbers,
  * and a third of the shapes for the bits. */
 #include <math.h>
-#include <time.h>
 
 #include "kernels/cuda/device/launch.h"
 #include "kernels/cuda/pack.h"
@@ -25,7 +24,7 @@ static int
 prepare(void **state)
 {
     (void)state;
-    seed = seed_or((uint64_t)time(NULL));
+    seed = seed_or(1);
     return head_prepare(0) == cudaSuccess ? 0 : -1;
 }
 

@@ -3,7 +3,6 @@
  * in device memory. Both must give the same bits, and agree with the CPU. SPECSCOPE_SEED=N chooses weights, tokens and
  * one shape, exact or in F16. SPECSCOPE_LONG=1 runs all shapes. */
 #include <math.h>
-#include <time.h>
 
 #include "tests/rigs/cuda_rig.h"
 #include "tests/rigs/seed.h"
@@ -96,4 +95,4 @@ TEST(a_late_row_has_the_same_bits_however_it_was_computed)
         }
 }
 
-TEST_SEED(seed, (uint64_t)time(NULL));
+TEST_SEED(seed, 1);

@@ -1,5 +1,4 @@
 /* Synthetic weights that the device makes equal those that the host packs, bit for bit. */
-#include <time.h>
 
 #include "kernels/cuda/device/launch.h"
 #include "kernels/cuda/pack.h"
@@ -90,4 +89,4 @@ TEST(the_device_makes_the_bytes_that_the_host_packs)
     }
 }
 
-TEST_SEED(seed, (uint64_t)time(NULL));
+TEST_SEED(seed, 1);

@@ -1,7 +1,6 @@
 /* Guesses whose logits nobody keeps have the bits of those whose logits are compared with the last layer's, however many
  * there are. */
 #include <math.h>
-#include <time.h>
 
 #include "kernels/cpu/kv_cache.h"
 #include "tests/rigs/cpu_shapes.h"
@@ -55,4 +54,4 @@ TEST(predictions_without_logits_have_the_bits_of_those_with)
     on_every_isa_and_shape(false, seed, check_streams);
 }
 
-TEST_SEED(seed, (uint64_t)time(NULL));
+TEST_SEED(seed, 1);

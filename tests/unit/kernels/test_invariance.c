@@ -1,5 +1,4 @@
 /* Batch invariance, to the bit: a row's hidden states and logits depend on its token, path and skip mask alone. */
-#include <time.h>
 
 #include "kernels/cpu/isa.h"
 #include "tests/rigs/backend_rig.h"
@@ -263,4 +262,4 @@ TEST(final_logits_are_the_same_in_every_request)
     rig_close(&r);
 }
 
-TEST_SEED(seed, (uint64_t)time(NULL));
+TEST_SEED(seed, 1);

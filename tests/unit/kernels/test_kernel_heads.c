@@ -1,6 +1,5 @@
 /* The CPU backend's heads against their definitions: predictions, early exit, distributions, verdicts. */
 #include <math.h>
-#include <time.h>
 
 #include "kernels/cpu/sampling.h"
 #include "tests/rigs/cpu_shapes.h"
@@ -176,4 +175,4 @@ TEST(verdicts_are_the_samplers_on_the_logits)
     rig_close(&r);
 }
 
-TEST_SEED(seed, (uint64_t)time(NULL));
+TEST_SEED(seed, 1);

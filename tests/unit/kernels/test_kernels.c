@@ -1,6 +1,5 @@
 /* The CPU backend against a naive transformer in double precision: layers, trees, skips, rotations. */
 #include <math.h>
-#include <time.h>
 
 #include "kernels/cpu/forward.h"
 #include "kernels/cpu/kv_cache.h"
@@ -286,4 +285,4 @@ TEST(rope_rotates_pairs_of_both_layouts_and_leaves_the_rest)
     }
 }
 
-TEST_SEED(seed, (uint64_t)time(NULL));
+TEST_SEED(seed, 1);

@@ -1,7 +1,6 @@
 /* Lossless is literal whatever a model is made of: one of each kind of feature, under every policy of the registry, gives the
  * tokens of autoregressive decoding to the last bit, with every instruction set, behind the check backend, in batches, and
  * on a GPU where that computes it. make test takes a share of it, which the seed chooses. */
-#include <time.h>
 
 #include "kernels/cpu/isa.h"
 #include "tests/rigs/cuda_rig.h"
@@ -181,4 +180,4 @@ TEST(heads_and_layers_of_files_give_autoregressive_tokens)
     }
 }
 
-TEST_SEED(seed, (uint64_t)time(NULL));
+TEST_SEED(seed, 1);

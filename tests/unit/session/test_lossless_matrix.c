@@ -3,7 +3,6 @@
  *
  * make test runs a share of the matrix on tiny models, each policy on the CPU's backends; SPECSCOPE_LONG=1 runs 20 prompts × 128 tokens × six settings
  * of each policy on the bundled model, on the cpu and check backends. */
-#include <time.h>
 #include <unistd.h>
 
 #include "cli/base/commands.h"
@@ -169,4 +168,4 @@ TEST(the_whole_matrix_on_the_bundled_model)
     printf("# %llu runs compared\n", (unsigned long long)n);
 }
 
-TEST_SEED(seed, (uint64_t)time(NULL));
+TEST_SEED(seed, 2); /* even: one thread */

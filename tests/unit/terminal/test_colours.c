@@ -1,5 +1,6 @@
 /* The scale of heat is ordered: CIE L* only grows with the value (or only falls, where the theme's file says so), in
  * every theme at every depth of colour. */
+#include "tests/rigs/seed.h"
 #include "tests/rigs/test.h"
 #include "tui/terminal/paint.h"
 
@@ -118,12 +119,7 @@ TEST(heights_grow_where_there_are_no_colours)
 /* A theme of a user's own that chose no steps: nearest colours, but never back. */
 TEST(any_scale_is_ordered_without_chosen_steps)
 {
-    unsigned long seed = 7;
-    const char *given = getenv("SPECSCOPE_SEED");
-    if (given != NULL)
-        seed = strtoul(given, NULL, 10);
-    srand((unsigned)seed);
-    print_message("seed %lu\n", seed);
+    srand((unsigned)seed_or(7));
     for (int n = 0; n < 500; n++) {
         struct theme t = {.stops = 2 + rand() % 6};
         for (int i = 0; i < t.stops; i++)
