@@ -1,11 +1,11 @@
 #!/bin/sh
-# A sweep of 30 points on the bundled model, live: interrupted and resumed, it has the counts of an uninterrupted one and of
+# A sweep of 12 points on the bundled model, live: interrupted and resumed, it has the counts of an uninterrupted one and of
 # `bench --grid`. Times are only checked for consistency.
 BUILD=${BUILD:-build}
 . tests/screens/lib.sh
 
 PROMPT='Three mice sat on a wall,'
-GRID='tau=0.3:0.9:0.15 d_max=3:8:1'
+GRID='tau=0.3:0.9:0.3 d_max=3:6:1'
 knob() { # saved screen, knob: its value, perhaps with … as it comes into force with the next round
     sed -n "s/.* $2 .*├[^┤]*┤ *\([^ ┃│…]*\).*/\1/p" "$1" | head -n 1
 }
@@ -22,7 +22,7 @@ field() { # column, pattern, CSV: its value in the lines that match
 cat >"$WORK/cut.script" <<END
 :wait round 3
 :sweep $GRID
-:wait sweep 14
+:wait sweep 5
 :key Escape
 :wait idle
 :save-screen half.txt
@@ -44,49 +44,49 @@ cat >"$WORK/cut.script" <<END
 :save-screen undone.txt
 :quit
 END
-terminal 160x48 "$PROGRAM -n 40 --pace 50 --ignore-eos -p '$PROMPT' --script $WORK/cut.script"
+terminal 160x48 "$PROGRAM -n 24 --pace 50 --ignore-eos -p '$PROMPT' --script $WORK/cut.script"
 until_true test -s "$WORK/run/status" >/dev/null
 check "a sweep that is cut off and resumed ends well" exits 0
 half=$(grep -c tau= "$WORK/run/half.csv")
-check "Esc stops a sweep half-way ($half points)" test "$half" -ge 14 -a "$half" -lt 30
-check "the panel shows that the sweep was stopped" grep -q "sweep ━.* tokens/s · $half of 30 points, stopped" "$WORK/run/half.txt"
-check "the message after a stopped sweep names the fastest point" grep -q "the sweep has $half of 30 points; fastest at tau=.*:sweep resumes it" "$WORK/run/half.txt"
+check "Esc stops a sweep half-way ($half points)" test "$half" -ge 5 -a "$half" -lt 12
+check "the panel shows that the sweep was stopped" grep -q "sweep ━.* tokens/s · $half of 12 points, stopped" "$WORK/run/half.txt"
+check "the message after a stopped sweep names the fastest point" grep -q "the sweep has $half of 12 points; fastest at tau=.*:sweep resumes it" "$WORK/run/half.txt"
 check "knobs are unchanged after a stopped sweep" unchanged "$WORK/run/half.txt"
-check "a resumed sweep has 30 points" test "$(grep -c tau= "$WORK/run/whole.csv")" -eq 30
+check "a resumed sweep has 12 points" test "$(grep -c tau= "$WORK/run/whole.csv")" -eq 12
 counted "$WORK/run/half.csv" >"$WORK/a"
 counted "$WORK/run/whole.csv" | head -n "$half" >"$WORK/b"
 check "a resumed sweep keeps the points of before" cmp "$WORK/a" "$WORK/b"
 check "knobs are unchanged after a whole sweep" unchanged "$WORK/run/whole.txt"
-check "the map has the values on its sides" sh -c "grep -q 'tau *3 *4 *5 *6 *7 *8 *d_max' '$WORK/run/map.txt' && test \$(grep -c '0\.[0-9]*  *[0-9.]*[0-9][ ★☆]' '$WORK/run/map.txt') -eq 5"
+check "the map has the values on its sides" sh -c "grep -q 'tau *3 *4 *5 *6 *d_max' '$WORK/run/map.txt' && test \$(grep -c '0\.[0-9]*  *[0-9.]*[0-9][ ★☆]' '$WORK/run/map.txt') -eq 3"
 check "one cell is the best, or the best within noise" test "$(grep -c '0\.[0-9]* .*[★☆]' "$WORK/run/map.txt")" -eq 1
-check "the list begins with the best point" sh -c "grep -q '▸[★☆]tau=0.* d_max=[3-8] ' '$WORK/run/list.txt'"
+check "the list begins with the best point" sh -c "grep -q '▸[★☆]tau=0.* d_max=[3-6] ' '$WORK/run/list.txt'"
 check "Enter takes a cell's values" sh -c "grep -q 'tau=$(knob "$WORK/run/taken.txt" tau) d_max=$(knob "$WORK/run/taken.txt" d_max), as the sweep had it' '$WORK/run/taken.txt'"
 check "one undo takes a cell's values back" unchanged "$WORK/run/undone.txt"
 
 printf ':wait round 3\n:sweep %s\n:wait idle\n:sweep csv whole.csv\n:sweep\n:wait idle\n:save-screen twice.txt\n:sweep csv twice.csv\n:quit\n' "$GRID" >"$WORK/whole.script"
 cp "$WORK/run/whole.csv" "$WORK/resumed.csv"
-terminal 160x48 "$PROGRAM -n 40 --pace 50 --ignore-eos -p '$PROMPT' --script $WORK/whole.script"
+terminal 160x48 "$PROGRAM -n 24 --pace 50 --ignore-eos -p '$PROMPT' --script $WORK/whole.script"
 until_true test -s "$WORK/run/status" >/dev/null
 check "a sweep in a piece ends well" exits 0
 counted "$WORK/run/whole.csv" >"$WORK/a"
 counted "$WORK/resumed.csv" >"$WORK/b"
 check "cut off and resumed, all points are the same" diff -u "$WORK/a" "$WORK/b"
-check "bench sweeps the same" sh -c "'$PROGRAM' bench --policy specbound --grid tau=0.3:0.9:0.15 --grid d_max=3:8:1 --repeat 1 -n 40 --ignore-eos -p '$PROMPT' --csv '$WORK/grid.csv' >/dev/null && test -s '$WORK/grid.csv'"
+check "bench sweeps the same" sh -c "'$PROGRAM' bench --policy specbound --grid tau=0.3:0.9:0.3 --grid d_max=3:6:1 --repeat 1 -n 24 --ignore-eos -p '$PROMPT' --csv '$WORK/grid.csv' >/dev/null && test -s '$WORK/grid.csv'"
 counted "$WORK/grid.csv" >"$WORK/c"
 check "bench counts the same as the sweep at every point" diff -u "$WORK/a" "$WORK/c"
 ar() { # CSV: the baseline's line
     awk -F, 'NR == 1 { for (i = 1; i <= NF; i++) c[$i] = i; next } /^ar,/ {
-        print FNR, $2, $c["speedup"], $c["tokens_per_round"], $c["drafted"], $c["rounds"] % 39, $c["emitted"] % 39, $c["layers_loaded"] / $c["rounds"] }' "$1"
+        print FNR, $2, $c["speedup"], $c["tokens_per_round"], $c["drafted"], $c["rounds"] % 23, $c["emitted"] % 23, $c["layers_loaded"] / $c["rounds"] }' "$1"
 }
 ar "$WORK/run/whole.csv" >"$WORK/a"
 ar "$WORK/grid.csv" >"$WORK/c"
 check "the sweep's file and bench's have a line of autoregressive decoding" sh -c "grep -q '^2 \"\" 1 1 0 0 0 16$' '$WORK/a' && cmp '$WORK/a' '$WORK/c'"
-check "autoregressive decoding runs among the points, at least once in eight" test "$(field rounds ^ar, "$WORK/run/whole.csv")" -eq $((4 * 39))
-check "a resumed sweep's file has autoregressive decoding" test "$(field rounds ^ar, "$WORK/resumed.csv")" -eq $((4 * 39))
-check "every point has its speed in multiples of ar's, with a standard error" sh -c "test \$(grep tau= '$WORK/run/whole.csv' | awk -F, '\$4 > 0 && \$5 > 0' | wc -l) -eq 30"
+check "autoregressive decoding runs among the points, at least once in eight" test "$(field rounds ^ar, "$WORK/run/whole.csv")" -eq $((2 * 23))
+check "a resumed sweep's file has autoregressive decoding" test "$(field rounds ^ar, "$WORK/resumed.csv")" -eq $((2 * 23))
+check "every point has its speed in multiples of ar's, with a standard error" sh -c "test \$(grep tau= '$WORK/run/whole.csv' | awk -F, '\$4 > 0 && \$5 > 0' | wc -l) -eq 12"
 check "the sweep's file has the columns of bench's" test "$(head -n 1 "$WORK/grid.csv")" = "$(head -n 1 "$WORK/run/whole.csv")"
 check "plot draws the sweep's file" sh -c "'$PROGRAM' plot '$WORK/run/whole.csv' grid --measure tok_per_s -o '$WORK/grid.svg' && test -s '$WORK/grid.svg'"
-check "a repeated sweep adds a pass" grep -q '30 of 30 points of pass 2' "$WORK/run/twice.txt"
+check "a repeated sweep adds a pass" grep -q '12 of 12 points of pass 2' "$WORK/run/twice.txt"
 check "the rounds of a second pass are counted" test "$(counted "$WORK/run/twice.csv" | awk '{ n += $6 } END { print n }')" -eq "$(counted "$WORK/run/whole.csv" | awk '{ n += 2 * $6 } END { print n }')"
 
 # ---- a list of prompts, one knob, a batch ----
@@ -113,7 +113,7 @@ terminal 120x36 "$PROGRAM replay --script $WORK/replay.script $ROOT/tests/screen
 check ":sweep in a replay is refused" exits 2
 
 # ---- keys, while it runs ----
-terminal 160x48 "exec $PROGRAM --pace 20 -n 600 --ignore-eos"
+terminal 160x48 "exec $PROGRAM --pace 20 -n 200 --ignore-eos"
 wait_for 'layers × tokens' >/dev/null
 tm send-keys -l ':sweep tau=0:1:0.05 d_max=1:15:1'
 tm send-keys Enter
