@@ -4,11 +4,13 @@
     pip install numpy gguf
     python3 tests/fuzz/make_gguf_seeds.py
 
-Writes tests/fuzz/seeds/fuzz_gguf/NAME: vocabularies only, and `model`, one with a layer. Small ones, so that a mutation
-hits something that matters.
+Adds seeds to tests/fuzz/seeds/fuzz_gguf.txt, which must not have their titles yet: vocabularies, and a model of one layer. They are small, so
+that a mutation hits something that matters.
 """
 import pathlib
+import subprocess
 import sys
+import tempfile
 
 import gguf
 import numpy as np
@@ -17,7 +19,7 @@ from gguf import GGMLQuantizationType as T
 sys.path.append(str(pathlib.Path(__file__).resolve().parents[2] / "models" / "recipe"))
 from gguf_file import CONTROL, NORMAL, USER, add_quantised, add_sizes, finish
 
-OUT = pathlib.Path(__file__).parent / "seeds" / "fuzz_gguf"
+HERE = pathlib.Path(__file__).parent
 MERGES = ["s o", "m e", "so me", "Ġ t", "e x", "Ġt ex", "Ġtex t", "Ċ Ċ", "1 2", "Ã ©"]
 BYTES = sorted(set("".join(MERGES).replace(" ", "")) | set("<s>,.' abÿ") - {" "})
 SPECIAL = ["<s>", "</s>", "<|eot_id|>"]
@@ -55,10 +57,10 @@ def add_layer(w, vocab):
         add_quantised(w, name + ".weight", rng.normal(0, 0.2, shape).astype(np.float32), kind)
 
 
-OUT.mkdir(parents=True, exist_ok=True)
+out = pathlib.Path(tempfile.mkdtemp()) / "seed"
 for name, (pre, whole, further) in VOCABULARIES.items():
     pieces = SPECIAL + (byte_chars() if whole else BYTES) + [m.replace(" ", "") for m in MERGES]
-    w = gguf.GGUFWriter(OUT / name, "llama")
+    w = gguf.GGUFWriter(out, "llama")
     w.add_vocab_size(len(pieces))
     w.add_tokenizer_model("gpt2")
     w.add_tokenizer_pre(pre)
@@ -72,3 +74,7 @@ for name, (pre, whole, further) in VOCABULARIES.items():
     if name == "model":
         add_layer(w, len(pieces))
     finish(w)
+    title = "a whole file: one layer" if name == "model" else f"a vocabulary: byte-level BPE of {name}"
+    subprocess.run(["sh", HERE / "add_seed.sh", "fuzz_gguf", title, out], check=True)
+out.unlink()
+out.parent.rmdir()
