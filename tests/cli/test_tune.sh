@@ -14,7 +14,12 @@ tasks_are_forty() {
 }
 check "the bundled list for other models has ten tasks of each of four categories" tasks_are_forty
 head -6 "$TMP/nine.jsonl" >"$TMP/six.jsonl"
-works "a race ends with a winner" tune -n 24 --policy ngram --policy sd --draft self:2 --ignore-eos --time 2m --prompts "$TMP/nine.jsonl" --json "$TMP/race.json" --csv "$TMP/race.csv" --save best "$TINY"
+works "a race runs" tune -n 24 --policy ngram --policy sd --draft self:2 --ignore-eos --time 2m --prompts "$TMP/nine.jsonl" --json "$TMP/race.json" --csv "$TMP/race.csv" --save best "$TINY"
+ranked() { # every setting of the race has a row, in the order of ranks, and one setting is named for use
+    awk '/ settings raced in / { raced = $1 } $1 == rank + 1 && $2 ~ /^[0-9.]+$/ { rank++ } /^To use / { named++ }
+        END { exit !(raced > 0 && rank == raced && named == 1) }' "$TMP/out"
+}
+check "a race ranks every setting and names one winner" ranked
 check "the table has plain decoding and both policies" sh -c "grep -q ' ar' '$TMP/out' && grep -q ' sd' '$TMP/out' && grep -q ' ngram' '$TMP/out'"
 check "the winner was measured on prompts that took no part" grep -Eq '^On [0-9]+ held-out prompts, which took no part in the race:$' "$TMP/out"
 check "tune prints a verdict" grep -Eq '(faster than|slower than|within noise of) plain decoding$' "$TMP/out"
@@ -22,7 +27,14 @@ check "the command of the winner is printed, with the models" grep -q "^  $PROGR
 check "tune prints the command of the preset" grep -q "^  $PROGRAM --preset best --draft self:2 $TINY\$" "$TMP/out"
 check "the rule by which settings are dropped is explained" grep -q '^dropped: from heat 3 on, .* by a paired test' "$TMP/out"
 check "only llama.cpp has the GGUF file" sh -c "! grep -Eq '(vllm serve|--model-path|from_pretrained\(.)[^H]*\.gguf' '$TMP/out' && { ! grep -q HF_FOLDER '$TMP/out' || grep -q '^HF_FOLDER, .* Hugging Face folders, in place of the GGUF files$' '$TMP/out'; }"
-check "tune prints commands of other engines if a setting is clearly faster" sh -c "grep -q '^No setting is clearly faster' '$TMP/out' || { grep -q '^llama.cpp [0-9.]*: ' '$TMP/out' && grep -q '^vLLM [0-9.]*: ' '$TMP/out'; }"
+other_engines() {
+    if grep -q '^No setting is clearly faster' "$TMP/out"; then
+        ! grep -Eq '^(llama.cpp|vLLM) [0-9.]*: ' "$TMP/out"
+    else
+        grep -q '^llama.cpp [0-9.]*: ' "$TMP/out" && grep -q '^vLLM [0-9.]*: ' "$TMP/out"
+    fi
+}
+check "tune prints commands of other engines only if a setting is clearly faster" other_engines
 if [ -n "$HAVE_PYTHON" ]; then
     check "the JSON has all settings, and a verdict on the first; the CSV too, with categories" python3 - "$TMP/race.json" "$TMP/race.csv" <<'PY'
 import csv, json, sys
