@@ -5,14 +5,15 @@
 #include <stdlib.h>
 
 #include "kernels/cpu/isa.h"
+#include "tests/rigs/model_forms.h"
 
-/* Weights of these types make scores of hundreds, and an error of a score is a factor of its probability. */
+/* Weights of these types make scores of several hundreds, and an error of a score is a factor of its probability. */
 #define SMALL_SCORES .attention_scale = 0.01f
 
 /* Blocks of 256 inputs. */
 #define IN_BLOCKS(kind, ...) RIG_SHAPE(2, 256, 4, 2, 64, 256, 300, .type = kind, __VA_ARGS__)
 
-/* With other members of struct model_form. */
+/* Gemma 4's form with further members of struct model_form. */
 #define GEMMA4_FORM(...)                                                                                               \
     .form = {.activation = ACT_GELU_TANH,                                                                              \
              .embedding_scale = 8,                                                                                     \
@@ -43,22 +44,10 @@ const struct naive_shape cpu_shapes[] = {
     IN_BLOCKS(WEIGHT_IQ2_S, .second = WEIGHT_IQ1_M, .optional = LAYER_QK_NORM),
     IN_BLOCKS(WEIGHT_IQ2_XS, .second = WEIGHT_IQ1_S, .window = 4),
     IN_BLOCKS(WEIGHT_TQ2_0, .second = WEIGHT_TQ1_0, .optional = LAYER_QKV_BIAS),
-    /* Gemma 3's, OLMo 2's, Granite's, Cohere 2's, Phi-2's, Nemotron's, Hunyuan's form */
-    RIG_SHAPE(4, 64, 4, 2, 16, 96, 200, .type = WEIGHT_Q8_0, .rope = ROPE_HALVES,
-              .optional = LAYER_QK_NORM | LAYER_POST_NORMS, .window = 3, .every = 2,
-              .layer_form = {.rope = LAYER_ROPE_LOCAL, .sees_all = true},
-              .form = {.activation = ACT_GELU_TANH,
-                       .embedding_scale = 8,
-                       .attention_scale = 0.3f,
-                       .attention_cap = 2,
-                       .logit_cap = 3,
-                       .local_base = 100,
-                       .rope_gain = 1.2f}),
-    RIG_SHAPE(3, 50, 5, 5, 10, 77, 101, .type = WEIGHT_F16, .optional = LAYER_QK_NORM | LAYER_POST_NORMS,
-              .lacks = LAYER_PRE_NORMS, .form = {.whole_norms = true}),
-    RIG_SHAPE(3, 48, 6, 2, 6, 130, 70, .type = WEIGHT_BF16,
-              .optional = LAYER_QKV_BIAS | 1ull << LAYER_BO | LAYER_MLP_BIAS | 1ull << LAYER_BGATE,
-              .form = {.embedding_scale = 12, .residual_scale = 0.3f, .logit_scale = 0.2f, .attention_scale = 0.1f}),
+    /* Forms of Gemma 3, OLMo 2, Granite, Cohere 2, Phi-2, Nemotron */
+    RIG_SHAPE(4, 64, 4, 2, 16, 96, 200, .type = WEIGHT_Q8_0, FORM_GEMMA3),
+    RIG_SHAPE(3, 50, 5, 5, 10, 77, 101, .type = WEIGHT_F16, FORM_OLMO2),
+    RIG_SHAPE(3, 48, 6, 2, 6, 130, 70, .type = WEIGHT_BF16, FORM_GRANITE),
     RIG_SHAPE(4, 50, 4, 2, 10, 77, 101, .lacks = 1ull << LAYER_FFN_NORM, .window = 4, .every = 3,
               .layer_form = {.rope = LAYER_ROPE_NONE, .sees_all = true},
               .form = {.layer_norm = true, .parallel = true, .logit_scale = 0.25f}),
@@ -69,16 +58,12 @@ const struct naive_shape cpu_shapes[] = {
     RIG_SHAPE(2, 64, 4, 2, 16, 96, 90, .type = WEIGHT_F16, .rope = ROPE_HALVES, .rope_dims = 8, .lacks = LAYER_GATED,
               .optional = LAYER_NORM_BIAS,
               .form = {.activation = ACT_RELU_SQUARED, .layer_norm = true, .rope_gain = 1.2f}),
-    /* GPT-2's positions, Apertus's activation, Ministral 3's queries */
-    RIG_SHAPE(3, 40, 4, 1, 10, 48, 33, .type = WEIGHT_F16, .lacks = LAYER_GATED, .positions = RIG_NODES, .every = 1,
-              .layer_form = {.rope = LAYER_ROPE_NONE}, .xielu = {0.8f, 1.1f, 0.4f, -1e-6f},
-              .form = {.activation = ACT_XIELU, .growth = 0.4f, .growth_every = 4}),
+    /* Forms of Apertus and Hunyuan */
+    SHAPE_APERTUS,
     RIG_SHAPE(2, 40, 4, 2, 10, 48, 33, .optional = LAYER_QK_NORM, .form = {.activation = ACT_GELU, .late_norms = true}),
-    /* BLOOM's, Falcon's and MPT's positions, clipped; PhiMoE's experts */
-    RIG_SHAPE(3, 48, 6, 6, 8, 70, 90, .type = WEIGHT_F16, .early_norm = true, .every = 1,
-              .layer_form = {.rope = LAYER_ROPE_NONE}, .form = {.layer_norm = true, .alibi = {.most = 8}}),
-    RIG_SHAPE(2, 64, 6, 1, 16, 96, 90, .type = WEIGHT_Q8_0, .window = 40, .lacks = LAYER_GATED,
-              .form = {.activation = ACT_GELU, .clip = 1, .alibi = {6, 0.25f, true}}),
+    /* Forms of BLOOM and Falcon; experts of PhiMoE */
+    RIG_SHAPE(3, 48, 6, 6, 8, 70, 90, .type = WEIGHT_F16, FORM_BLOOM),
+    RIG_SHAPE(2, 64, 6, 1, 16, 96, 90, .type = WEIGHT_Q8_0, .window = 40, FORM_FALCON),
     RIG_SHAPE(3, 64, 4, 2, 16, 96, 200, .type = WEIGHT_F16, .dense = 1,
               .form = {.layer_norm = true,
                        .experts = {.n = 7, .used = 2, .ffn = 96, .routing = ROUTE_SPARSEMIXER, .jitter = 2}}),
@@ -105,23 +90,10 @@ const struct naive_shape cpu_shapes[] = {
                                      .step_least = 0.2f,
                                      .step_most = 1}}),
     /* Mixtral's, GLM-4-MoE's, gpt-oss's, Qwen2-MoE's experts */
-    RIG_SHAPE(3, 64, 4, 2, 16, 96, 200, .type = WEIGHT_Q8_0,
-              .form = {.experts = {.n = 7, .used = 2, .ffn = 96, .renormalised = true}}),
+    RIG_SHAPE(3, 64, 4, 2, 16, 96, 200, .type = WEIGHT_Q8_0, FORM_MIXTRAL),
     RIG_SHAPE(3, 50, 5, 5, 10, 77, 101, .type = WEIGHT_F16, .dense = 1, .optional = 1ull << LAYER_CORRECTION,
-              .form = {.experts = {.n = 12,
-                                   .used = 3,
-                                   .ffn = 19,
-                                   .shared_ffn = 38,
-                                   .groups = 4,
-                                   .groups_used = 2,
-                                   .routing = ROUTE_SIGMOID,
-                                   .renormalised = true,
-                                   .scale = 2.5f}}),
-    RIG_SHAPE(
-        2, 48, 6, 2, 8, 48, 70, .type = WEIGHT_BF16, .window = 3, .every = 1, .layer_form = {.sees_all = true},
-        .optional = LAYER_QKV_BIAS | 1ull << LAYER_BO | 1ull << LAYER_SINKS | 1ull << LAYER_BROUTER,
-        .expert_biases = true,
-        .form = {.activation = ACT_SWIGLU_CLAMPED, .experts = {.n = 8, .used = 4, .ffn = 45, .renormalised = true}}),
+              .form = {.experts = GLM4_MOE_EXPERTS}),
+    SHAPE_GPT_OSS,
     /* Gemma 4's layers of two shapes, keys as values; per-layer inputs and shared keys; experts beside an MLP */
     RIG_SHAPE(4, 64, 4, 2, 16, 96, 200, .type = WEIGHT_F16, .rope = ROPE_HALVES, .lacks = 1ull << LAYER_WV,
               .optional = LAYER_QK_NORM | LAYER_POST_NORMS | 1ull << LAYER_OUT_SCALE, .window = 3, .every = 2,
@@ -138,8 +110,8 @@ const struct naive_shape cpu_shapes[] = {
 };
 const size_t cpu_shapes_n = sizeof cpu_shapes / sizeof *cpu_shapes;
 
-/* Heads that are normalised one by one (values, and keys and rows of recurrent layers) may be short, which enlarges their errors. So
- * the shapes that have them are in F16. */
+/* Heads that are normalised one by one (values, and keys and rows of recurrent layers) may be short, which enlarges
+ * their errors. So the shapes that have them are in F16. */
 static double
 enlarged(const struct naive_shape *s, double recurrent)
 {
@@ -180,11 +152,8 @@ on_every_isa_and_shape(bool exact, uint64_t seed, void (*check)(struct rig *, do
                 continue;
             const struct backend_options o = {.threads = 1 + (uint32_t)s % 2, .isa = cpu_isas[i]->name, .exact = exact};
             struct naive_shape shape = cpu_shapes[s];
-            if (!exact) { /* rounded, a row may go to another expert: so all go to all */
-                shape.form.experts.used = shape.form.experts.n;
-                shape.form.experts.groups = shape.form.experts.groups_used = 0;
-                shape.form.experts.routing %= ROUTE_SPARSEMIXER; /* whose weights jump */
-            }
+            if (!exact)
+                route_to_all(&shape);
             rig_open(&r, &cpu_backend, &shape, seed + s, &o);
             check(&r, exact ? cpu_exact_bound(&shape) : bound_of(&shape));
             rig_close(&r);

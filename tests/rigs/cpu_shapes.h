@@ -9,12 +9,12 @@ extern const struct naive_shape cpu_shapes[]; /* the first: Q8_0; the second: F1
 extern const size_t cpu_shapes_n;
 #define CPU_FORMS_FROM 20
 
-/* The relative error that a row in F32 may have: the roundings of a layer's longest sum of products, and of the layers, are
- * independent of each other, so their errors grow with the root of their number. A wrong weight costs more. */
+/* The relative error that a row in F32 may have: the roundings of a layer's longest sum of products, and of the layers,
+ * are independent of each other, so their errors grow with the root of their number. A wrong weight costs more. */
 double cpu_exact_bound(const struct naive_shape *);
 
-/* Opens each shape on an instruction set that the seed chooses (SPECSCOPE_LONG=1: on all), and calls check() with the error that
- * rounding may cause. */
+/* Opens each shape on an instruction set that the seed chooses (SPECSCOPE_LONG=1: on all), and calls check() with the
+ * error that rounding may cause. */
 void on_every_isa_and_shape(bool exact, uint64_t seed, void (*check)(struct rig *, double bound));
 
 #endif

@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include "kernels/plugin.h"
+#include "tests/rigs/model_forms.h"
 #include "tests/rigs/test.h"
 
 #define EMULATED "specscope-cuda-emulated.so"
@@ -36,7 +37,7 @@ cuda_is_emulated(void)
     return path != NULL && strstr(path, EMULATED) != NULL;
 }
 
-/* The one of Q4_K and Q6_K mixes them as files of Q4_K_M do. */
+/* The shape with Q4_K and Q6_K mixes them as files in Q4_K_M do. */
 const struct naive_shape cuda_shapes[CUDA_SHAPES] = {
     RIG_SHAPE(3, 37, 3, 1, 22, 41, 130, .rope = ROPE_HALVES),
     RIG_SHAPE(2, 64, 4, 2, 16, 90, 75, .type = WEIGHT_F16),
@@ -49,23 +50,11 @@ const struct naive_shape cuda_shapes[CUDA_SHAPES] = {
     RIG_SHAPE(2, 256, 4, 2, 64, 512, 90, .rope = ROPE_HALVES, .type = WEIGHT_Q4_K, .second = WEIGHT_Q6_K,
               .optional = LAYER_QKV_BIAS),
     RIG_SHAPE(1, 256, 4, 4, 64, 256, 50, .type = WEIGHT_Q6_K),
-    /* OLMo 2's, Gemma 3's with Gemma 2's caps, Granite's with biases, Phi-2's with Cohere 2's layers, Hunyuan's with
-     * LayerNorm, Apertus's with GPT-2's positions and Ministral 3's queries */
-    RIG_SHAPE(2, 50, 20, 4, 6, 42, 61, .type = WEIGHT_F16, .optional = LAYER_QK_NORM | LAYER_POST_NORMS,
-              .lacks = LAYER_PRE_NORMS, .form = {.whole_norms = true}),
-    RIG_SHAPE(3, 64, 4, 2, 16, 64, 60, .type = WEIGHT_Q8_0, .rope = ROPE_HALVES,
-              .optional = LAYER_QK_NORM | LAYER_POST_NORMS, .window = 3, .every = 2,
-              .layer_form = {.rope = LAYER_ROPE_LOCAL, .sees_all = true},
-              .form = {.activation = ACT_GELU_TANH,
-                       .embedding_scale = 8,
-                       .attention_scale = 0.3f,
-                       .attention_cap = 2,
-                       .logit_cap = 3,
-                       .local_base = 100,
-                       .rope_gain = 1.2f}),
-    RIG_SHAPE(2, 48, 6, 2, 6, 50, 70, .type = WEIGHT_BF16,
-              .optional = LAYER_QKV_BIAS | 1ull << LAYER_BO | LAYER_MLP_BIAS | 1ull << LAYER_BGATE,
-              .form = {.embedding_scale = 12, .residual_scale = 0.3f, .logit_scale = 0.2f, .attention_scale = 0.1f}),
+    /* Forms of OLMo 2, Gemma 3, Granite; Phi-2's form with Cohere 2's layers; Hunyuan's form with LayerNorm; Apertus's
+     * form */
+    RIG_SHAPE(2, 50, 20, 4, 6, 42, 61, .type = WEIGHT_F16, FORM_OLMO2),
+    RIG_SHAPE(3, 64, 4, 2, 16, 64, 60, .type = WEIGHT_Q8_0, FORM_GEMMA3),
+    RIG_SHAPE(2, 48, 6, 2, 6, 50, 70, .type = WEIGHT_BF16, FORM_GRANITE),
     RIG_SHAPE(3, 40, 4, 2, 16, 44, 90, .type = WEIGHT_F16, .rope = ROPE_HALVES, .rope_dims = 8,
               .lacks = 1ull << LAYER_FFN_NORM | LAYER_GATED,
               .optional = LAYER_QKV_BIAS | 1ull << LAYER_BO | LAYER_MLP_BIAS | 1ull << LAYER_ATTN_NORM_B,
@@ -73,36 +62,17 @@ const struct naive_shape cuda_shapes[CUDA_SHAPES] = {
               .form = {.activation = ACT_GELU, .layer_norm = true, .parallel = true, .logit_scale = 0.25f}),
     RIG_SHAPE(2, 40, 4, 2, 10, 48, 33, .optional = LAYER_QK_NORM | LAYER_NORM_BIAS, .lacks = LAYER_GATED,
               .form = {.activation = ACT_RELU_SQUARED, .layer_norm = true, .late_norms = true, .rope_gain = 1.2f}),
-    RIG_SHAPE(3, 40, 4, 1, 10, 48, 33, .type = WEIGHT_F16, .lacks = LAYER_GATED, .positions = RIG_NODES, .every = 1,
-              .layer_form = {.rope = LAYER_ROPE_NONE}, .xielu = {0.8f, 1.1f, 0.4f, -1e-6f},
-              .form = {.activation = ACT_XIELU, .growth = 0.4f, .growth_every = 4}),
-    /* BLOOM's normed embeddings and positions; Falcon's positions, in a window, clipped */
-    RIG_SHAPE(2, 48, 6, 6, 8, 70, 90, .type = WEIGHT_F16, .early_norm = true, .every = 1,
-              .layer_form = {.rope = LAYER_ROPE_NONE}, .form = {.layer_norm = true, .alibi = {.most = 8}}),
-    RIG_SHAPE(1, 64, 6, 1, 16, 96, 90, .type = WEIGHT_Q8_0, .window = 9, .lacks = LAYER_GATED,
-              .form = {.activation = ACT_GELU, .clip = 1, .alibi = {6, 0.25f, true}}),
+    SHAPE_APERTUS,
+    /* Forms of BLOOM and Falcon, the latter with a window */
+    RIG_SHAPE(2, 48, 6, 6, 8, 70, 90, .type = WEIGHT_F16, FORM_BLOOM),
+    RIG_SHAPE(1, 64, 6, 1, 16, 96, 90, .type = WEIGHT_Q8_0, .window = 9, FORM_FALCON),
     RIG_SHAPE(1, 256, 2, 1, 64, 256, 40, .type = WEIGHT_MXFP4, .second = WEIGHT_IQ2_S),
-    /* Mixtral's experts; gpt-oss's with sinks; GLM-4-MoE's, in groups, with LayerNorm; Qwen2-MoE's without gates, behind norms;
-     * OLMoE's behind norms of whole rows, clipped; PhiMoE's */
-    RIG_SHAPE(2, 64, 4, 2, 16, 96, 80, .type = WEIGHT_Q8_0,
-              .form = {.experts = {.n = 7, .used = 2, .ffn = 96, .renormalised = true}}),
-    RIG_SHAPE(
-        2, 48, 6, 2, 8, 48, 70, .type = WEIGHT_BF16, .window = 3, .every = 1, .layer_form = {.sees_all = true},
-        .optional = LAYER_QKV_BIAS | 1ull << LAYER_BO | 1ull << LAYER_SINKS | 1ull << LAYER_BROUTER,
-        .expert_biases = true,
-        .form = {.activation = ACT_SWIGLU_CLAMPED, .experts = {.n = 8, .used = 4, .ffn = 45, .renormalised = true}}),
+    /* Experts of Mixtral and gpt-oss; of GLM-4-MoE with LayerNorm; of Qwen2-MoE without gates after norms; of OLMoE
+     * after norms of whole rows, clipped; of PhiMoE */
+    RIG_SHAPE(2, 64, 4, 2, 16, 96, 80, .type = WEIGHT_Q8_0, FORM_MIXTRAL),
+    SHAPE_GPT_OSS,
     RIG_SHAPE(3, 50, 5, 5, 10, 77, 61, .type = WEIGHT_F16, .dense = 1, .optional = 1ull << LAYER_CORRECTION,
-              .form = {.layer_norm = true,
-                       .residual_scale = 0.6f,
-                       .experts = {.n = 12,
-                                   .used = 3,
-                                   .ffn = 19,
-                                   .shared_ffn = 38,
-                                   .groups = 4,
-                                   .groups_used = 2,
-                                   .routing = ROUTE_SIGMOID,
-                                   .renormalised = true,
-                                   .scale = 2.5f}}),
+              .form = {.layer_norm = true, .residual_scale = 0.6f, .experts = GLM4_MOE_EXPERTS}),
     RIG_SHAPE(2, 256, 4, 2, 64, 256, 70, .type = WEIGHT_Q4_K, .second = WEIGHT_Q6_K, .rope = ROPE_HALVES,
               .lacks = LAYER_GATED | LAYER_PRE_NORMS, .optional = LAYER_POST_NORMS | 1ull << LAYER_SHARED_MIX,
               .form = {.activation = ACT_GELU, .experts = {.n = 5, .used = 3, .ffn = 256, .shared_ffn = 512}}),
@@ -118,20 +88,17 @@ void
 cuda_rig_open(struct rig *r, size_t shape, bool exact, uint64_t seed)
 {
     struct naive_shape own = cuda_shapes[shape];
-    if (!exact) {
-        own.form.experts.used = own.form.experts.n;
-        own.form.experts.groups = own.form.experts.groups_used = 0;
-        own.form.experts.routing %= ROUTE_SPARSEMIXER; /* whose weights jump */
-    }
+    if (!exact)
+        route_to_all(&own);
     rig_open(r, cuda_for_tests(), &own, seed + shape,
              &(struct backend_options){.threads = 2, .exact = exact, .gpu = -1});
     if (!exact)
         naive_model_in_halves(r->model);
 }
 
-/* The definition rounds to F16 where the device does. Where the sums before it differ in their last bits a number may round
- * the other way, by 2^-11 of its size: some of a row do, and the next layers make more or less of it. The outputs of experts can nearly
- * cancel each other, so a mixture makes more of it. */
+/* The definition rounds to F16 where the device does. Sums that differ in their last bits may round to different F16
+ * numbers, by 2^-11 of their size, and later layers change the difference. In a mixture it is larger, because outputs
+ * of experts can nearly cancel each other. */
 void
 cuda_rig_assert_near_naive(struct rig *r, int node, bool exact)
 {
