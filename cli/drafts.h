@@ -2,8 +2,8 @@
 #ifndef CLI_DRAFTS_H
 #define CLI_DRAFTS_H
 
-#include "engine/events/tuner.h"
 #include "engine/session/engine.h"
+#include "engine/tune/tuner.h"
 
 #define DRAFTS_MOST TUNE_DRAFTS
 

@@ -13,8 +13,8 @@
 #include "cli/generation/acceptance.h"
 #include "cli/generation/generation.h"
 #include "cli/options/option_table.h"
-#include "engine/events/results.h"
 #include "engine/tokenizer/tokenizer.h"
+#include "engine/tune/results.h"
 #include "tui/terminal/terminal.h"
 #include "tui/terminal/text.h"
 

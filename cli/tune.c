@@ -1,5 +1,5 @@
 /* specscope tune: finds the fastest setting for a model, a machine and a kind of text. It runs the tuner
- * (engine/events/tuner.h) on a session without a screen, and prints its result. */
+ * (engine/tune/tuner.h) on a session without a screen, and prints its result. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -13,8 +13,8 @@
 #include "cli/drafts.h"
 #include "cli/generation/generation.h"
 #include "cli/options/option_table.h"
-#include "engine/events/results.h"
-#include "engine/events/tuner.h"
+#include "engine/tune/results.h"
+#include "engine/tune/tuner.h"
 #include "policies/policy.h"
 #include "tui/scope/scope.h"
 

@@ -7,8 +7,8 @@
 #ifndef POLICIES_WHAT_IF_H
 #define POLICIES_WHAT_IF_H
 
-#include "engine/events/layer_record.h"
-#include "engine/events/metrics.h"
+#include "engine/measure/layer_record.h"
+#include "engine/measure/metrics.h"
 
 struct what_if {
     const struct layer_record *record;

@@ -10,7 +10,7 @@
 #include "cli/bench/bench.h"
 #include "cli/generation/generation.h"
 #include "cli/options/option_table.h"
-#include "engine/events/results.h"
+#include "engine/tune/results.h"
 
 #define PAIR 2 /* candidates between two runs of ar, if runs are paired */
 

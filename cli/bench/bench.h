@@ -62,7 +62,7 @@ bool bench_table(const struct bench *, struct err *);                 /* to stdo
 bool bench_csv(const struct bench *, const char *path, struct err *); /* RFC 4180, one line a candidate */
 cJSON *bench_json(const struct bench *);
 
-/* Confidence intervals of speeds; passes are the samples (engine/events/estimate.h). */
+/* Confidence intervals of speeds; passes are the samples (engine/measure/estimate.h). */
 
 struct estimate bench_tokens_per_s(const struct bench *, const struct candidate *);
 /* Returns the speed of a candidate over that of another, from the passes that both ran. */

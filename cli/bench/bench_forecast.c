@@ -9,8 +9,8 @@
 #include "base/rng.h"
 #include "cli/base/files.h"
 #include "cli/bench/bench.h"
-#include "engine/events/forecast.h"
-#include "engine/events/results.h"
+#include "engine/measure/forecast.h"
+#include "engine/tune/results.h"
 #include "policies/policy.h"
 #include "tui/scope/scope.h"
 

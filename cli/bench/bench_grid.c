@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "cli/bench/bench.h"
-#include "engine/events/knob_sweep.h"
+#include "engine/tune/knob_sweep.h"
 #include "policies/policy.h"
 
 #define GRID "--grid"

@@ -9,7 +9,7 @@
 #include "base/plural.h"
 #include "cli/base/files.h"
 #include "cli/bench/bench.h"
-#include "engine/events/results.h"
+#include "engine/tune/results.h"
 
 struct estimate
 bench_tokens_per_s(const struct bench *b, const struct candidate *candidate)

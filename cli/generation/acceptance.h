@@ -6,7 +6,7 @@
 #include <stdio.h>
 
 #include "cli/generation/generation.h"
-#include "engine/events/results.h"
+#include "engine/tune/results.h"
 
 struct acceptance_part {
     const char *category; /* borrowed; NULL: all prompts */

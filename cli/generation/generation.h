@@ -7,9 +7,9 @@
 
 #include "base/file_replace.h"
 #include "cli/options/options.h"
-#include "engine/events/estimate.h"
-#include "engine/events/metrics.h"
-#include "engine/events/positions.h"
+#include "engine/measure/estimate.h"
+#include "engine/measure/metrics.h"
+#include "engine/measure/positions.h"
 #include "engine/session/session.h"
 
 struct outcome_text { /* of a sequence */

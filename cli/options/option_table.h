@@ -119,7 +119,7 @@ bool set_tools(struct options *, const struct option_row *, const char *path, st
 bool set_chat_template(struct options *, const struct option_row *, const char *name_or_path, struct err *);
 bool set_chat_date(struct options *, const struct option_row *, const char *text, struct err *);
 
-/* Replaces policy, knobs, head and sampling by the preset's (engine/events/preset.h); later options override them. */
+/* Replaces policy, knobs, head and sampling by the preset's (engine/tune/preset.h); later options override them. */
 bool set_preset(struct options *, const struct option_row *, const char *name, struct err *);
 /* Prints a line for each preset; for a bad one, the reason. */
 void presets_list(void);

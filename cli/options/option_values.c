@@ -12,10 +12,10 @@
 #include "cli/base/commands.h"
 #include "cli/base/files.h"
 #include "cli/options/option_table.h"
-#include "engine/events/preset.h"
-#include "engine/events/tuner.h"
 #include "engine/trained/accept_head.h"
 #include "engine/trained/exit_heads.h"
+#include "engine/tune/preset.h"
+#include "engine/tune/tuner.h"
 #include "kernels/request.h"
 #include "policies/policy.h"
 

@@ -1,10 +1,10 @@
-/* Requests to a session, which carries them out between rounds or at once, and the owner that posts them for a sweep
- * (knob_sweep.h) or a tuner (tuner.h). */
+/* Requests to a session, which carries them out between rounds or at once. */
 #ifndef ENGINE_EVENTS_CONTROL_H
 #define ENGINE_EVENTS_CONTROL_H
 
-#include "base/err.h"
-#include "engine/events/layer_record.h"
+#include <stdint.h>
+
+#include <stdint.h>
 
 enum control_kind {
     CONTROL_PAUSE,
@@ -40,20 +40,6 @@ struct control {
      * beginning replaces --system. Copied; NULL: none */
     const char *before;
     uint32_t n, seq;
-};
-
-/* Functions of its owner that a sweep or a tuner calls to change settings and start runs. They return false with a
- * message on failure. */
-struct run_host {
-    void *user;
-    /* Posts a control with this name and text; NULL: none. A sweep posts knobs, policies and runs (CONTROL_PROMPT,
-     * CONTROL_RESTART), a tuner also CONTROL_PROBE and CONTROL_COSTS. */
-    bool (*post)(void *user, enum control_kind, const char *name, const char *text, struct err *);
-    /* of a tuner only: the layer record of the run that has just ended, false if there is none */
-    bool (*record)(void *user, struct layer_record *);
-    /* of a tuner with further draft models only: the next requests are for a session with this one, counted from 1; 0:
-     * with the run's own */
-    bool (*draft)(void *user, uint32_t draft, struct err *);
 };
 
 #endif

@@ -109,7 +109,7 @@ struct policy_ops {
      * equal. */
     bool (*draft)(struct policy *const *, struct round *const *, uint32_t n);
     bool (*observe)(struct policy *, struct round *); /* after verification */
-    /* Simulates greedy rounds over a record (engine/events/layer_record.h) with these knob values, from the state of a
+    /* Simulates greedy rounds over a record (engine/measure/layer_record.h) with these knob values, from the state of a
      * first round, by the same rules as draft() and observe(), and adds up their tally. Any thread may call it.
      * Returns false if memory runs out. */
     bool (*what_if)(const struct layer_record *, const double *values, struct tally *);

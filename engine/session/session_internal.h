@@ -7,8 +7,8 @@
 #include <stdlib.h>
 
 #include "base/rng.h"
-#include "engine/events/estimate.h"
-#include "engine/events/metrics.h"
+#include "engine/measure/estimate.h"
+#include "engine/measure/metrics.h"
 #include "engine/model/model.h"
 #include "engine/session/mailbox.h"
 #include "engine/session/sequence.h"

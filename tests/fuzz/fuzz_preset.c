@@ -1,5 +1,5 @@
 /* Presets are files that others may have written: any bytes are refused in one line, or are words that fit. */
-#include "engine/events/preset.h"
+#include "engine/tune/preset.h"
 #include "tests/fuzz/fuzz.h"
 
 int

@@ -5,11 +5,11 @@
 
 #include "base/utf8.h"
 #include "cli/options/option_table.h"
-#include "engine/events/knob_sweep.h"
 #include "engine/events/sampling_knobs.h"
 #include "engine/events/settings.h"
 #include "engine/events/until.h"
 #include "engine/synthetic/synthetic.h"
+#include "engine/tune/knob_sweep.h"
 #include "tests/fuzz/fuzz.h"
 #include "tui/terminal/input.h"
 #include "tui/terminal/text.h"

@@ -2,7 +2,7 @@
 #ifndef TESTS_RIGS_RACE_RIG_H
 #define TESTS_RIGS_RACE_RIG_H
 
-#include "engine/events/tuner.h"
+#include "engine/tune/tuner.h"
 
 #define RACE_RIG_PROMPTS 18 /* three categories of six */
 

@@ -3,7 +3,7 @@
 #ifndef TESTS_RIGS_SEGMENT_RIG_H
 #define TESTS_RIGS_SEGMENT_RIG_H
 
-#include "engine/events/segments.h"
+#include "engine/measure/segments.h"
 #include "tests/rigs/test.h"
 
 #define LINES 4096

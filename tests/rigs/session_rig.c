@@ -5,7 +5,7 @@
 #include <string.h>
 #include <time.h>
 
-#include "engine/events/layer_record.h"
+#include "engine/measure/layer_record.h"
 #include "engine/trained/sv_profile.h"
 #include "tests/rigs/check_backend.h"
 #include "tests/rigs/heads_rig.h"

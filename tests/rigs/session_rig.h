@@ -4,7 +4,7 @@
 #define TESTS_RIGS_SESSION_RIG_H
 
 #include "base/rng.h"
-#include "engine/events/metrics.h"
+#include "engine/measure/metrics.h"
 #include "engine/session/session.h"
 
 /* Called on every event, on the thread that runs the rig; it may post controls. */

@@ -5,7 +5,7 @@
 
 #include "tests/rigs/segment_rig.h"
 
-#include "engine/events/knob_sweep.h"
+#include "engine/tune/knob_sweep.h"
 
 struct made {
     struct fixture *f;

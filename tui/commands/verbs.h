@@ -2,7 +2,7 @@
 #ifndef TUI_COMMANDS_VERBS_H
 #define TUI_COMMANDS_VERBS_H
 
-#include "engine/events/segments.h"
+#include "engine/measure/segments.h"
 #include "tui/state/app_state.h"
 
 extern const struct verb app_verbs[]; /* ends with a name of NULL */

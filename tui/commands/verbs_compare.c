@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "base/file_replace.h"
-#include "engine/events/results.h"
+#include "engine/tune/results.h"
 #include "tui/commands/verbs.h"
 #include "tui/scope/scope.h"
 

@@ -9,7 +9,7 @@
 #include "base/json_read.h"
 #include "base/program.h"
 #include "base/utf8.h"
-#include "engine/events/preset.h"
+#include "engine/tune/preset.h"
 #include "policies/policy.h"
 #include "tui/commands/verbs.h"
 #include "tui/terminal/terminal.h"

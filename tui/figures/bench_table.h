@@ -6,7 +6,7 @@
 #include <stddef.h>
 
 #include "base/err.h"
-#include "engine/events/metrics.h"
+#include "engine/measure/metrics.h"
 
 #define BENCH_SETTINGS 24 /* of a line */
 
@@ -42,7 +42,7 @@ double bench_table_value(const struct bench_table *, size_t line, size_t column)
 /* Returns the line's setting of this name; NULL: there is none. */
 const struct bench_setting *bench_line_setting(const struct bench_line *, const char *name);
 
-/* The measures of engine/events/metrics.h by the column names of `bench --csv`, so that a figure can combine traces and benchmarks. */
+/* The measures of engine/measure/metrics.h by the column names of `bench --csv`, so that a figure can combine traces and benchmarks. */
 
 struct named_measure {
     const char *name;  /* "tokens_per_round" */

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 
 #include "base/plural.h"
-#include "engine/events/positions.h"
+#include "engine/measure/positions.h"
 #include "tui/figures/figure_kind.h"
 
 #define HEIGHT 96.0

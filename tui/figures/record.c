@@ -7,7 +7,7 @@
 #include "base/rng.h"
 #include "base/utf8.h"
 #include "engine/events/sampling_knobs.h"
-#include "engine/events/segments.h"
+#include "engine/measure/segments.h"
 #include "tui/scope/scope.h"
 
 /* The state while events are read. */

@@ -3,7 +3,7 @@
 #ifndef TUI_PANELS_LANDSCAPE_H
 #define TUI_PANELS_LANDSCAPE_H
 
-#include "engine/events/forecast.h"
+#include "engine/measure/forecast.h"
 #include "tui/panels/panel.h"
 
 #define LANDSCAPE_POINTS 128 /* of a strip, or of an axis of the grid, at most */
@@ -16,7 +16,7 @@ struct landscape_strip {
     float speedup[LANDSCAPE_POINTS]; /* (n) */
 };
 
-struct landscape_cell { /* the forecast at a point (engine/events/forecast.h) */
+struct landscape_cell { /* the forecast at a point (engine/measure/forecast.h) */
     float speedup, modelled, se, tokens_per_round, acceptance, layers, heads;
 };
 

@@ -39,11 +39,11 @@ struct view { /* data that a panel may read when it draws */
     bool no_drafts;                    /* texts are shown without their drafts */
     struct selection *selection;       /* shared by all panels */
     const char *search;                /* the last search text, "": none */
-    const struct knob_sweep *sweep;    /* the last sweep (engine/events/knob_sweep.h); NULL: a replay has none */
-    const struct tuner *tuner;         /* the last race (engine/events/tuner.h); NULL: a replay has none */
+    const struct knob_sweep *sweep;    /* the last sweep (engine/tune/knob_sweep.h); NULL: a replay has none */
+    const struct tuner *tuner;         /* the last race (engine/tune/tuner.h); NULL: a replay has none */
     const struct settings *requested;  /* of the sequence in focus; NULL: a replay */
     const struct landscape *landscape; /* forecasts of other knob values (landscape.h); NULL: none */
-    const struct effects *effects;     /* forecasts of changed settings (engine/events/forecast.h); NULL: none */
+    const struct effects *effects;     /* forecasts of changed settings (engine/measure/forecast.h); NULL: none */
 };
 
 struct key_help {

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "engine/events/forecast.h"
+#include "engine/measure/forecast.h"
 #include "tui/panels/panel.h"
 #include "tui/scope/scope.h"
 #include "tui/terminal/input.h"

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "engine/events/knob_sweep.h"
+#include "engine/tune/knob_sweep.h"
 #include "tui/panels/landscape.h"
 #include "tui/panels/panel.h"
 #include "tui/terminal/canvas.h"

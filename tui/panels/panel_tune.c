@@ -4,7 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "engine/events/tuner.h"
+#include "engine/tune/tuner.h"
 #include "tui/panels/panel.h"
 #include "tui/terminal/canvas.h"
 #include "tui/terminal/text.h"

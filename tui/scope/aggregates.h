@@ -8,7 +8,7 @@
 #include <stdint.h>
 
 #include "engine/events/event.h"
-#include "engine/events/positions.h"
+#include "engine/measure/positions.h"
 #include "tui/scope/scope.h"
 
 /* ---- statistics ---- */

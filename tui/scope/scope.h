@@ -3,13 +3,13 @@
 #ifndef TUI_SCOPE_SCOPE_H
 #define TUI_SCOPE_SCOPE_H
 
-#include "engine/events/estimate.h"
 #include "engine/events/event.h"
-#include "engine/events/layer_record.h"
-#include "engine/events/metrics.h"
 #include "engine/events/run_info.h"
-#include "engine/events/segments.h"
 #include "engine/events/until.h"
+#include "engine/measure/estimate.h"
+#include "engine/measure/layer_record.h"
+#include "engine/measure/metrics.h"
+#include "engine/measure/segments.h"
 
 #define SCOPE_POSITIONS 32768 /* positions in memory with their tokens */
 #define SCOPE_COLUMNS   1024  /* of these, the newest positions have their layers' predictions */
@@ -357,7 +357,7 @@ bool scope_has_come(const struct scope *, uint32_t seq, const struct until *);
 uint32_t scope_find_round(const struct scope *, const struct until *, uint32_t number, bool before,
                           struct scope_place *place);
 
-/* ---- the record that forecasts are made from (engine/events/layer_record.h), live and in a replay ---- */
+/* ---- the record that forecasts are made from (engine/measure/layer_record.h), live and in a replay ---- */
 
 /* Fills *out (of as many layers) with the newest consecutive committed positions of the sequence in focus at which all layers were probed, by
  * the current head. Returns NULL, or the reason why there are none: the text was sampled, or layers were not probed. */
@@ -365,7 +365,7 @@ const char *scope_record(const struct scope *, struct layer_record *out);
 /* The measured costs of steps, uncorrected; NULL: unknown. */
 const struct cost_model *scope_costs(const struct scope *);
 
-/* Sets record->lost and lost_se (engine/events/layer_record.h) from the wrong drafts of the record's sequence. */
+/* Sets record->lost and lost_se (engine/measure/layer_record.h) from the wrong drafts of the record's sequence. */
 void scope_estimate_lost(const struct scope *, struct layer_record *);
 
 #endif

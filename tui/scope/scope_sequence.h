@@ -3,7 +3,7 @@
 #ifndef TUI_SCOPE_SCOPE_SEQUENCE_H
 #define TUI_SCOPE_SCOPE_SEQUENCE_H
 
-#include "engine/events/layer_record.h"
+#include "engine/measure/layer_record.h"
 #include "tui/scope/scope.h"
 #include "tui/scope/sequence_cells.h"
 

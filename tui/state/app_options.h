@@ -2,8 +2,8 @@
 #ifndef TUI_STATE_APP_OPTIONS_H
 #define TUI_STATE_APP_OPTIONS_H
 
-#include "engine/events/race.h"
 #include "engine/session/session.h"
+#include "engine/tune/race.h"
 #include "traces/replay.h"
 #include <limits.h>
 #include <stdbool.h>

@@ -3,7 +3,7 @@
 #ifndef TUI_STATE_APP_STATE_H
 #define TUI_STATE_APP_STATE_H
 
-#include "engine/events/preset.h"
+#include "engine/tune/preset.h"
 #include "tui/state/app_options.h"
 #include "tui/state/follow.h"
 #include "tui/state/forecasting.h"

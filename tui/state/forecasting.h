@@ -3,8 +3,8 @@
 #ifndef TUI_STATE_FORECASTING_H
 #define TUI_STATE_FORECASTING_H
 
-#include "engine/events/forecast.h"
-#include "engine/events/layer_record.h"
+#include "engine/measure/forecast.h"
+#include "engine/measure/layer_record.h"
 #include "tui/panels/landscape.h"
 #include "tui/state/follow.h"
 

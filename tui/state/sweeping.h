@@ -1,11 +1,11 @@
-/* A sweep or a race on a live session: posts the requests of engine/events/knob_sweep.h and tuner.h, at full speed, and
+/* A sweep or a race on a live session: posts the requests of engine/tune/knob_sweep.h and tuner.h, at full speed, and
  * restores the settings, speed and pause at the end. */
 #ifndef TUI_STATE_SWEEPING_H
 #define TUI_STATE_SWEEPING_H
 
-#include "engine/events/knob_sweep.h"
-#include "engine/events/tuner.h"
 #include "engine/session/session.h"
+#include "engine/tune/knob_sweep.h"
+#include "engine/tune/tuner.h"
 #include "tui/scope/scope.h"
 
 struct sweeping {

@@ -4,7 +4,7 @@
 
 #include "base/rng.h"
 #include "engine/events/cost_model.h"
-#include "engine/events/forecast.h"
+#include "engine/measure/forecast.h"
 #include "policies/what_if.h"
 #include "tests/rigs/seed.h"
 #include "tests/rigs/test.h"

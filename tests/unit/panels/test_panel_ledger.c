@@ -1,6 +1,6 @@
 /* The ledger drawn into a grid: its rows, its comparisons, and the commands that its keys send. */
 #include "base/rng.h"
-#include "engine/events/forecast.h"
+#include "engine/measure/forecast.h"
 #include "tests/rigs/panel_rig.h"
 #include "tests/rigs/test.h"
 

@@ -1,7 +1,7 @@
 /* The sweep's panel drawn into a grid: a line, a map, a list, its cursor, and the commands that its keys send. */
 #include "tests/rigs/panel_rig.h"
 
-#include "engine/events/knob_sweep.h"
+#include "engine/tune/knob_sweep.h"
 #include "tests/rigs/test.h"
 #include "tui/panels/landscape.h"
 

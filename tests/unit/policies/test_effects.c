@@ -4,7 +4,7 @@
 #include <math.h>
 
 #include "cli/base/commands.h"
-#include "engine/events/forecast.h"
+#include "engine/measure/forecast.h"
 #include "policies/policy.h"
 #include "tests/rigs/session_fixture.h"
 #include "tests/rigs/test.h"

@@ -4,7 +4,7 @@
 #include <math.h>
 
 #include "cli/base/commands.h"
-#include "engine/events/layer_record.h"
+#include "engine/measure/layer_record.h"
 #include "policies/policy.h"
 #include "tests/rigs/observed_run.h"
 #include "tests/rigs/recorded_run.h"

@@ -8,8 +8,8 @@
 
 #include "cli/base/commands.h"
 #include "cli/base/files.h"
-#include "engine/events/forecast.h"
-#include "engine/events/metrics.h"
+#include "engine/measure/forecast.h"
+#include "engine/measure/metrics.h"
 #include "policies/policy.h"
 #include "tests/rigs/observed_run.h"
 #include "tests/rigs/session_rig.h"

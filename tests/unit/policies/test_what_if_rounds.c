@@ -3,8 +3,8 @@
 #include <math.h>
 
 #include "base/rng.h"
-#include "engine/events/layer_record.h"
-#include "engine/events/metrics.h"
+#include "engine/measure/layer_record.h"
+#include "engine/measure/metrics.h"
 #include "policies/policy.h"
 #include "tests/rigs/seed.h"
 #include "tests/rigs/test.h"

@@ -2,7 +2,7 @@
 #include <math.h>
 
 #include "cli/generation/generation.h"
-#include "engine/events/forecast.h"
+#include "engine/measure/forecast.h"
 #include "policies/policy.h"
 #include "tests/rigs/folders.h"
 #include "tests/rigs/observed_run.h"

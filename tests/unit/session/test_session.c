@@ -1,7 +1,7 @@
 /* Runs from beginning to end, baselines, what is refused. Every run's events are also checked by the rig. */
 #include <sched.h>
 
-#include "engine/events/positions.h"
+#include "engine/measure/positions.h"
 #include "policies/policy.h"
 #include "tests/rigs/recorded_run.h"
 #include "tests/rigs/session_fixture.h"

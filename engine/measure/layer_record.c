@@ -1,0 +1,221 @@
+#include "engine/measure/layer_record.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+bool
+layer_record_open(struct layer_record *r, uint32_t layers, struct err *err)
+{
+    *r = (struct layer_record){.layers = layers, .lost = RECORD_LOST, .lost_se = RECORD_LOST_SE};
+    r->cells = calloc((size_t)RECORD_ROWS * layers, sizeof *r->cells);
+    r->text = calloc(RECORD_TEXT, sizeof *r->text);
+    r->draft.word = calloc(RECORD_ROWS, sizeof *r->draft.word);
+    return (r->cells != NULL && r->text != NULL && r->draft.word != NULL) ||
+           err_set(err, ERR_WORK, "out of memory for a record of the layers' predictions");
+}
+
+void
+layer_record_close(struct layer_record *r)
+{
+    free(r->cells);
+    free(r->text);
+    free(r->draft.word);
+    r->cells = NULL;
+    r->text = NULL;
+    r->draft.word = NULL;
+}
+
+const char *
+layer_record_lacks(const struct layer_record *r, unsigned needs)
+{
+    if ((needs & NEEDS(AUX_DRAFT)) != 0 && !r->draft.known)
+        return "what-if needs the draft model's predictions of a few tokens";
+    if ((needs & NEEDS_ACCEPT_HEAD) != 0 && !r->draft.acceptance)
+        return "what-if needs the acceptance head of a draft model of its own";
+    return NULL;
+}
+
+bool
+layer_record_follows(const struct layer_record *r, const char *policy, uint32_t n)
+{
+    bool known = strcmp(r->policy, policy) == 0;
+    for (uint32_t i = 0; i < n; i++)
+        known = known && !isnan(r->series[i]);
+    return known;
+}
+
+/* With d_i the distance of the i-th likeliest token's logit from the highest, and x = 1/T:
+ *
+ *   1/p(T) − 1 = S(x) = Σ_{i≥2} exp(−d_i x)
+ *
+ * The next likeliest four of the d_i are known. The sum over all other tokens, R(x), is smooth. ln R is approximated
+ * by a cubic in x through R(1), its slope there, which follows from the entropy H = ln(1 + S) − S'/(1 + S), and R(0),
+ * the number of the other tokens. Its second derivative falls from x = 0 to 1. If R is lost in rounding, because p is
+ * near 1 and nearly all of the rest is listed, the slope is left out. */
+#define BEND_AT_1 0.5 /* relative to x = 0: logits have a long upper tail. Measured on the bundled model */
+
+static double
+listed(const struct layer_prediction *c, double x)
+{
+    double sum = 0;
+    for (int i = 0; i < RECORD_LISTED; i++)
+        sum += exp(-(double)c->gap[i] * x);
+    return sum;
+}
+
+static double
+others(const struct layer_prediction *c, double p, double x)
+{
+    const double digits = 1e-7 / (p * p); /* precision of S, since p is a float */
+    return fmax((1 - p) / p - listed(c, x), digits);
+}
+
+/* Returns R' at x = 1: S' from the entropy, without the listed tokens. */
+static double
+slope_at_1(const struct layer_prediction *c, double p, double entropy)
+{
+    double of_all = (-log(p) - entropy) / p;
+    for (int i = 0; i < RECORD_LISTED; i++)
+        of_all += isinf(c->gap[i]) ? 0 : (double)c->gap[i] * exp(-(double)c->gap[i]);
+    return of_all;
+}
+
+static void
+fit(struct layer_prediction *c, const struct layer_sample *sample, uint32_t vocab)
+{
+    const double p = (double)sample->confidence, r = others(c, p, 1), at_1 = log(r),
+                 at_0 = log(vocab > 1 + RECORD_LISTED ? vocab - 1 - RECORD_LISTED : 1);
+    double slope = at_1 - at_0, bend = 0;
+    if (r > 1e-5) {
+        slope = slope_at_1(c, p, (double)sample->entropy) / r;
+        bend = fmax(at_0 - at_1 + slope, 0); /* it is convex */
+    }
+    c->fit[0] = (float)at_1;
+    c->fit[1] = (float)slope;
+    c->fit[2] = (float)bend;
+    c->fit[3] = (float)(bend * (BEND_AT_1 - 1));
+}
+
+/* Returns the cells of the next row. */
+static struct layer_prediction *
+next_row(struct layer_record *r)
+{
+    if (r->n == RECORD_ROWS) {
+        memmove(r->cells, r->cells + r->layers, (size_t)(RECORD_ROWS - 1) * r->layers * sizeof *r->cells);
+        memmove(r->draft.word, r->draft.word + 1, (RECORD_ROWS - 1) * sizeof *r->draft.word);
+        r->n--;
+        r->first++;
+    }
+    return &r->cells[(size_t)r->n++ * r->layers];
+}
+
+static float
+gap_of(float confidence, float p)
+{
+    return p > 0 ? logf(confidence / p) : INFINITY; /* also for NAN */
+}
+
+void
+layer_record_add(struct layer_record *r, const struct layer_sample *sample, uint32_t vocab)
+{
+    struct layer_prediction *row = next_row(r);
+    for (uint32_t l = 0; l < r->layers; l++) {
+        struct layer_prediction *c = &row[l];
+        c->agrees = sample[l].agrees;
+        c->confidence = sample[l].confidence;
+        c->annealed = sample[l].annealed;
+        c->temperature = sample[l].temperature;
+        for (int i = 0; i < RECORD_LISTED; i++)
+            c->gap[i] = gap_of(c->confidence, sample[l].top_p[i + 1]);
+        fit(c, &sample[l], vocab);
+    }
+}
+
+float
+layer_record_annealed(const struct layer_prediction *c, float temperature)
+{
+    if (!(temperature > 1))
+        return c->confidence;
+    if (fabsf(temperature - c->temperature) < 1e-6f && !isnan(c->annealed))
+        return c->annealed;
+    const double x = 1 / (double)temperature, d = x - 1;
+    const double rest = (double)c->fit[0] + d * ((double)c->fit[1] + d * ((double)c->fit[2] + x * (double)c->fit[3]));
+    return (float)(1 / (1 + listed(c, x) + exp(rest)));
+}
+
+void
+wrong_paths_reset(struct wrong_paths *p)
+{
+    p->n_words = p->oldest = p->n_round = p->correction = 0;
+}
+
+void
+wrong_paths_event(struct wrong_paths *p, const struct event *e)
+{
+    const struct layer_event *l = &e->layer;
+    if (e->type == EVENT_LAYER && l->model == MODEL_TARGET && l->probed_by == PROBED_POLICY && l->layer > 0 &&
+        l->confidence >= 0 && l->confidence <= 1 && p->n_round < WRONG_PATH_ROUND)
+        p->round[p->n_round++] = (struct wrong_path_word){l->pos, (uint32_t)l->layer, l->confidence};
+    if (e->type == EVENT_TOKEN && e->token.source == SOURCE_CORRECTION)
+        p->correction = e->token.pos;
+    if (e->type != EVENT_ROUND)
+        return;
+    for (uint32_t i = 0; i < p->n_round && p->correction > 0; i++) {
+        if (p->round[i].pos <= p->correction)
+            continue;
+        p->words[p->oldest] = p->round[i];
+        p->oldest = (p->oldest + 1) % WRONG_PATH_WORDS;
+        p->n_words += p->n_words < WRONG_PATH_WORDS;
+    }
+    p->n_round = p->correction = 0;
+}
+
+/* Mean confidences of a layer over the record: of all rows, and of those where it does not agree with the target. */
+struct means {
+    double all, disagreeing;
+};
+
+static struct means
+means_of(const struct layer_record *r, uint32_t layer)
+{
+    double all = 0, disagreeing = 0;
+    uint32_t n = 0;
+    for (uint32_t i = 0; i < r->n; i++) {
+        const struct layer_prediction *w = layer_prediction(r, i, layer);
+        all += (double)w->confidence;
+        disagreeing += w->agrees ? 0 : (double)w->confidence;
+        n += !w->agrees;
+    }
+    return (struct means){r->n > 0 ? all / r->n : 0, n > 0 ? disagreeing / n : 0};
+}
+
+/* of a confidence: the largest possible, since predictions of one round are correlated */
+#define WORD_VARIANCE 0.25
+#define LAYERS_DIFFER (0.1 * 0.1) /* variance of `lost` between layers */
+
+/* The mean of the confidences at a layer is (1 − λ)·all + λ·disagreeing: a regression for λ, with the prior as one
+ * more observation. */
+void
+wrong_paths_estimate(const struct wrong_paths *p, struct layer_record *r)
+{
+    double precision = 1 / (RECORD_LOST_SE * RECORD_LOST_SE), sum = RECORD_LOST * precision;
+    for (uint32_t layer = 1; layer < r->layers; layer++) {
+        double shift = 0;
+        uint32_t n = 0;
+        for (uint32_t i = 0; i < p->n_words; i++)
+            if (p->words[i].layer == layer) {
+                shift -= (double)p->words[i].confidence;
+                n++;
+            }
+        if (n == 0)
+            continue;
+        const struct means m = means_of(r, layer);
+        const double range = m.all - m.disagreeing;
+        shift += n * m.all;
+        sum += range * shift / WORD_VARIANCE;
+        precision += n * range * range / WORD_VARIANCE;
+    }
+    r->lost = fmin(fmax(sum / precision, 0), 1);
+    r->lost_se = fmin(sqrt(1 / precision + LAYERS_DIFFER), RECORD_LOST_SE);
+}

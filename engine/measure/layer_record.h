@@ -1,0 +1,151 @@
+/* Predictions of the target's layers at the latest positions of a text: what-if simulates changes of knobs on this
+ * record before they are made (docs/forecasts.md: What-if). Row i of a record is the token at position first + i; its
+ * cells are predictions of the token after it. Rows are consecutive, and all of one text. */
+#ifndef ENGINE_MEASURE_LAYER_RECORD_H
+#define ENGINE_MEASURE_LAYER_RECORD_H
+
+#include "engine/events/cost_model.h"
+#include "engine/events/event.h"
+#include "engine/events/policy.h"
+
+#define RECORD_TOKENS 256 /* maximum of rows that rounds are simulated over */
+#define RECORD_LEAD   64  /* maximum of rows before them, used only for learning */
+#define RECORD_ROWS   (RECORD_TOKENS + RECORD_LEAD)
+#define RECORD_TEXT   8192 /* maximum of token ids stored: the latest ones */
+
+#define RECORD_LISTED (PREDICTION_TOP - 1)
+
+struct layer_prediction {
+    bool agrees; /* the predicted token is the target's */
+    float confidence;
+    float annealed, temperature; /* the confidence at this temperature, as the run computed it; NAN: unknown */
+    /* For layer_record_annealed(): the distance of the next likeliest tokens' logits from the highest, and a
+     * polynomial in 1/T for the logarithm of the sum over all other tokens. */
+    float gap[RECORD_LISTED], fit[4];
+};
+
+/* A draft model's prediction of the token after a row. */
+struct draft_word {
+    bool agrees;      /* the predicted token is the target's */
+    float acceptance; /* of the row's own token: the probability by the draft model's acceptance head; NAN: unknown */
+};
+
+#define RECORD_REJECTED 256
+
+/* The draft model of a record. */
+struct record_drafter {
+    bool known;          /* word[] has all rows but the last; or the model is the target's layers 1..exit_layer */
+    bool acceptance;     /* so has its `acceptance` */
+    uint32_t exit_layer; /* 0: a model of its own */
+    double pass_load, head_load, accept_load; /* as in run_info.h */
+    /* (n_rejected) probabilities by the acceptance head of the run's latest drafts that were wrong or followed a wrong one */
+    float rejected[RECORD_REJECTED];
+    uint32_t n_rejected;
+    struct draft_word *word; /* (RECORD_ROWS) owned */
+};
+
+/* The prior of `lost`, before a wrong draft was recorded (docs/forecasts.md: What-if). Measured on the bundled model,
+ * whose layers have 0.19 to 0.38. */
+#define RECORD_LOST    0.3
+#define RECORD_LOST_SE 0.2
+
+#define RECORD_BLOCKS 16 /* parts of the text with separate sums of loads */
+
+/* Loads and steps of simulated rounds, by block: those of a round are spread evenly over the tokens that it emits. */
+struct record_loads {
+    double layers[RECORD_BLOCKS], heads[RECORD_BLOCKS];
+    struct cost_count steps[RECORD_BLOCKS];
+    uint64_t drawn; /* number of predictions drawn after wrong drafts */
+};
+
+struct layer_record {
+    uint32_t layers;   /* L */
+    uint32_t sequence; /* sequence of the text */
+    uint32_t first, n; /* first: position of row 0; n: number of rows */
+    uint32_t begin;    /* row of the first round's pending token; rows before it are used only for learning */
+    bool
+        from_prompt; /* that is the run's first round: the rows before `begin` are of the prompt, and it has begin + first */
+    double head_load;   /* loads of a head call at a layer below L, in units of the target's head */
+    bool trained;       /* layers below L predict with trained heads */
+    double layers_load; /* loads of a head call on all layers, in the same unit */
+    /* the policy of the run, with its knobs and the first values of its series in the latest round; */
+    char policy[16];
+    /* "": unknown, or the first round of the record is the first of the run */
+    double value[POLICY_KNOBS], series[POLICY_SERIES]; /* NAN: not reported */
+    /* After a wrong draft, the prediction of a layer is drawn: with probability `lost` from the rows where the layer
+     * does not agree with the target, else it is the layer's prediction at the same position of the text. */
+    double lost, lost_se; /* standard error of `lost` */
+    /* number of the draw: each number gives different random draws; forecast.h averages over several */
+    uint32_t draw;
+    bool accepts; /* simulated rounds accept all drafts of layers and of a draft model, and none of a text */
+    struct record_loads *loads; /* a simulation adds its loads here; NULL: none. Borrowed */
+    uint32_t probes; /* rows × layers in one call on all layers, at most: larger requests take several calls */
+    struct layer_prediction *cells; /* (RECORD_ROWS, L); owned */
+    struct record_drafter draft;
+    uint32_t n_text; /* token ids stored, the prompt's included */
+    token_t *text;   /* (RECORD_TEXT) the last one is at position first + n, after the last row; owned */
+};
+
+bool layer_record_open(struct layer_record *, uint32_t layers, struct err *); /* no rows */
+void layer_record_close(struct layer_record *);
+/* Appends a row: the predictions of layers 1..L at temperature 1. A full record drops its oldest row. docs/forecasts.md
+ * describes the accuracy of the annealed confidences. */
+struct layer_sample {
+    bool agrees; /* the predicted token is the target's */
+    float confidence, entropy,
+        top_p[PREDICTION_TOP];   /* descending, the first is the confidence; NAN or 0 for missing ones */
+    float annealed, temperature; /* NAN or 0: unknown */
+};
+void layer_record_add(struct layer_record *, const struct layer_sample *, uint32_t vocab);
+
+static inline const struct layer_prediction *
+layer_prediction(const struct layer_record *r, uint32_t row, uint32_t layer)
+{
+    return &r->cells[(size_t)row * r->layers + layer - 1];
+}
+
+/* Returns what the record lacks for a what-if of a policy with these needs; NULL: nothing. */
+const char *layer_record_lacks(const struct layer_record *, unsigned needs);
+
+/* Returns the token at a position up to first + n; TOKEN_NONE if it is not stored. */
+static inline token_t
+layer_record_token(const struct layer_record *r, uint32_t position)
+{
+    const uint32_t back = r->first + r->n - position;
+    return back < r->n_text ? r->text[r->n_text - 1 - back] : TOKEN_NONE;
+}
+
+/* Returns true if value[] and the first n of series[] are those of this policy in the latest round. If false, the
+ * policy starts with its initial state. */
+bool layer_record_follows(const struct layer_record *, const char *policy, uint32_t n);
+
+/* max softmax(z/T) for T in [1, 3]; exact at 1, and at the temperature of the run. */
+float layer_record_annealed(const struct layer_prediction *, float temperature);
+
+/* Confidences of layers after a wrong draft, collected from the events of one sequence. Drafts after a rejected draft
+ * continue a text that the target did not write, so a layer record has no predictions for them. Simulated rounds need
+ * these confidences to decide how long drafting continues (docs/forecasts.md: What-if). */
+
+#define WRONG_PATH_WORDS 512 /* confidences stored, of the latest wrong paths */
+#define WRONG_PATH_ROUND 512 /* confidences stored of the current round; further ones are not counted */
+
+struct wrong_path_word {
+    uint32_t pos, layer;
+    float confidence; /* at temperature 1 */
+};
+
+struct wrong_paths {
+    uint32_t n_words, oldest;
+    struct wrong_path_word words[WRONG_PATH_WORDS]; /* (n_words) a ring */
+    uint32_t n_round, correction;                   /* correction: its position in this round, 0: none yet */
+    /* (n_round) predictions that the policy asked for in this round */
+    struct wrong_path_word round[WRONG_PATH_ROUND];
+};
+
+/* Adds an event of the sequence. The order of events within a round does not matter. */
+void wrong_paths_event(struct wrong_paths *, const struct event *);
+void wrong_paths_reset(struct wrong_paths *); /* removes all confidences */
+/* Sets record->lost and lost_se from the confidences (docs/forecasts.md: What-if). Without any, they are the prior's. */
+void wrong_paths_estimate(const struct wrong_paths *, struct layer_record *);
+
+#endif

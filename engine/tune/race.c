@@ -1,0 +1,491 @@
+#include "engine/tune/race.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/rng.h"
+
+#define FINALISTS 3
+
+struct candidate {
+    double *sample; /* (n_prompts) sums over the heats of each prompt; owned by race.samples */
+    uint32_t heats, dropped;
+};
+
+struct prompt {
+    uint64_t hash;
+    uint32_t index; /* of the prompt in the list */
+    uint32_t place; /* among the heats' prompts of its category, or among the held-out ones */
+    char category[32];
+};
+
+struct race {
+    uint64_t random;
+    struct prompt *prompts;             /* (n_prompts + n_held) prompts of the heats, then held-out ones; owned */
+    uint32_t n_prompts, n_held, passes; /* passes: runs on a held-out prompt */
+    double *samples;                    /* (n, n_prompts); owned */
+    struct candidate of[RACE_CANDIDATES];
+    uint32_t n, heat; /* n: candidates; heat: complete heats */
+    enum race_phase phase;
+
+    /* of the heat, or of a held-out prompt */
+    uint32_t order[RACE_CANDIDATES], in_heat, at;
+    double seconds[RACE_CANDIDATES];
+
+    uint32_t finalist[FINALISTS], n_finalists; /* winner, runner-up, candidate 0 */
+    double *held;                              /* (FINALISTS, n_held) sums of ln(seconds); owned */
+    uint32_t held_at;                          /* runs that all finalists have had */
+};
+
+/* ---- statistics ---- */
+
+struct mean {
+    double value, se; /* se: NAN for fewer than two samples */
+    uint32_t n;
+};
+
+static struct mean
+mean_of_sums(double sum, double squares, uint32_t n)
+{
+    const double mean = sum / n, variance = fmax(squares / n - mean * mean, 0);
+    return (struct mean){n > 0 ? mean : (double)NAN, n > 1 ? sqrt(variance / (n - 1)) : (double)NAN, n};
+}
+
+/* Mean and standard error over n prompts, or (category not NULL) those of a category. A prompt's value is the mean of
+ * a[i] − b[i] (b: NULL for zeros) over its heats; a and b are sums over these heats. */
+static struct mean
+mean_of(const struct prompt *prompts, const char *category, const double *a, const double *b, uint32_t n,
+        uint32_t heats)
+{
+    double sum = 0, squares = 0;
+    uint32_t counted = 0;
+    for (uint32_t i = 0; i < n; i++) {
+        if (category != NULL && strcmp(category, prompts[i].category) != 0)
+            continue;
+        const double x = (a[i] - (b != NULL ? b[i] : 0)) / (heats / n + (i < heats % n));
+        counted++;
+        sum += x;
+        squares += x * x;
+    }
+    return mean_of_sums(sum, squares, counted);
+}
+
+static struct comparison
+compare(struct mean log_ratio)
+{
+    struct comparison c = {.value = exp(log_ratio.value), .low = NAN, .high = NAN, .n = log_ratio.n};
+    if (log_ratio.n < 2)
+        return c;
+    /* differences within rounding count as 0 */
+    const double reach = estimate_quantile(RACE_LEVEL, log_ratio.n - 1) * log_ratio.se + 1e-9;
+    c.low = exp(log_ratio.value - reach);
+    c.high = exp(log_ratio.value + reach);
+    c.verdict = c.low > 1 ? DIFFERENCE_MORE : c.high < 1 ? DIFFERENCE_LESS : DIFFERENCE_NOISE;
+    return c;
+}
+
+/* ---- prompts ---- */
+
+static uint64_t
+hash_of(const char *text, uint64_t seed)
+{
+    uint64_t hash = seed;
+    for (; *text != '\0'; text++) {
+        hash ^= (unsigned char)*text;
+        splitmix64(&hash);
+    }
+    return splitmix64(&hash);
+}
+
+static int
+by_category(const void *a, const void *b)
+{
+    const struct prompt *x = a, *y = b;
+    const int order = strcmp(x->category, y->category);
+    return order != 0 ? order : x->hash < y->hash ? -1 : x->hash > y->hash;
+}
+
+/* Categories alternate, so that the first prompts of a race contain all of them evenly. */
+static int
+in_turns(const void *a, const void *b)
+{
+    const struct prompt *x = a, *y = b;
+    if (x->place != y->place)
+        return x->place < y->place ? -1 : 1;
+    return x->hash < y->hash ? -1 : x->hash > y->hash;
+}
+
+/* Holds out every third prompt of each category, in the order of their hashes. */
+static bool
+split(struct race *r, const struct race_prompt *list, uint32_t n)
+{
+    struct prompt *all = calloc(n, sizeof *all);
+    r->prompts = calloc(n, sizeof *r->prompts);
+    if (all == NULL || r->prompts == NULL) {
+        free(all);
+        return false;
+    }
+    for (uint32_t i = 0; i < n; i++) {
+        all[i] = (struct prompt){.hash = hash_of(list[i].text, r->random), .index = i};
+        if (list[i].category != NULL)
+            strncat(all[i].category, list[i].category, sizeof all[i].category - 1);
+    }
+    qsort(all, n, sizeof *all, by_category);
+    r->n_held = n / 3;
+    r->n_prompts = n - r->n_held;
+    uint32_t place[2] = {0, 0}, to[2] = {0, r->n_prompts}; /* of the heats, held out */
+    for (uint32_t i = 0; i < n; i++) {
+        const bool held = i % 3 == 2, first = i == 0 || strcmp(all[i].category, all[i - 1].category) != 0;
+        if (first)
+            place[0] = place[1] = 0;
+        all[i].place = place[held]++;
+        r->prompts[to[held]++] = all[i];
+    }
+    qsort(r->prompts, r->n_prompts, sizeof *all, in_turns);
+    qsort(r->prompts + r->n_prompts, r->n_held, sizeof *all, in_turns);
+    free(all);
+    return true;
+}
+
+/* ---- heats ---- */
+
+static bool
+is_left(const struct race *r, uint32_t candidate)
+{
+    return r->of[candidate].dropped == 0;
+}
+
+/* Every other heat has the reversed order of the heat before. Candidate 0 runs in each, because times are compared
+ * with its time. */
+static void
+begin_heat(struct race *r)
+{
+    uint32_t order[RACE_CANDIDATES], n = 0;
+    if (r->heat % 2 == 1) {
+        for (uint32_t i = r->in_heat; i-- > 0;)
+            if (is_left(r, r->order[i]) || r->order[i] == 0)
+                order[n++] = r->order[i];
+    } else {
+        for (uint32_t i = 0; i < r->n; i++)
+            if (is_left(r, i) || i == 0)
+                order[n++] = i;
+        for (uint32_t i = n; i-- > 1;) {
+            const uint32_t other = (uint32_t)(splitmix64(&r->random) % (i + 1)), moved = order[i];
+            order[i] = order[other];
+            order[other] = moved;
+        }
+    }
+    memcpy(r->order, order, sizeof order);
+    r->in_heat = n;
+    r->at = 0;
+}
+
+/* Returns the advantage of a candidate over another one, or over candidate 0 (NULL), on prompts of one category or (NULL)
+ * of all. */
+static struct mean
+advantage_on(const struct race *r, const char *category, const struct candidate *a, const struct candidate *b)
+{
+    const uint32_t n = a->heats < r->n_prompts ? a->heats : r->n_prompts;
+    return mean_of(r->prompts, category, a->sample, b != NULL ? b->sample : NULL, n, a->heats);
+}
+
+static struct mean
+advantage(const struct race *r, const struct candidate *a, const struct candidate *b)
+{
+    return advantage_on(r, NULL, a, b);
+}
+
+static uint32_t
+leader(const struct race *r)
+{
+    uint32_t best = 0;
+    double most = -INFINITY;
+    for (uint32_t i = 0; i < r->n; i++) {
+        const double mean = advantage(r, &r->of[i], NULL).value;
+        if (is_left(r, i) && mean > most) {
+            most = mean;
+            best = i;
+        }
+    }
+    return best;
+}
+
+static void
+begin_held_out(struct race *r)
+{
+    struct race_standing all[RACE_CANDIDATES];
+    race_standings(r, all);
+    r->finalist[0] = all[0].candidate;
+    r->finalist[1] = all[1].candidate;
+    r->finalist[2] = 0;
+    r->n_finalists = all[0].candidate == 0 || all[1].candidate == 0 ? 2 : 3;
+    r->phase = RACE_HELD_OUT;
+    r->at = 0;
+}
+
+/* Drops candidates that the leader is significantly faster than. Returns whether a remaining candidate may still be
+ * faster than RACE_CLOSE allows. */
+static bool
+judge(struct race *r)
+{
+    const uint32_t first = leader(r);
+    bool open = false;
+    for (uint32_t i = 0; i < r->n; i++) {
+        if (!is_left(r, i) || i == first)
+            continue;
+        const struct mean lead = advantage(r, &r->of[first], &r->of[i]);
+        const double reach = estimate_quantile(RACE_LEVEL / r->n, lead.n - 1) * lead.se;
+        if (lead.value > reach)
+            r->of[i].dropped = r->heat;
+        else
+            open = open || lead.value + estimate_quantile(RACE_LEVEL, lead.n - 1) * lead.se > log1p(RACE_CLOSE);
+    }
+    return open;
+}
+
+static void
+end_heat(struct race *r)
+{
+    for (uint32_t i = 0; i < r->in_heat; i++) {
+        struct candidate *c = &r->of[r->order[i]];
+        c->sample[c->heats++ % r->n_prompts] += log(r->seconds[0] / r->seconds[r->order[i]]);
+    }
+    r->heat++;
+    const bool open = r->heat < RACE_HEATS || judge(r);
+    if (!open || r->heat == r->n_prompts * RACE_PASSES || race_left(r) == 1)
+        begin_held_out(r);
+    else
+        begin_heat(r);
+}
+
+static void
+advance(struct race *r)
+{
+    r->at++;
+    if (r->phase == RACE_RUNS && r->at == r->in_heat) {
+        end_heat(r);
+    } else if (r->phase == RACE_HELD_OUT && r->at == r->n_finalists) {
+        r->at = 0;
+        for (uint32_t i = 0; i < r->n_finalists; i++)
+            r->held[i * r->n_held + r->held_at % r->n_held] += log(r->seconds[r->finalist[i]]);
+        if (++r->held_at == r->n_held * r->passes)
+            r->phase = RACE_OVER;
+    }
+}
+
+/* ---- the host's ---- */
+
+bool
+race_open(struct race **out, const struct race_prompt *prompts, uint32_t n, uint64_t seed, struct err *err)
+{
+    if (n < RACE_PROMPTS)
+        return err_set(
+            err, ERR_USAGE,
+            "a race needs at least %d prompts, and there are %u; use a longer list, or none for the bundled one",
+            RACE_PROMPTS, n);
+    struct race *r = *out = calloc(1, sizeof *r);
+    if (r == NULL)
+        return err_set(err, ERR_WORK, "out of memory for a race");
+    r->random = seed;
+    r->passes = RACE_PASSES;
+    r->phase = RACE_OVER;
+    if (!split(r, prompts, n) || (r->held = calloc((size_t)FINALISTS * r->n_held, sizeof *r->held)) == NULL) {
+        race_close(r);
+        *out = NULL;
+        return err_set(err, ERR_WORK, "out of memory for a race");
+    }
+    return true;
+}
+
+uint32_t
+race_n_prompts(const struct race *r)
+{
+    return r->n_prompts;
+}
+
+uint32_t
+race_prompt(const struct race *r, uint32_t i)
+{
+    return r->prompts[i].index;
+}
+
+uint32_t
+race_n_held_out(const struct race *r)
+{
+    return r->n_held;
+}
+
+bool
+race_begin(struct race *r, uint32_t candidates, struct err *err)
+{
+    r->n = candidates;
+    if ((r->samples = calloc((size_t)candidates * r->n_prompts, sizeof *r->samples)) == NULL)
+        return err_set(err, ERR_WORK, "out of memory for a race");
+    for (uint32_t i = 0; i < candidates; i++)
+        r->of[i].sample = r->samples + (size_t)i * r->n_prompts;
+    r->phase = RACE_RUNS;
+    begin_heat(r);
+    return true;
+}
+
+void
+race_close(struct race *r)
+{
+    if (r == NULL)
+        return;
+    free(r->prompts);
+    free(r->samples);
+    free(r->held);
+    free(r);
+}
+
+enum race_phase
+race_next(const struct race *r, uint32_t *candidate, uint32_t *prompt)
+{
+    if (r->phase == RACE_RUNS) {
+        *candidate = r->order[r->at];
+        *prompt = r->prompts[r->heat % r->n_prompts].index;
+    } else if (r->phase == RACE_HELD_OUT) {
+        /* The finalists take turns to be first. */
+        *candidate = r->finalist[(r->at + r->held_at) % r->n_finalists];
+        *prompt = r->prompts[r->n_prompts + r->held_at % r->n_held].index;
+    }
+    return r->phase;
+}
+
+void
+race_took(struct race *r, double seconds)
+{
+    uint32_t candidate = 0, prompt;
+    if (race_next(r, &candidate, &prompt) == RACE_OVER)
+        return;
+    r->seconds[candidate] = seconds;
+    advance(r);
+}
+
+static void
+halve(struct race *r)
+{
+    struct race_standing all[RACE_CANDIDATES];
+    const uint32_t left = race_left(r), before = r->in_heat;
+    race_standings(r, all);
+    for (uint32_t i = (left + 1) / 2; i < left; i++)
+        r->of[all[i].candidate].dropped = r->heat;
+    r->in_heat = 0;
+    for (uint32_t i = 0; i < before; i++)
+        if (is_left(r, r->order[i]) || r->order[i] == 0)
+            r->order[r->in_heat++] = r->order[i];
+}
+
+void
+race_fit(struct race *r, double runs)
+{
+    if (r->phase != RACE_RUNS || r->at > 0 || r->heat < RACE_HEATS)
+        return;
+    for (uint32_t left; (left = race_left(r)) > 2 && runs < left * log2(left);)
+        halve(r);
+}
+
+void
+race_finish_heats(struct race *r)
+{
+    if (r->phase == RACE_RUNS)
+        begin_held_out(r);
+}
+
+void
+race_limit_held_out(struct race *r, uint32_t prompts, uint32_t passes)
+{
+    if (r->held_at > 0 || (r->phase == RACE_HELD_OUT && r->at > 0))
+        return;
+    r->n_held = prompts < r->n_held ? prompts : r->n_held;
+    r->passes = passes < RACE_PASSES ? passes : RACE_PASSES;
+}
+
+uint32_t
+race_held_out_runs(const struct race *r, uint32_t *all)
+{
+    *all = r->n_held * r->passes;
+    return r->held_at;
+}
+
+uint32_t
+race_heat(const struct race *r)
+{
+    return r->heat;
+}
+
+uint32_t
+race_left(const struct race *r)
+{
+    uint32_t left = 0;
+    for (uint32_t i = 0; i < r->n; i++)
+        left += is_left(r, i);
+    return left;
+}
+
+/* Order of the result: remaining candidates, dropped ones; then by speed, or by the heat in which they
+ * were dropped. */
+static bool
+stands_before(const struct race_standing *a, const struct race_standing *b)
+{
+    if (a->dropped != b->dropped)
+        return a->dropped == 0 || (b->dropped != 0 && a->dropped > b->dropped);
+    return a->speed.value > b->speed.value;
+}
+
+uint32_t
+race_standings(const struct race *r, struct race_standing out[RACE_CANDIDATES])
+{
+    for (uint32_t i = 0; i < r->n; i++) {
+        const struct candidate *c = &r->of[i];
+        const struct race_standing s = {i, c->heats, c->dropped, compare(advantage(r, c, NULL))};
+        uint32_t at = i;
+        for (; at > 0 && stands_before(&s, &out[at - 1]); at--)
+            out[at] = out[at - 1];
+        out[at] = s;
+    }
+    return r->n;
+}
+
+struct comparison
+race_speed(const struct race *r, uint32_t candidate, const char *category)
+{
+    return compare(advantage_on(r, category, &r->of[candidate], NULL));
+}
+
+uint32_t
+race_winner(const struct race *r)
+{
+    return r->finalist[0];
+}
+
+uint32_t
+race_runner_up(const struct race *r)
+{
+    return r->finalist[1];
+}
+
+struct comparison
+race_held_out(const struct race *r, uint32_t a, uint32_t b, const char *category)
+{
+    const double *of[2] = {NULL, NULL};
+    for (uint32_t i = 0; i < r->n_finalists; i++) {
+        of[0] = r->finalist[i] == a ? r->held + (size_t)i * r->n_held : of[0];
+        of[1] = r->finalist[i] == b ? r->held + (size_t)i * r->n_held : of[1];
+    }
+    if (of[0] == NULL || of[1] == NULL)
+        return (struct comparison){NAN, NAN, NAN, 0, DIFFERENCE_UNKNOWN};
+    double gain[2] = {0, 0}; /* sum, squares */
+    uint32_t n = 0;
+    for (uint32_t i = 0; i < r->n_held && i < r->held_at; i++) {
+        if (category != NULL && strcmp(category, r->prompts[r->n_prompts + i].category) != 0)
+            continue;
+        const double x = (of[1][i] - of[0][i]) / (r->held_at / r->n_held + (i < r->held_at % r->n_held));
+        n++;
+        gain[0] += x;
+        gain[1] += x * x;
+    }
+    return compare(mean_of_sums(gain[0], gain[1], n));
+}

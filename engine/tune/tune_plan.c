@@ -1,0 +1,91 @@
+/* What a race can do in the time that it is given (tuner.h). */
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "engine/tune/tuner.h"
+
+#define TOKENS_GOOD  64  /* of a run, before candidates are given up */
+#define HELD_OUT_FEW 6   /* prompts, */
+#define HEATS_SHARE  0.6 /* of the time, for three heats of all candidates */
+#define HELD_SHARE   0.25
+
+static double
+clamp(double x, double low, double high)
+{
+    return x < low ? low : x > high ? high : x;
+}
+
+static double
+run_time(const struct tune_speed *speed, uint32_t tokens)
+{
+    return speed->run_s + tokens * speed->token_s;
+}
+
+/* Returns the largest number of tokens in [low, high] with which `runs` runs fit into the time. */
+static uint32_t
+tokens_for(const struct tune_speed *speed, double runs, double time_s, uint32_t low, uint32_t high)
+{
+    return (uint32_t)clamp((time_s / runs - speed->run_s) / speed->token_s, low < high ? low : high, high);
+}
+
+void
+tune_plan_held_out(struct tune_plan *plan, double run_s, double time_s)
+{
+    const double runs = time_s / (TUNE_FINALISTS * run_s);
+    plan->passes = (uint32_t)clamp(runs / plan->held_out, 1, plan->passes);
+    plan->held_out =
+        (uint32_t)clamp(runs, plan->held_out < HELD_OUT_FEW ? plan->held_out : HELD_OUT_FEW, plan->held_out);
+}
+
+static double
+plan_runs(const struct tune_plan *p)
+{
+    const uint32_t finalists = p->candidates < TUNE_FINALISTS ? p->candidates : TUNE_FINALISTS;
+    return (double)RACE_HEATS * p->candidates + (double)finalists * p->held_out * p->passes;
+}
+
+bool
+tune_plan(struct tune_plan *plan, uint32_t least, const struct tune_speed *speed, double time_s)
+{
+    const uint32_t all = plan->tokens;
+    if (time_s > 0) {
+        const double heats_s = HEATS_SHARE * time_s;
+        plan->tokens = tokens_for(speed, (double)RACE_HEATS * plan->candidates, heats_s, TOKENS_GOOD, all);
+        plan->candidates =
+            (uint32_t)clamp(heats_s / (RACE_HEATS * run_time(speed, plan->tokens)), least, plan->candidates);
+        plan->tokens = tokens_for(speed, (double)RACE_HEATS * plan->candidates, heats_s, TUNE_TOKENS_FEW, plan->tokens);
+        tune_plan_held_out(plan, run_time(speed, plan->tokens), HELD_SHARE * time_s);
+        plan->tokens = tokens_for(speed, plan_runs(plan), time_s, TUNE_TOKENS_FEW, plan->tokens);
+    }
+    const double run_s = run_time(speed, plan->tokens);
+    const uint32_t held_least = plan->held_out < TUNE_HELD_LEAST ? plan->held_out : TUNE_HELD_LEAST;
+    while (time_s > 0 && plan_runs(plan) * run_s > time_s && (plan->candidates > 2 || plan->held_out > held_least)) {
+        const bool heats = plan->candidates * RACE_HEATS * run_s > HEATS_SHARE * time_s || plan->held_out == held_least;
+        *(heats && plan->candidates > 2 ? &plan->candidates : &plan->held_out) -= 1;
+    }
+    plan->needs_s = plan_runs(plan) * run_s;
+    return !(time_s > 0) || plan->needs_s <= time_s;
+}
+
+double
+tune_time_parse(const char *text)
+{
+    char *end;
+    double n = strtod(text, &end);
+    const double unit = *end == 'h' ? 3600 : *end == 'm' ? 60 : 1;
+    end += *end == 'h' || *end == 'm' || *end == 's';
+    n *= unit;
+    return end != text && *end == '\0' && n > 0 && n < 1e7 ? n : (double)NAN;
+}
+
+const char *
+tune_time_text(double seconds, char *out, size_t n)
+{
+    const double whole = ceil(seconds);
+    if (whole < 600 && fmod(whole, 60) > 0)
+        snprintf(out, n, "%.0fs", whole);
+    else
+        snprintf(out, n, "%.0fm", ceil(seconds / 60));
+    return out;
+}

@@ -1,0 +1,106 @@
+/* Texts about a race (tuner.h), for the command and the screen. */
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/plural.h"
+#include "engine/tune/tuner.h"
+
+bool
+tune_too_short(double time_s, const struct tune_speed *speed, double needs_s, struct err *err)
+{
+    char given[16], needs[16], prompt[40] = "";
+    if (speed->run_s > 0)
+        snprintf(prompt, sizeof prompt, " and %.1f s for a prompt", speed->run_s);
+    return err_set(err, ERR_USAGE,
+                   "cannot race in %s: at %.*f tokens/s%s a heat of two settings needs about %s; give more time",
+                   tune_time_text(time_s, given, sizeof given), speed->token_s > 0.1 ? 2 : 0, 1 / speed->token_s,
+                   prompt, tune_time_text(needs_s, needs, sizeof needs));
+}
+
+const char *
+tuner_left_out(const struct tuner *t, char *out, size_t n)
+{
+    const uint32_t late = tuner_candidates(t) > 0 ? tuner_found(t) - tuner_candidates(t) : 0;
+    size_t used = 0;
+    uint32_t whole = 0;
+    out[0] = '\0';
+    if (late > 0)
+        used = (size_t)snprintf(out, n, "%u setting%s did not fit into the time", late, plural(late));
+    for (uint32_t i = tuner_candidates(t); late > 0 && i < tuner_found(t) && used < n; i++) {
+        bool other = false; /* a candidate, or one before, has the policy */
+        for (uint32_t j = 0; j < i && !other; j++)
+            other = strcmp(tuner_candidate(t, j)->policy, tuner_candidate(t, i)->policy) == 0;
+        if (!other)
+            used += (size_t)snprintf(out + used, n - used, "%s %s", whole++ > 0 ? "," : ", among them all of",
+                                     tuner_candidate(t, i)->policy);
+    }
+    if (tuner_plan(t)->hopeless > 0 && used < n)
+        snprintf(out + used, n - used,
+                 "%s%u setting%s would be slower than plain decoding even if every draft were accepted",
+                 used > 0 ? "; " : "", tuner_plan(t)->hopeless, plural(tuner_plan(t)->hopeless));
+    return out;
+}
+
+const char *
+tuner_extremes(const struct tuner *t, uint32_t candidate, char *out, size_t n)
+{
+    const char *fastest = NULL, *slowest = NULL, *category;
+    double most = -INFINITY, least = INFINITY;
+    for (uint32_t i = 0; (category = tuner_category(t, i)) != NULL; i++) {
+        const struct comparison c = race_speed(tuner_race(t), candidate, category);
+        if (c.n > 1 && c.value > most) {
+            most = c.value;
+            fastest = category;
+        }
+        if (c.n > 1 && c.value < least) {
+            least = c.value;
+            slowest = category;
+        }
+    }
+    out[0] = '\0';
+    if (fastest != slowest)
+        snprintf(out, n, "%.20s %.2f, %.20s %.2f", fastest, most, slowest, least);
+    return out;
+}
+
+const char *
+tune_verdict(struct comparison c)
+{
+    static const char *const words[] = {"not measured", "within noise of plain decoding", "faster than plain decoding",
+                                        "slower than plain decoding"};
+    return words[c.verdict];
+}
+
+const char *
+tune_interval(struct comparison c, const char *of, char *out, size_t n)
+{
+    if (c.n < RACE_HEATS || isnan(c.low))
+        snprintf(out, n, "too few %s", of);
+    else
+        snprintf(out, n, "%.2f to %.2f", c.low, c.high);
+    return out;
+}
+
+struct comparison
+tuner_speed(const struct tuner *t, uint32_t candidate, bool *held_out)
+{
+    const struct comparison held = race_held_out(tuner_race(t), candidate, 0, NULL);
+    *held_out = held.verdict != DIFFERENCE_UNKNOWN;
+    return *held_out ? held : race_speed(tuner_race(t), candidate, NULL);
+}
+
+const char *
+tuner_reason(const struct tuner *t, char *out, size_t n)
+{
+    struct race_standing all[RACE_CANDIDATES];
+    char name[300];
+    bool held_out;
+    race_standings(tuner_race(t), all);
+    uint32_t best = tuner_winner(t);
+    best = best > 0 ? best : all[0].candidate > 0 ? all[0].candidate : all[1].candidate;
+    const double tokens = tuner_tokens_per_round(t, best), speed = tuner_speed(t, best, &held_out).value;
+    snprintf(out, n, "%s, the fastest one, emits %.2f tokens in the time of %.2f plain ones",
+             tuner_name(t, best, " ", name, sizeof name), tokens, tokens / speed);
+    return out;
+}
