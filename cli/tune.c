@@ -84,7 +84,7 @@ open_other(struct tune *t, uint32_t draft, struct err *err)
     return session_open(&t->other, t->engine, &o, err) &&
            ((t->reader = event_reader_open(session_log(t->other))) != NULL ||
             err_set(err, ERR_WORK, "out of memory for events")) &&
-           (tuner_phase(t->tuner) != TUNE_RECORDS || scope_open(&t->beside, session_info(t->other), err)) &&
+           (t->tuner->phase != TUNE_RECORDS || scope_open(&t->beside, session_info(t->other), err)) &&
            session_start(t->other, err);
 }
 
@@ -155,7 +155,7 @@ show_progress(struct tune *t)
     if (!isnan(left))
         used += (size_t)snprintf(line + used, sizeof line - used, "; at most %s left",
                                  tune_time_text(left, time, sizeof time));
-    if (tuner_race(t->tuner) != NULL && race_heat(tuner_race(t->tuner)) > 0) {
+    if (t->tuner->n_candidates > 0 && race_heat(t->tuner->race) > 0) {
         const uint32_t first = tuner_winner(t->tuner);
         bool held_out;
         snprintf(line + used, sizeof line - used, "; fastest: %s, %.2f x ar",
@@ -176,7 +176,7 @@ handle_event(void *user, struct session *session, const struct event *e)
         t->failed = !ok;
         return;
     }
-    if (tuner_phase(t->tuner) == TUNE_RECORDS)
+    if (t->tuner->phase == TUNE_RECORDS)
         scope_event(t->scope, e);
     tuner_event(t->tuner, e);
     show_progress(t);
@@ -254,9 +254,9 @@ static void
 print_standings(const struct tuner *t)
 {
     struct race_standing all[RACE_CANDIDATES];
-    const uint32_t n = race_standings(tuner_race(t), all);
+    const uint32_t n = race_standings(t->race, all);
     char name[700], time[16];
-    printf("%u settings raced in %u heats, %s\n", n, race_heat(tuner_race(t)),
+    printf("%u settings raced in %u heats, %s\n", n, race_heat(t->race),
            tune_time_text(tuner_elapsed_s(t), time, sizeof time));
     if (tuner_left_out(t, name, sizeof name)[0] != '\0')
         printf("not raced: %s\n", name);
@@ -285,16 +285,16 @@ print_held_out(const struct tuner *t, uint32_t candidate)
 {
     char name[700];
     const char *category;
-    const struct comparison c = race_held_out(tuner_race(t), candidate, 0, NULL);
+    const struct comparison c = race_held_out(t->race, candidate, 0, NULL);
     fputs("      ", stdout);
     print_speed(c, "prompts");
     printf("  %s: %s\n", title(t, candidate, name, sizeof name), tune_verdict(c));
     for (uint32_t i = 0; (category = tuner_category(t, i)) != NULL; i++) {
-        struct comparison of = race_held_out(tuner_race(t), candidate, 0, category);
+        struct comparison of = race_held_out(t->race, candidate, 0, category);
         const bool held_out = of.n >= RACE_HEATS;
         if (of.n == c.n)
             continue;
-        of = held_out ? of : race_speed(tuner_race(t), candidate, category);
+        of = held_out ? of : race_speed(t->race, candidate, category);
         fputs("      ", stdout);
         print_speed(of, "prompts");
         printf("    %s%s: %s\n", category, held_out ? "" : " (in the heats)",
@@ -363,7 +363,7 @@ print_commands(const struct tune *t, uint32_t candidate)
     }
     printf("  %s --policy %s", program_name(), tuner_name(t->tuner, candidate, " --set ", text, sizeof text));
     for (int k = 0; k < SAMPLING_SEED && t->o->sampling.temperature > 0; k++)
-        print_option(preset_sampling[k], tuner_candidate(t->tuner, candidate)->sampling[k]);
+        print_option(preset_sampling[k], t->tuner->candidate[candidate].sampling[k]);
     print_models(t, candidate);
     if (t->o->save == NULL)
         puts("  The commands run and bench take the same options. With --save NAME, tune also saves them as a preset,\n"
@@ -393,11 +393,11 @@ static uint32_t
 best_of_engine(const struct tuner *t, enum other_engine engine)
 {
     struct race_standing all[RACE_CANDIDATES];
-    const uint32_t n = race_standings(tuner_race(t), all), winner = tuner_winner(t);
+    const uint32_t n = race_standings(t->race, all), winner = tuner_winner(t);
     bool held_out;
     for (uint32_t i = 0; i <= n; i++) {
         const uint32_t c = i == 0 ? winner : all[i - 1].candidate;
-        if (engine_has_policy(engine, tuner_candidate(t, c)->policy) &&
+        if (engine_has_policy(engine, t->candidate[c].policy) &&
             tuner_speed(t, c, &held_out).verdict == DIFFERENCE_MORE)
             return c;
     }
@@ -453,10 +453,10 @@ settings_json(const struct tuner *t)
 {
     struct race_standing all[RACE_CANDIDATES];
     const char *category;
-    const uint32_t n = race_standings(tuner_race(t), all);
+    const uint32_t n = race_standings(t->race, all);
     cJSON *list = cJSON_CreateArray();
     for (uint32_t i = 0; i < n; i++) {
-        const struct preset *p = tuner_candidate(t, all[i].candidate);
+        const struct preset *p = &t->candidate[all[i].candidate];
         cJSON *row = cJSON_CreateObject(), *set = NULL;
         cJSON_AddItemToArray(list, row);
         cJSON_AddStringToObject(row, "policy", p->policy);
@@ -468,10 +468,10 @@ settings_json(const struct tuner *t)
             cJSON_AddStringToObject(set, p->set[k].name, p->set[k].text);
         json_number(row, "heats", all[i].heats);
         json_number(row, "dropped_in_heat", all[i].dropped > 0 ? all[i].dropped : (double)NAN);
-        speeds_json(row, tuner_race(t), all[i].candidate, NULL);
+        speeds_json(row, t->race, all[i].candidate, NULL);
         cJSON *categories = cJSON_AddObjectToObject(row, "categories");
         for (uint32_t k = 0; (category = tuner_category(t, k)) != NULL; k++)
-            speeds_json(cJSON_AddObjectToObject(categories, category), tuner_race(t), all[i].candidate, category);
+            speeds_json(cJSON_AddObjectToObject(categories, category), t->race, all[i].candidate, category);
     }
     return list;
 }
@@ -510,11 +510,11 @@ csv_comparison(FILE *out, struct comparison c)
 static void
 csv_line(FILE *out, const struct tuner *t, uint32_t rank, const struct race_standing *s, const char *category)
 {
-    const struct race *r = tuner_race(t);
+    const struct race *r = t->race;
     const char *draft = tuner_draft(t, s->candidate);
     const struct comparison held = race_held_out(r, s->candidate, 0, category);
     char name[700];
-    fprintf(out, "%u,%s,", rank, tuner_candidate(t, s->candidate)->policy);
+    fprintf(out, "%u,%s,", rank, t->candidate[s->candidate].policy);
     const char *knobs = strchr(tuner_name(t, s->candidate, " ", name, sizeof name), ' ');
     results_csv_text(out, knobs != NULL ? knobs + 1 : "");
     fputc(',', out);
@@ -533,7 +533,7 @@ static bool
 write_csv(const struct tuner *t, const char *path, struct err *err)
 {
     struct race_standing all[RACE_CANDIDATES];
-    const uint32_t n = race_standings(tuner_race(t), all);
+    const uint32_t n = race_standings(t->race, all);
     const char *category;
     struct output output;
     if (!output_open(&output, path, &csv_file, err))
@@ -565,20 +565,20 @@ save(const char *name, const struct preset *p, struct err *err)
 static void
 print_report(const struct tune *t)
 {
-    const struct race *r = tuner_race(t->tuner);
+    const struct race *r = t->tuner->race;
     uint32_t all;
     print_standings(t->tuner);
     if (race_held_out_runs(r, &all) >= 2) {
         printf("\nOn %u held-out prompts, which took no part in the race%s:\n",
                (unsigned)race_held_out(r, race_winner(r), 0, NULL).n,
-               tuner_phase(t->tuner) == TUNE_OVER ? "" : " (interrupted)");
+               t->tuner->phase == TUNE_OVER ? "" : " (interrupted)");
         if (race_winner(r) != 0)
             print_held_out(t->tuner, race_winner(r));
         if (race_runner_up(r) != 0)
             print_held_out(t->tuner, race_runner_up(r));
     } else {
         printf("\n%s: nothing was measured on held-out prompts\n",
-               tuner_phase(t->tuner) == TUNE_OVER ? "the time was over" : "interrupted");
+               t->tuner->phase == TUNE_OVER ? "the time was over" : "interrupted");
     }
     if (!tuner_clear(t->tuner)) {
         char why[500];
@@ -596,9 +596,9 @@ print_report(const struct tune *t)
 static bool
 report(const struct tune *t, struct err *err)
 {
-    if (tuner_race(t->tuner) == NULL || race_heat(tuner_race(t->tuner)) == 0)
+    if (t->tuner->n_candidates == 0 || race_heat(t->tuner->race) == 0)
         return err_set(err, ERR_CANCELLED, "interrupted before a heat was complete");
-    bool ok = save(t->o->save, tuner_candidate(t->tuner, advised(t->tuner)), err);
+    bool ok = save(t->o->save, &t->tuner->candidate[advised(t->tuner)], err);
     if (!output_is_stdout(t->o->json) && !output_is_stdout(t->o->csv))
         print_report(t);
     if (ok && t->o->json != NULL) {
@@ -607,9 +607,9 @@ report(const struct tune *t, struct err *err)
         cJSON_Delete(j);
     }
     ok = ok && (t->o->csv == NULL || write_csv(t->tuner, t->o->csv, err));
-    if (ok && tuner_differing(t->tuner) > 0)
+    if (ok && t->tuner->differing > 0)
         return err_set(err, ERR_WORK, "%u runs differ from other settings' text of the same prompt; that is a bug here",
-                       tuner_differing(t->tuner));
+                       t->tuner->differing);
     return ok;
 }
 

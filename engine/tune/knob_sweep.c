@@ -7,33 +7,6 @@
 #include "base/plural.h"
 #include "engine/tune/results.h"
 
-struct knob_sweep {
-    const struct run_info *info;
-    char *words; /* owned: memory of the axes' texts */
-    struct knob_axis axis[SWEEP_AXES];
-    uint32_t n_axes, knob[SWEEP_AXES]; /* knob: index of each axis's knob in the policy */
-    struct settings setting;           /* requested before the sweep */
-    char *own_prompt;                  /* owned; the run's prompt before the sweep */
-    char **prompts;                    /* (n_prompts) owned */
-    uint32_t n_prompts;
-    struct sweep_point *point; /* (n_points) owned */
-    uint32_t n_points;
-
-    struct sweep_point ar; /* results of the baseline */
-    bool with_ar;          /* a baseline is requested */
-    bool at_ar;            /* the baseline runs or is next */
-    bool under_ar;         /* its policy was the last one requested */
-
-    enum sweep_state state;
-    uint32_t at, prompt_at, pass;
-    struct sweep_point now; /* sums of the running point */
-    struct tally joint;     /* its newest round, which may be incomplete */
-    uint32_t joint_round;   /* number of that round */
-    double runs, runs_us;   /* number of ended runs, and their total time */
-    uint64_t run_us;        /* time of the current run so far */
-    char failed[200];       /* message of a failed run; "": none */
-};
-
 static uint32_t sweep_baselines_left(const struct knob_sweep *s);
 
 static bool
@@ -110,16 +83,8 @@ knob_grid_at(const struct knob_axis *const *axes, size_t n, uint32_t point, uint
         at[i] = point % axes[i]->n;
 }
 
-/* Names of the measures of a sweep. */
-
 const char *const sweep_measure_names[SWEEP_MEASURES] = {"tokens/s", "× ar", "tokens/round", "acceptance",
                                                          "modelled ×"};
-
-uint32_t
-sweep_points(const struct knob_sweep *s)
-{
-    return s->n_points;
-}
 
 uint32_t
 sweep_done(const struct knob_sweep *s)
@@ -139,49 +104,12 @@ sweep_measured(const struct knob_sweep *s)
     return n;
 }
 
-uint32_t
-sweep_pass(const struct knob_sweep *s)
-{
-    return s->pass;
-}
-
-uint32_t
-sweep_at(const struct knob_sweep *s)
-{
-    return s->at_ar ? s->n_points : s->at;
-}
-
 double
 sweep_left_s(const struct knob_sweep *s)
 {
     const double prompts = s->n_prompts > 0 ? s->n_prompts : 1, mean = s->runs_us / s->runs;
     const double runs = (s->n_points - sweep_done(s) + sweep_baselines_left(s)) * prompts - s->prompt_at;
     return s->runs > 0 ? fmax(runs * mean - fmin((double)s->run_us, mean), 0) * 1e-6 : (double)NAN;
-}
-
-uint32_t
-sweep_axes(const struct knob_sweep *s, const struct knob_axis **axes)
-{
-    *axes = s->axis;
-    return s->n_axes;
-}
-
-const struct policy_info *
-sweep_policy(const struct knob_sweep *s)
-{
-    return &s->info->policies[s->setting.policy];
-}
-
-const struct knob *
-sweep_knob(const struct knob_sweep *s, uint32_t axis)
-{
-    return &sweep_policy(s)->knobs[s->knob[axis]];
-}
-
-uint32_t
-sweep_prompts(const struct knob_sweep *s)
-{
-    return s->n_prompts;
 }
 
 void
@@ -215,7 +143,7 @@ sweep_value(const struct knob_sweep *s, uint32_t point, uint32_t axis)
 {
     uint32_t at[SWEEP_AXES];
     sweep_place(s, point, at);
-    return knob_axis_value(&s->axis[axis], sweep_knob(s, axis), at[axis]);
+    return knob_axis_value(&s->axis[axis], s->knob[axis], at[axis]);
 }
 
 void
@@ -225,8 +153,8 @@ sweep_text(const struct knob_sweep *s, uint32_t point, char *out, size_t n)
     for (uint32_t i = 0; i < s->n_axes; i++) {
         char value[32];
         const size_t used = strlen(out);
-        knob_format(sweep_knob(s, i), sweep_value(s, point, i), value, sizeof value);
-        snprintf(out + used, n - used, "%s%s=%s", i > 0 ? " " : "", sweep_knob(s, i)->name, value);
+        knob_format(s->knob[i], sweep_value(s, point, i), value, sizeof value);
+        snprintf(out + used, n - used, "%s%s=%s", i > 0 ? " " : "", s->knob[i]->name, value);
     }
 }
 
@@ -359,7 +287,7 @@ sweep_csv(const struct knob_sweep *s, FILE *out)
         if (p == NULL)
             continue;
         sweep_text(s, i, params, sizeof params);
-        csv_line(s, p, sweep_policy(s)->name, params, sweep_estimate(s, i, SWEEP_TIMES), out);
+        csv_line(s, p, s->policy->name, params, sweep_estimate(s, i, SWEEP_TIMES), out);
     }
 }
 
@@ -405,24 +333,26 @@ sweep_close(struct knob_sweep *s)
 
 /* Reads the words of the grid as axes of the policy's knobs. */
 static bool
-read_axes(struct knob_sweep *s, const struct policy_info *policy, struct err *err)
+read_axes(struct knob_sweep *s, struct err *err)
 {
+    const struct policy_info *policy = s->policy;
     char *save = NULL;
     for (char *word = strtok_r(s->words, " \t", &save); word != NULL; word = strtok_r(NULL, " \t", &save)) {
         struct knob_axis a;
         if (!knob_axis_parse(&a, word, WHO, err))
             return false;
-        const int k = policy_knob_index(policy, a.name);
-        if (k < 0)
+        const int index = policy_knob_index(policy, a.name);
+        if (index < 0)
             return err_set(err, ERR_USAGE, WHO " %.60s: policy %s has no such knob", word, policy->name);
+        const struct knob *k = &policy->knobs[index];
         if (s->n_axes == SWEEP_AXES)
             return err_set(err, ERR_USAGE, WHO " %.60s: more than %d knobs; sweep fewer at a time", word, SWEEP_AXES);
         for (uint32_t i = 0; i < s->n_axes; i++)
-            if (s->knob[i] == (uint32_t)k)
-                return err_set(err, ERR_USAGE, WHO " %.60s: %s is swept already", word, policy->knobs[k].name);
-        if (!knob_axis_check(&a, &policy->knobs[k], policy->name, WHO, err))
+            if (s->knob[i] == k)
+                return err_set(err, ERR_USAGE, WHO " %.60s: %s is swept already", word, k->name);
+        if (!knob_axis_check(&a, k, policy->name, WHO, err))
             return false;
-        s->knob[s->n_axes] = (uint32_t)k;
+        s->knob[s->n_axes] = k;
         s->axis[s->n_axes++] = a;
     }
     if (s->n_axes == 0)
@@ -479,9 +409,9 @@ same_sweep(const struct knob_sweep *a, const struct knob_sweep *b)
         if (a->knob[i] != b->knob[i] || a->axis[i].from != b->axis[i].from || a->axis[i].step != b->axis[i].step ||
             a->axis[i].n != b->axis[i].n)
             return false;
-        swept[a->knob[i]] = true;
+        swept[a->knob[i] - a->policy->knobs] = true;
     }
-    for (uint32_t k = 0; k < a->info->policies[x->policy].n_knobs; k++)
+    for (uint32_t k = 0; k < a->policy->n_knobs; k++)
         if (!swept[k] && x->value[x->policy][k] != y->value[x->policy][k])
             return false;
     return true;
@@ -559,7 +489,8 @@ sweep_begin(struct knob_sweep *s, const char *grid, char *const *prompts, size_t
     new.words = strdup(grid);
     bool ok = (new.words != NULL &&copy_prompts(&new, prompts, n_prompts, prompt)) ||
               err_set(err, ERR_WORK, "out of memory for a sweep");
-    ok = ok && read_axes(&new, &s->info->policies[new.setting.policy], err);
+    new.policy = &s->info->policies[new.setting.policy];
+    ok = ok && read_axes(&new, err);
     if (ok && s->n_points > 0 && same_sweep(s, &new)) { /* the same sweep resumes at the missing points */
         new.point = s->point;
         s->point = NULL;
@@ -660,14 +591,14 @@ sweep_event(struct knob_sweep *s, const struct event *e)
 static bool
 bring_back(struct knob_sweep *s, const struct run_host *host, struct err *err)
 {
-    bool ok = !s->under_ar || host->post(host->user, CONTROL_POLICY, NULL, sweep_policy(s)->name, err);
+    bool ok = !s->under_ar || host->post(host->user, CONTROL_POLICY, NULL, s->policy->name, err);
     s->under_ar = s->at_ar = false;
     s->state = SWEEP_OVER;
     s->run_us = 0;
     for (uint32_t i = 0; i < s->n_axes; i++) {
         char text[32];
-        knob_format(sweep_knob(s, i), s->setting.value[s->setting.policy][s->knob[i]], text, sizeof text);
-        ok = host->post(host->user, CONTROL_KNOB, sweep_knob(s, i)->name, text, ok ? err : NULL) && ok;
+        knob_format(s->knob[i], s->setting.value[s->setting.policy][s->knob[i] - s->policy->knobs], text, sizeof text);
+        ok = host->post(host->user, CONTROL_KNOB, s->knob[i]->name, text, ok ? err : NULL) && ok;
     }
     if (s->n_prompts > 0 && s->own_prompt != NULL)
         ok = host->post(host->user, CONTROL_PROMPT, NULL, s->own_prompt, ok ? err : NULL) && ok;
@@ -688,13 +619,13 @@ sweep_next(struct knob_sweep *s, const struct run_host *host, struct err *err)
     if (s->at == s->n_points)
         return bring_back(s, host, err);
     want_baseline(s);
-    bool ok = s->under_ar == s->at_ar ||
-              host->post(host->user, CONTROL_POLICY, NULL, s->at_ar ? AR : sweep_policy(s)->name, err);
+    bool ok =
+        s->under_ar == s->at_ar || host->post(host->user, CONTROL_POLICY, NULL, s->at_ar ? AR : s->policy->name, err);
     s->under_ar = ok ? s->at_ar : s->under_ar;
     for (uint32_t i = 0; i < s->n_axes && ok && !s->at_ar; i++) {
         char text[32];
-        knob_format(sweep_knob(s, i), sweep_value(s, s->at, i), text, sizeof text);
-        ok = host->post(host->user, CONTROL_KNOB, sweep_knob(s, i)->name, text, err);
+        knob_format(s->knob[i], sweep_value(s, s->at, i), text, sizeof text);
+        ok = host->post(host->user, CONTROL_KNOB, s->knob[i]->name, text, err);
     }
     ok = ok && (s->n_prompts > 0 ? host->post(host->user, CONTROL_PROMPT, NULL, s->prompts[s->prompt_at], err)
                                  : host->post(host->user, CONTROL_RESTART, NULL, NULL, err));
@@ -709,16 +640,4 @@ bool
 sweep_stop(struct knob_sweep *s, const struct run_host *host, struct err *err)
 {
     return !sweep_running(s) || bring_back(s, host, err);
-}
-
-enum sweep_state
-sweep_state(const struct knob_sweep *s)
-{
-    return s->state;
-}
-
-bool
-sweep_running(const struct knob_sweep *s)
-{
-    return s->state != SWEEP_OVER;
 }

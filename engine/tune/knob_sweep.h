@@ -58,7 +58,36 @@ enum sweep_state {
     SWEEP_RUNS
 };
 
-struct knob_sweep;
+/* Its owners read it, and change it only by the functions below. */
+struct knob_sweep {
+    enum sweep_state state;
+    uint32_t n_axes, n_points; /* 0: no sweep */
+    struct knob_axis axis[SWEEP_AXES];
+    const struct knob *knob[SWEEP_AXES]; /* of each axis */
+    const struct policy_info *policy;    /* whose knobs they are */
+    uint32_t n_prompts;                  /* length of the list; 0: one prompt, the run's */
+    uint32_t pass;                       /* number from 1 of the current pass, or of the last */
+
+    const struct run_info *info;
+    char *words;               /* owned: memory of the axes' texts */
+    struct settings setting;   /* requested before the sweep */
+    char *own_prompt;          /* owned; the run's prompt before the sweep */
+    char **prompts;            /* (n_prompts) owned */
+    struct sweep_point *point; /* (n_points) owned */
+
+    struct sweep_point ar; /* results of the baseline */
+    bool with_ar;          /* a baseline is requested */
+    bool at_ar;            /* the baseline runs or is next */
+    bool under_ar;         /* its policy was the last one requested */
+
+    uint32_t at, prompt_at;
+    struct sweep_point now; /* sums of the running point */
+    struct tally joint;     /* its newest round, which may be incomplete */
+    uint32_t joint_round;   /* number of that round */
+    double runs, runs_us;   /* number of ended runs, and their total time */
+    uint64_t run_us;        /* time of the current run so far */
+    char failed[200];       /* message of a failed run; "": none */
+};
 
 bool sweep_open(struct knob_sweep **, const struct run_info *, struct err *); /* info is borrowed */
 void sweep_close(struct knob_sweep *);
@@ -76,22 +105,24 @@ bool sweep_next(struct knob_sweep *, const struct run_host *, struct err *);
 /* Ends the sweep, keeps complete points, and restores knobs and prompt. Does nothing if no sweep is running. */
 bool sweep_stop(struct knob_sweep *, const struct run_host *, struct err *);
 
-enum sweep_state sweep_state(const struct knob_sweep *);
-bool sweep_running(const struct knob_sweep *); /* not SWEEP_OVER */
+static inline bool
+sweep_running(const struct knob_sweep *s)
+{
+    return s->state != SWEEP_OVER;
+}
+
+/* Returns the running point; n_points: the baseline. */
+static inline uint32_t
+sweep_at(const struct knob_sweep *s)
+{
+    return s->at_ar ? s->n_points : s->at;
+}
 
 /* ---- results ---- */
 
-uint32_t sweep_points(const struct knob_sweep *);   /* 0: no sweep */
 uint32_t sweep_done(const struct knob_sweep *);     /* points that are complete in this pass */
 uint32_t sweep_measured(const struct knob_sweep *); /* points that have a result */
-uint32_t sweep_pass(const struct knob_sweep *);     /* number from 1 of the current pass, or of the last */
-uint32_t sweep_at(const struct knob_sweep *);       /* the running point; sweep_points(): the baseline */
 double sweep_left_s(const struct knob_sweep *);     /* estimate from the mean of the runs so far; NAN: none has ended */
-/* (n) valid until the next sweep begins */
-uint32_t sweep_axes(const struct knob_sweep *, const struct knob_axis **);
-const struct knob *sweep_knob(const struct knob_sweep *, uint32_t axis);
-const struct policy_info *sweep_policy(const struct knob_sweep *);
-uint32_t sweep_prompts(const struct knob_sweep *);               /* length of the list; 0: one prompt, the run's */
 void sweep_grid(const struct knob_sweep *, char *out, size_t n); /* "tau=0.3:0.9:0.1 d_max=3:8:1" */
 void sweep_place(const struct knob_sweep *, uint32_t point, uint32_t at[SWEEP_AXES]);
 uint32_t sweep_point_at(const struct knob_sweep *, const uint32_t at[SWEEP_AXES]);

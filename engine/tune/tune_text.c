@@ -21,24 +21,24 @@ tune_too_short(double time_s, const struct tune_speed *speed, double needs_s, st
 const char *
 tuner_left_out(const struct tuner *t, char *out, size_t n)
 {
-    const uint32_t late = tuner_candidates(t) > 0 ? tuner_found(t) - tuner_candidates(t) : 0;
+    const uint32_t late = t->n_candidates > 0 ? t->found - t->n_candidates : 0;
     size_t used = 0;
     uint32_t whole = 0;
     out[0] = '\0';
     if (late > 0)
         used = (size_t)snprintf(out, n, "%u setting%s did not fit into the time", late, plural(late));
-    for (uint32_t i = tuner_candidates(t); late > 0 && i < tuner_found(t) && used < n; i++) {
+    for (uint32_t i = t->n_candidates; late > 0 && i < t->found && used < n; i++) {
         bool other = false; /* a candidate, or one before, has the policy */
         for (uint32_t j = 0; j < i && !other; j++)
-            other = strcmp(tuner_candidate(t, j)->policy, tuner_candidate(t, i)->policy) == 0;
+            other = strcmp(t->candidate[j].policy, t->candidate[i].policy) == 0;
         if (!other)
             used += (size_t)snprintf(out + used, n - used, "%s %s", whole++ > 0 ? "," : ", among them all of",
-                                     tuner_candidate(t, i)->policy);
+                                     t->candidate[i].policy);
     }
-    if (tuner_plan(t)->hopeless > 0 && used < n)
+    if (t->plan.hopeless > 0 && used < n)
         snprintf(out + used, n - used,
                  "%s%u setting%s would be slower than plain decoding even if every draft were accepted",
-                 used > 0 ? "; " : "", tuner_plan(t)->hopeless, plural(tuner_plan(t)->hopeless));
+                 used > 0 ? "; " : "", t->plan.hopeless, plural(t->plan.hopeless));
     return out;
 }
 
@@ -48,7 +48,7 @@ tuner_extremes(const struct tuner *t, uint32_t candidate, char *out, size_t n)
     const char *fastest = NULL, *slowest = NULL, *category;
     double most = -INFINITY, least = INFINITY;
     for (uint32_t i = 0; (category = tuner_category(t, i)) != NULL; i++) {
-        const struct comparison c = race_speed(tuner_race(t), candidate, category);
+        const struct comparison c = race_speed(t->race, candidate, category);
         if (c.n > 1 && c.value > most) {
             most = c.value;
             fastest = category;
@@ -85,9 +85,9 @@ tune_interval(struct comparison c, const char *of, char *out, size_t n)
 struct comparison
 tuner_speed(const struct tuner *t, uint32_t candidate, bool *held_out)
 {
-    const struct comparison held = race_held_out(tuner_race(t), candidate, 0, NULL);
+    const struct comparison held = race_held_out(t->race, candidate, 0, NULL);
     *held_out = held.verdict != DIFFERENCE_UNKNOWN;
-    return *held_out ? held : race_speed(tuner_race(t), candidate, NULL);
+    return *held_out ? held : race_speed(t->race, candidate, NULL);
 }
 
 const char *
@@ -96,7 +96,7 @@ tuner_reason(const struct tuner *t, char *out, size_t n)
     struct race_standing all[RACE_CANDIDATES];
     char name[300];
     bool held_out;
-    race_standings(tuner_race(t), all);
+    race_standings(t->race, all);
     uint32_t best = tuner_winner(t);
     best = best > 0 ? best : all[0].candidate > 0 ? all[0].candidate : all[1].candidate;
     const double tokens = tuner_tokens_per_round(t, best), speed = tuner_speed(t, best, &held_out).value;

@@ -6,63 +6,8 @@
 
 #include "engine/tune/candidates.h"
 
-#define RECORDS      3    /* runs with the run's own draft model whose texts are used for the forecasts */
 #define RECORD_SHARE 0.05 /* of the time, for each of them */
 #define HEATS_END    0.75 /* of the time, for all heats */
-
-struct text {        /* of the first run on a prompt */
-    token_t *tokens; /* (n) owned */
-    uint32_t n;
-};
-
-struct forecast_source { /* what forecasts are made from */
-    struct layer_record records[RECORDS];
-    uint32_t n;
-    struct cost_model costs; /* all 0: unknown */
-};
-
-struct tuner {
-    const struct run_info *info;
-    enum tune_phase phase;
-
-    const struct policy_ops *const *registry;
-    bool wanted[POLICIES_MOST]; /* by policy of the run */
-    struct tune_draft drafts[TUNE_DRAFTS];
-    uint32_t n_drafts;
-    char **prompts, **categories; /* (n_prompts) owned */
-    struct text *text;            /* (n_prompts) */
-    uint32_t n_prompts;
-    double time_s;
-    struct sampling sampling;
-    bool greedy, named; /* named: the policies */
-
-    struct forecast_source recorded[1 + TUNE_DRAFTS]; /* with the run's own draft model, then with those of `drafts` */
-    uint32_t records_run, recording;                  /* recording: with which draft model */
-    bool record_due;
-    struct tune_speed speed;
-
-    struct tune_plan plan;
-    struct race *race;
-    struct preset candidate[RACE_CANDIDATES];
-    uint32_t draft[RACE_CANDIDATES]; /* of the candidate, from 1 on in `drafts`; 0: the run's own */
-    struct positions positions[RACE_CANDIDATES];
-    struct tally total[RACE_CANDIDATES]; /* of the candidate's runs */
-    uint32_t n, found, differing;
-
-    enum { RUN_NONE, RUN_DUE, RUN_ASKED, RUN_GOING } run;
-    uint32_t at, prompt; /* of the run */
-    struct tally tally;
-    struct positions tested;
-    struct committed committed;
-    struct text now;
-    uint32_t now_room;
-    uint64_t run_us;
-
-    double spent_s;              /* of complete runs */
-    double raced_s;              /* of these, in heats and on held-out prompts, */
-    uint32_t raced, heat_judged; /* and their number; the last heat before which the time was checked */
-    char failed[240];            /* why a race stopped; "": it did not fail */
-};
 
 /* ---- opening and closing ---- */
 
@@ -80,7 +25,7 @@ forget(struct tuner *t)
 {
     race_close(t->race);
     for (uint32_t d = 0; d <= TUNE_DRAFTS; d++)
-        for (uint32_t i = 0; i < RECORDS; i++)
+        for (uint32_t i = 0; i < TUNE_RECORDS_MOST; i++)
             layer_record_close(&t->recorded[d].records[i]);
     for (uint32_t i = 0; i < t->n_prompts; i++) {
         free(t->prompts != NULL ? t->prompts[i] : NULL);
@@ -200,7 +145,7 @@ tuner_begin(struct tuner *t, const struct tune_request *r, struct err *err)
     bool ok = choose_policies(t, r, err) && race_open(&t->race, r->prompts, r->n_prompts, r->seed, err);
     ok = ok && (copy_prompts(t, r) || err_set(err, ERR_WORK, "out of memory for prompts"));
     for (uint32_t d = 0; d <= t->n_drafts && t->greedy; d++)
-        for (uint32_t i = 0; i < (d == 0 ? RECORDS : 1) && ok; i++)
+        for (uint32_t i = 0; i < (d == 0 ? TUNE_RECORDS_MOST : 1) && ok; i++)
             ok = layer_record_open(&t->recorded[d].records[i], t->info->layers, err);
     if (!ok) {
         forget(t);
@@ -208,7 +153,7 @@ tuner_begin(struct tuner *t, const struct tune_request *r, struct err *err)
     }
     t->plan.held_out = race_n_held_out(t->race);
     t->phase = TUNE_RECORDS;
-    t->run = RUN_DUE;
+    t->run = TUNE_RUN_DUE;
     return true;
 }
 
@@ -218,13 +163,13 @@ tuner_begin(struct tuner *t, const struct tune_request *r, struct err *err)
 static uint32_t
 record_draft(uint32_t i)
 {
-    return i < RECORDS ? 0 : i - RECORDS + 1;
+    return i < TUNE_RECORDS_MOST ? 0 : i - TUNE_RECORDS_MOST + 1;
 }
 
 static void
 begin_run(struct tuner *t)
 {
-    t->run = RUN_GOING;
+    t->run = TUNE_RUN_GOING;
     t->tally = (struct tally){0};
     t->tested = (struct positions){0};
     t->now.n = 0;
@@ -250,11 +195,11 @@ add_token(struct tuner *t, token_t token)
 static void
 compare_text(struct tuner *t)
 {
-    struct text *first = &t->text[t->prompt];
+    struct tune_text *first = &t->text[t->prompt];
     const uint32_t n = t->now.n < first->n ? t->now.n : first->n;
     if (first->tokens == NULL) {
         *first = t->now;
-        t->now = (struct text){NULL, 0};
+        t->now = (struct tune_text){NULL, 0};
         t->now_room = 0;
     } else if (memcmp(t->now.tokens, first->tokens, n * sizeof *first->tokens) != 0) {
         t->differing++;
@@ -277,7 +222,7 @@ static void
 end_run(struct tuner *t)
 {
     const double seconds = (double)t->run_us * 1e-6;
-    t->run = RUN_DUE;
+    t->run = TUNE_RUN_DUE;
     t->spent_s += seconds;
     t->run_us = 0;
     if (t->tally.emitted == 0) {
@@ -312,7 +257,7 @@ tuner_event(struct tuner *t, const struct event *e)
 {
     const char *text = e->type == EVENT_CONTROL ? e->control.new_text : NULL;
     struct cost_model *costs = &t->recorded[t->recording].costs;
-    if (t->run == RUN_ASKED && text != NULL && e->control.kind == RECORDED_RUN && strcmp(text, "prompt") == 0) {
+    if (t->run == TUNE_RUN_ASKED && text != NULL && e->control.kind == RECORDED_RUN && strcmp(text, "prompt") == 0) {
         begin_run(t);
         return;
     }
@@ -321,7 +266,7 @@ tuner_event(struct tuner *t, const struct event *e)
         *costs = (struct cost_model){0};
     token_t token;
     enum token_source source;
-    if (t->run != RUN_GOING)
+    if (t->run != TUNE_RUN_GOING)
         return;
     t->run_us = e->t_us;
     if (committed_token(&t->committed, e, &token, &source))
@@ -334,7 +279,7 @@ tuner_event(struct tuner *t, const struct event *e)
             end_run(t);
     } else if (text != NULL && e->control.kind == RECORDED_END && strncmp(text, "error", 5) == 0) {
         snprintf(t->failed, sizeof t->failed, "the race stopped: %s", text);
-        t->run = RUN_DUE;
+        t->run = TUNE_RUN_DUE;
     } else if (text != NULL && e->control.kind == RECORDED_END) {
         end_run(t);
     }
@@ -348,7 +293,7 @@ static uint32_t
 add_entries(struct tuner *t, uint32_t policy, uint32_t draft, struct candidate *entries, uint32_t n,
             struct candidate *hope)
 {
-    const struct forecast_source *r = &t->recorded[draft];
+    const struct tune_source *r = &t->recorded[draft];
     struct candidate of[CANDIDATES_MOST], best = {.ceiling = 0};
     const uint32_t before = n;
     if (!t->wanted[policy] || !is_possible(t, policy, draft))
@@ -421,7 +366,7 @@ begin_heats(struct tuner *t, struct err *err)
     }
     if (!race_begin(t->race, t->plan.candidates, err))
         return false;
-    t->n = t->plan.candidates;
+    t->n_candidates = t->plan.candidates;
     t->phase = TUNE_HEATS;
     return true;
 }
@@ -473,7 +418,7 @@ ask(struct tuner *t, const struct run_host *host, const struct preset *p, uint32
     for (uint32_t i = 0; i < p->n_set && ok; i++)
         ok = host->post(host->user, CONTROL_KNOB, p->set[i].name, p->set[i].text, err);
     t->prompt = prompt;
-    t->run = RUN_ASKED;
+    t->run = TUNE_RUN_ASKED;
     return ok && host->post(host->user, CONTROL_PROMPT, NULL, t->prompts[prompt], err);
 }
 
@@ -498,7 +443,7 @@ record_policy(const struct tuner *t, uint32_t i)
 static void
 keep_record(struct tuner *t, const struct run_host *host)
 {
-    struct forecast_source *r = &t->recorded[t->recording];
+    struct tune_source *r = &t->recorded[t->recording];
     const bool due = t->record_due;
     t->record_due = false;
     if (due && t->greedy && host->record(host->user, &r->records[r->n]) && r->records[r->n].n > r->records[r->n].begin)
@@ -512,13 +457,14 @@ next_record(struct tuner *t, const struct run_host *host, bool *more, struct err
     const char *policy_only = probe_mode_names[PROBE_POLICY];
     struct preset run = {.n_set = 0};
     keep_record(t, host);
-    while (t->records_run >= RECORDS && t->records_run < RECORDS + t->n_drafts &&
+    while (t->records_run >= TUNE_RECORDS_MOST && t->records_run < TUNE_RECORDS_MOST + t->n_drafts &&
            strcmp(record_policy(t, t->records_run), "ar") == 0)
         t->records_run++; /* no policy that races has forecasts with this draft model */
-    const uint32_t draft = record_draft(t->records_run), before = t->records_run < RECORDS ? RECORDS - 1 : RECORDS;
+    const uint32_t draft = record_draft(t->records_run),
+                   before = t->records_run < TUNE_RECORDS_MOST ? TUNE_RECORDS_MOST - 1 : TUNE_RECORDS_MOST;
     const bool slow = t->time_s > 0 && t->spent_s > before * RECORD_SHARE * t->time_s,
                begins = t->records_run == 0 || draft > 0;
-    *more = t->records_run == 0 || (t->greedy && t->records_run < RECORDS + t->n_drafts && !slow);
+    *more = t->records_run == 0 || (t->greedy && t->records_run < TUNE_RECORDS_MOST + t->n_drafts && !slow);
     if (!*more)
         return host->post(host->user, CONTROL_PROBE, NULL, policy_only, err) && begin_heats(t, err);
     if (draft > 0 &&
@@ -550,14 +496,14 @@ next_run(struct tuner *t, const struct run_host *host, struct err *err)
     if (phase != RACE_OVER && measures)
         return ask(t, host, &t->candidate[t->at], t->draft[t->at], prompt, err);
     t->phase = TUNE_OVER;
-    t->run = RUN_NONE;
+    t->run = TUNE_RUN_NONE;
     return true;
 }
 
 bool
 tuner_next(struct tuner *t, const struct run_host *host, struct err *err)
 {
-    if (!tuner_due(t))
+    if (t->run != TUNE_RUN_DUE)
         return true;
     struct err why = {0};
     const bool ok = next_run(t, host, &why);
@@ -575,13 +521,7 @@ tuner_stop(struct tuner *t)
 {
     if (tuner_running(t))
         t->phase = TUNE_STOPPED;
-    t->run = RUN_NONE;
-}
-
-bool
-tuner_due(const struct tuner *t)
-{
-    return t->run == RUN_DUE;
+    t->run = TUNE_RUN_NONE;
 }
 
 bool
@@ -591,12 +531,6 @@ tuner_running(const struct tuner *t)
 }
 
 /* ---- progress ---- */
-
-enum tune_phase
-tuner_phase(const struct tuner *t)
-{
-    return t->phase;
-}
 
 double
 tuner_elapsed_s(const struct tuner *t)
@@ -647,54 +581,24 @@ tuner_progress(const struct tuner *t, char *out, size_t n)
         had = race_held_out_runs(t->race, &all);
         snprintf(out, n, "held-out prompts · %u of %u · %.0f s", had + 1, all, s);
         break;
-    case TUNE_OVER: snprintf(out, n, "%u settings · %u heats · %.0f s", t->n, race_heat(t->race), s); break;
+    case TUNE_OVER: snprintf(out, n, "%u settings · %u heats · %.0f s", t->n_candidates, race_heat(t->race), s); break;
     default:
-        if (t->n == 0)
+        if (t->n_candidates == 0)
             snprintf(out, n, "stopped before the first heat");
         else
-            snprintf(out, n, "%u of %u left · heat %u · %.0f s%s", race_left(t->race), t->n, race_heat(t->race) + 1, s,
-                     stopped);
+            snprintf(out, n, "%u of %u left · heat %u · %.0f s%s", race_left(t->race), t->n_candidates,
+                     race_heat(t->race) + 1, s, stopped);
     }
     return out;
 }
 
 /* ---- results ---- */
 
-const struct race *
-tuner_race(const struct tuner *t)
-{
-    return t->n > 0 ? t->race : NULL;
-}
-
-const struct tune_plan *
-tuner_plan(const struct tuner *t)
-{
-    return &t->plan;
-}
-
-uint32_t
-tuner_found(const struct tuner *t)
-{
-    return t->found;
-}
-
-uint32_t
-tuner_candidates(const struct tuner *t)
-{
-    return t->n;
-}
-
 uint32_t
 tuner_at(const struct tuner *t)
 {
     const bool racing = t->phase == TUNE_HEATS || t->phase == TUNE_HELD_OUT;
-    return racing && t->run >= RUN_ASKED ? t->at : t->n;
-}
-
-const struct preset *
-tuner_candidate(const struct tuner *t, uint32_t i)
-{
-    return &t->candidate[i];
+    return racing && t->run >= TUNE_RUN_ASKED ? t->at : t->n_candidates;
 }
 
 static bool
@@ -787,10 +691,4 @@ tuner_engine_command(const struct tuner *t, enum other_engine engine, uint32_t c
     if (!rated || rates > 0)
         engine_flags(engine, &t->candidate[candidate], &models, rate, rates, out, n);
     return out;
-}
-
-uint32_t
-tuner_differing(const struct tuner *t)
-{
-    return t->differing;
 }

@@ -23,9 +23,10 @@
 #define TUNE_TIME   300 /* default, in seconds */
 #define TUNE_TOKENS 128 /* default, for each prompt */
 
-#define TUNE_TOKENS_FEW 16 /* of a run, at least */
-#define TUNE_FINALISTS  3
-#define TUNE_HELD_LEAST 3 /* prompts, at least: fewer have no interval */
+#define TUNE_TOKENS_FEW   16 /* of a run, at least */
+#define TUNE_FINALISTS    3
+#define TUNE_RECORDS_MOST 3 /* runs with the run's own draft model whose texts are used for the forecasts */
+#define TUNE_HELD_LEAST   3 /* prompts, at least: fewer have no interval */
 
 /* ---- what fits into the time ---- */
 
@@ -88,7 +89,68 @@ enum tune_phase {
     TUNE_STOPPED /* the result is that of the runs so far */
 };
 
-struct tuner;
+struct tune_text {   /* of the first run on a prompt */
+    token_t *tokens; /* (n) owned */
+    uint32_t n;
+};
+
+struct tune_source { /* what forecasts are made from */
+    struct layer_record records[TUNE_RECORDS_MOST];
+    uint32_t n;
+    struct cost_model costs; /* all 0: unknown */
+};
+
+/* Its owners read it, and change it only by the functions below. */
+struct tuner {
+    enum tune_phase phase;
+    uint32_t n_candidates;                    /* 0: no heats yet */
+    struct preset candidate[RACE_CANDIDATES]; /* (n_candidates), then up to `found` those that do not race */
+    uint32_t found; /* candidates before tune_plan(), the best by forecast of each policy first */
+    struct tune_plan plan;
+    struct race *race;  /* owned; without heats before there are candidates */
+    uint32_t differing; /* runs with another greedy text than the first run on the prompt */
+
+    const struct run_info *info;
+
+    const struct policy_ops *const *registry;
+    bool wanted[POLICIES_MOST]; /* by policy of the run */
+    struct tune_draft drafts[TUNE_DRAFTS];
+    uint32_t n_drafts;
+    char **prompts, **categories; /* (n_prompts) owned */
+    struct tune_text *text;       /* (n_prompts) */
+    uint32_t n_prompts;
+    double time_s;
+    struct sampling sampling;
+    bool greedy, named; /* named: the policies */
+
+    struct tune_source recorded[1 + TUNE_DRAFTS]; /* with the run's own draft model, then with those of `drafts` */
+    uint32_t records_run, recording;              /* recording: with which draft model */
+    bool record_due;
+    struct tune_speed speed;
+
+    uint32_t draft[RACE_CANDIDATES]; /* of the candidate, from 1 on in `drafts`; 0: the run's own */
+    struct positions positions[RACE_CANDIDATES];
+    struct tally total[RACE_CANDIDATES]; /* of the candidate's runs */
+
+    enum {
+        TUNE_RUN_NONE,
+        TUNE_RUN_DUE,
+        TUNE_RUN_ASKED,
+        TUNE_RUN_GOING
+    } run;               /* due: tuner_next() has a request, or the race has ended */
+    uint32_t at, prompt; /* of the run */
+    struct tally tally;
+    struct positions tested;
+    struct committed committed;
+    struct tune_text now;
+    uint32_t now_room;
+    uint64_t run_us;
+
+    double spent_s;              /* of complete runs */
+    double raced_s;              /* of these, in heats and on held-out prompts, */
+    uint32_t raced, heat_judged; /* and their number; the last heat before which the time was checked */
+    char failed[240];            /* why a race stopped; "": it did not fail */
+};
 
 bool tuner_open(struct tuner **, const struct run_info *, struct err *); /* info is borrowed */
 void tuner_close(struct tuner *);                                        /* NULL does nothing */
@@ -97,14 +159,12 @@ void tuner_close(struct tuner *);                                        /* NULL
  * whose needs are not met, too little time for any race, or a race is running. */
 bool tuner_begin(struct tuner *, const struct tune_request *, struct err *);
 void tuner_event(struct tuner *, const struct event *);
-bool tuner_due(const struct tuner *); /* tuner_next() has a request, or the race has ended */
 /* Sets knobs and starts the next run. It changes settings without restoring them. Returns false with a message if a run
  * or a request failed or the time is too short; the race is then stopped. */
 bool tuner_next(struct tuner *, const struct run_host *, struct err *);
 void tuner_stop(struct tuner *);
 bool tuner_running(const struct tuner *);
 
-enum tune_phase tuner_phase(const struct tuner *);
 double tuner_elapsed_s(const struct tuner *);
 double tuner_left_s(const struct tuner *); /* at most, by the mean of the runs so far; NAN: unknown */
 double tuner_done(const struct tuner *);   /* share of the work, in [0, 1] */
@@ -113,15 +173,9 @@ const char *tuner_progress(const struct tuner *, char *out, size_t n);
 
 /* ---- results ---- */
 
-const struct race *tuner_race(const struct tuner *); /* NULL: no heats yet */
-const struct tune_plan *tuner_plan(const struct tuner *);
-uint32_t
-tuner_found(const struct tuner *); /* candidates before tune_plan(), the best by forecast of each policy first */
 /* Writes which settings did not race: "5 settings did not fit into the time, all of del among them"; "": all did. Returns out. */
 const char *tuner_left_out(const struct tuner *, char *out, size_t n);
-uint32_t tuner_candidates(const struct tuner *); /* 0: no heats yet */
-uint32_t tuner_at(const struct tuner *);         /* candidate of the run; tuner_candidates(): none */
-const struct preset *tuner_candidate(const struct tuner *, uint32_t);
+uint32_t tuner_at(const struct tuner *);                                 /* candidate of the run; n_candidates: none */
 double tuner_tokens_per_round(const struct tuner *, uint32_t candidate); /* in its runs so far; NAN: none */
 /* The fastest one on held-out prompts of those whose interval there lies above 1, or else of all measured there, which may be
  * plain decoding; before two runs there, the leader of the heats. */
@@ -149,6 +203,4 @@ const char *tune_interval(struct comparison, const char *of, char *out, size_t n
  * its drafter, "" if no draft was tested. Returns out. */
 const char *tuner_engine_command(const struct tuner *, enum other_engine, uint32_t candidate, bool rated, char *out,
                                  size_t n);
-uint32_t tuner_differing(const struct tuner *); /* runs with another greedy text than the first run on the prompt */
-
 #endif

@@ -17,7 +17,7 @@ passes() { # command
     env -u SPECSCOPE_LONG CLOCK_SEED="$SEED" LD_PRELOAD="$(realpath "$BUILD/tests/clock_shim.so")" "$@" >"$TMP/log" 2>&1 ||
         { grep -v '^ok ' "$TMP/log"; false; }
 }
-for source in tests/unit/session/test_*.c tests/unit/policies/test_*.c tests/unit/events/test_*.c; do
+for source in tests/unit/session/test_*.c tests/unit/policies/test_*.c tests/unit/events/test_*.c tests/unit/measure/test_*.c tests/unit/tune/test_*.c; do
     test=$(basename "$source" .c)
     check "$test" passes "$BUILD/tests/$test"
 done

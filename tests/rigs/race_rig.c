@@ -199,7 +199,7 @@ static void
 emit_run(struct simulated_race *r)
 {
     const bool ar = strcmp(r->policy, "ar") == 0;
-    const bool changes = tuner_phase(r->tuner) == TUNE_HELD_OUT && r->held_out[0] > 0 && strcmp(r->policy, "sd") == 0;
+    const bool changes = r->tuner->phase == TUNE_HELD_OUT && r->held_out[0] > 0 && strcmp(r->policy, "sd") == 0;
     const double speed = changes ? r->held_out[r->k != 4] : race_rig_speed(r->policy, r->k);
     const double noise = changes && r->k == 4 && r->held_out_noise > 0 ? r->held_out_noise : r->noise;
     const double token_s = r->token_s / speed * exp(noise * deviation(r));

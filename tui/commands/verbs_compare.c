@@ -14,7 +14,7 @@
 static bool
 there_is_one(const struct app *app, struct err *err)
 {
-    return sweep_points(app->run.sweeping.sweep) > 0 ||
+    return app->run.sweeping.sweep->n_points > 0 ||
            err_set(err, ERR_USAGE, "there was no sweep yet; for example :sweep tau=0.3:0.9:0.1 d_max=3:8:1");
 }
 
@@ -54,18 +54,17 @@ static bool
 set_point(struct app *app, const char *text, struct err *err)
 {
     struct sweeping *sw = &app->run.sweeping;
-    const struct knob_axis *axes;
     uint64_t number;
     char point[160];
-    if (!there_is_one(app, err) || !command_number(text, "the sweep's point", 1, sweep_points(sw->sweep), &number, err))
+    if (!there_is_one(app, err) || !command_number(text, "the sweep's point", 1, sw->sweep->n_points, &number, err))
         return false;
-    const uint32_t n = sweep_axes(sw->sweep, &axes);
-    if (strcmp(sweep_policy(sw->sweep)->name, scope_policy(app->run.scope)->name) != 0)
-        return err_set(err, ERR_USAGE, "that sweep was of policy %s; choose it first", sweep_policy(sw->sweep)->name);
+    const uint32_t n = sw->sweep->n_axes;
+    if (strcmp(sw->sweep->policy->name, scope_policy(app->run.scope)->name) != 0)
+        return err_set(err, ERR_USAGE, "that sweep was of policy %s; choose it first", sw->sweep->policy->name);
     bool ok = true;
     changes_group(&app->run.changes, true);
     for (uint32_t i = 0; i < n && ok; i++) {
-        const struct knob *k = sweep_knob(sw->sweep, i);
+        const struct knob *k = sw->sweep->knob[i];
         char value[32];
         knob_format(k, sweep_value(sw->sweep, (uint32_t)number - 1, i), value, sizeof value);
         ok = follow_post(&app->run, CONTROL_KNOB, k->name, value, 0, err);
@@ -96,13 +95,13 @@ begin(struct app *app, const char *rest, struct err *err)
 {
     struct sweeping *sw = &app->run.sweeping;
     const struct app_options *o = &app->options;
-    const bool again = rest[0] == '\0' && sweep_points(sw->sweep) > 0;
+    const bool again = rest[0] == '\0' && sw->sweep->n_points > 0;
     char grid[SWEEP_AXES * 80];
     if (again)
         sweep_grid(sw->sweep, grid, sizeof grid);
     else if (snprintf(grid, sizeof grid, "%s", rest) >= (int)sizeof grid)
         return err_set(err, ERR_USAGE, ":sweep is longer than %d knobs can be", SWEEP_AXES);
-    const bool list = cut_word(grid, "prompts") || (again && sweep_prompts(sw->sweep) > 0);
+    const bool list = cut_word(grid, "prompts") || (again && sw->sweep->n_prompts > 0);
     if (scope_versus(app->run.scope) != NULL)
         return err_set(err, ERR_USAGE, "a sweep is of one setting; end the two with :versus off");
     if (list && scope_is_batch(app->run.scope))

@@ -265,16 +265,16 @@ read_setting(const struct app *app, const char *text, const char **rest, uint32_
     char number[16];
     uint64_t n;
     const size_t length = strcspn(text, " ");
-    if (tuner_candidates(t) == 0) {
+    if (t->n_candidates == 0) {
         err_set(err, ERR_USAGE, "there was no race yet; :tune begins one");
         return NULL;
     }
     snprintf(number, sizeof number, "%.*s", (int)length, text);
-    if (!command_number(number, "the race's row", 1, race_standings(tuner_race(t), all), &n, err))
+    if (!command_number(number, "the race's row", 1, race_standings(t->race, all), &n, err))
         return NULL;
     *rest = text + length + strspn(text + length, " ");
     *index = all[n - 1].candidate;
-    return tuner_candidate(t, *index);
+    return &t->candidate[*index];
 }
 
 static bool
@@ -284,7 +284,7 @@ save_setting(struct app *app, uint32_t index, const char *name, struct err *err)
     char text[160];
     if (app->options.presets == NULL)
         return err_set(err, ERR_USAGE, "there is no folder for presets: neither XDG_CONFIG_HOME nor HOME is set");
-    if (!write_preset(app, tuner_candidate(t, index), name, err))
+    if (!write_preset(app, &t->candidate[index], name, err))
         return false;
     message_print(&app->message, "saved %s: :preset %s brings it back, --preset %s begins with it",
                   tuner_name(t, index, " ", text, sizeof text), name, name);

@@ -246,7 +246,7 @@ draw_tuning(const struct tuner *t, const struct canvas *c)
 static void
 draw_sweeping(const struct knob_sweep *s, const struct canvas *c)
 {
-    const uint32_t done = sweep_done(s), points = sweep_points(s);
+    const uint32_t done = sweep_done(s), points = s->n_points;
     const double left = sweep_left_s(s);
     int x = 1 + canvas_print(c, 0, 1, ROLE_STATUS, "sweep %u of %u%s ", done + 1 < points ? done + 1 : points, points,
                              sweep_at(s) == points ? ", ar" : "");

@@ -110,9 +110,8 @@ sweep_draw_details(const struct sweep_look *l, const struct canvas *c, int y)
 static void
 value_text(const struct knob_sweep *s, uint32_t axis, uint32_t i, char *out, size_t n)
 {
-    const struct knob_axis *axes;
-    sweep_axes(s, &axes);
-    knob_format(sweep_knob(s, axis), knob_axis_value(&axes[axis], sweep_knob(s, axis), i), out, n);
+    const struct knob_axis *axes = s->axis;
+    knob_format(s->knob[axis], knob_axis_value(&axes[axis], s->knob[axis], i), out, n);
 }
 
 static int
@@ -157,17 +156,16 @@ draw_cell(const struct sweep_look *l, const struct canvas *c, int y, int x, uint
 static void
 sweep_draw_map(struct sweep_look *l, const struct canvas *c)
 {
-    const struct knob_axis *axes;
+    const struct knob_axis *axes = l->sweep->axis;
     uint32_t at[SWEEP_AXES];
     char text[64], down[32];
-    sweep_axes(l->sweep, &axes);
     sweep_place(l->sweep, l->point, at);
     const int n_down = (int)axes[0].n, n_across = (int)axes[1].n;
-    snprintf(down, sizeof down, "%s", sweep_knob(l->sweep, 0)->name);
+    snprintf(down, sizeof down, "%s", l->sweep->knob[0]->name);
     l->label = 1 + widest(l->sweep, 0, axes[0].n);
     l->label = text_width(down) + 1 > l->label && c->cols > 40 ? text_width(down) + 1 : l->label;
     const int across = widest(l->sweep, 1, axes[1].n) + 1;
-    int room = c->cols - l->label - text_width(sweep_knob(l->sweep, 1)->name) - 1;
+    int room = c->cols - l->label - text_width(l->sweep->knob[1]->name) - 1;
     l->cell = room / n_across >= NUMBER ? room / n_across < 10 ? room / n_across : 10 : across > 3 ? across : 3;
     l->header = c->rows > 2 ? 1 : 0;
     if (room < l->cell)
@@ -179,7 +177,7 @@ sweep_draw_map(struct sweep_look *l, const struct canvas *c)
     l->left = panel_scroll(l->left, (int)at[1], n_across, l->cols);
     if (l->header > 0) { /* each knob's name is beside its values */
         canvas_text(c, 0, 0, ROLE_KNOB, down);
-        canvas_text(c, 0, l->label + l->cols * l->cell + 1, ROLE_KNOB, sweep_knob(l->sweep, 1)->name);
+        canvas_text(c, 0, l->label + l->cols * l->cell + 1, ROLE_KNOB, l->sweep->knob[1]->name);
     }
     for (int i = 0; i < l->cols && l->header > 0; i++) {
         value_text(l->sweep, 1, (uint32_t)(l->left + i), text, sizeof text);
@@ -223,8 +221,8 @@ draw_whiskers(const struct sweep_look *l, const struct canvas *c, int y, int x, 
 static void
 sweep_draw_line(struct sweep_look *l, const struct canvas *c)
 {
-    const int n = (int)sweep_points(l->sweep);
-    const struct knob *k = sweep_knob(l->sweep, 0);
+    const int n = (int)l->sweep->n_points;
+    const struct knob *k = l->sweep->knob[0];
     char text[64];
     l->header = c->rows > 3 ? 1 : 0;
     l->label = 10;
@@ -273,7 +271,7 @@ has_column(const struct sweep_look *l, const struct canvas *c, int measure)
 static void
 sweep_draw_list(struct sweep_look *l, const struct canvas *c)
 {
-    const int n = (int)sweep_points(l->sweep);
+    const int n = (int)l->sweep->n_points;
     int at = 0;
     while (at < n && l->ranked[at] != l->point)
         at++;
@@ -339,15 +337,14 @@ open_sweep(void *state)
 static bool
 active_sweep(const struct view *v)
 {
-    return v->sweep != NULL && sweep_points(v->sweep) > 0 && (sweep_running(v->sweep) || sweep_measured(v->sweep) > 0);
+    return v->sweep != NULL && v->sweep->n_points > 0 && (sweep_running(v->sweep) || sweep_measured(v->sweep) > 0);
 }
 
 /* The number of knobs in the picture: 1: lines, 2: a map, more: a list. */
 static uint32_t
 dimensions(const struct sweep_panel *p, const struct view *v)
 {
-    const struct knob_axis *axes;
-    const uint32_t n = sweep_axes(v->sweep, &axes);
+    const uint32_t n = v->sweep->n_axes;
     return p->list ? SWEEP_AXES : n;
 }
 
@@ -370,14 +367,13 @@ static float
 forecast_of(const struct sweep_look *l, const struct view *v)
 {
     const struct landscape *land = v->landscape;
-    const struct policy_info *policy = sweep_policy(l->sweep);
-    const struct knob_axis *axes;
+    const struct policy_info *policy = l->sweep->policy;
     uint32_t at[2] = {0};
-    const uint32_t n = sweep_axes(l->sweep, &axes);
+    const uint32_t n = l->sweep->n_axes;
     if (land == NULL || land->tokens == 0 || !land->now.in_time || strcmp(land->policy, policy->name) != 0)
         return NAN;
     for (uint32_t a = 0; a < n && a < 2; a++) {
-        const struct knob *knob = sweep_knob(l->sweep, a);
+        const struct knob *knob = l->sweep->knob[a];
         const uint32_t k = (uint32_t)(knob - policy->knobs), points = n == 1 ? land->strip[k].n : land->grid.n[a];
         if (n > 2 || points == 0 || (n == 2 && (!land->grid.open || land->grid.knob[a] != k)))
             return NAN;
@@ -392,7 +388,7 @@ static void
 update(struct sweep_panel *p, const struct view *v)
 {
     struct sweep_look *l = &p->look;
-    const uint32_t n = sweep_points(v->sweep);
+    const uint32_t n = v->sweep->n_points;
     l->sweep = v->sweep;
     l->low = l->high = NAN;
     l->has_best = sweep_best(v->sweep, l->measure, &l->best, &l->near);
@@ -433,14 +429,14 @@ note_sweep(void *state, const struct view *v, char *out, int n)
     char left[32] = "";
     if (!active_sweep(v))
         return;
-    const uint32_t done = sweep_done(v->sweep), points = sweep_points(v->sweep);
+    const uint32_t done = sweep_done(v->sweep), points = v->sweep->n_points;
     if (sweep_running(v->sweep) && !isnan(sweep_left_s(v->sweep)))
         snprintf(left, sizeof left, ", %.0f s left", ceil(sweep_left_s(v->sweep)));
     else if (!sweep_running(v->sweep) && done < points)
         snprintf(left, sizeof left, ", stopped");
     char pass[32] = "";
-    if (sweep_pass(v->sweep) > 1)
-        snprintf(pass, sizeof pass, " of pass %u", (unsigned)sweep_pass(v->sweep));
+    if (v->sweep->pass > 1)
+        snprintf(pass, sizeof pass, " of pass %u", (unsigned)v->sweep->pass);
     snprintf(out, (size_t)n, "%s · %u of %u points%s%s", sweep_measure_names[p->look.measure], (unsigned)done,
              (unsigned)points, pass, left);
 }
@@ -451,17 +447,17 @@ note_sweep(void *state, const struct view *v, char *out, int n)
 static void
 move(struct sweep_panel *p, const struct view *v, int axis, long by)
 {
-    const struct knob_axis *axes;
+    const struct knob_axis *axes = v->sweep->axis;
     uint32_t at[SWEEP_AXES];
     update(p, v);
     if (dimensions(p, v) > 2) {
         long i = 0;
-        const long n = (long)sweep_points(v->sweep);
+        const long n = (long)v->sweep->n_points;
         while (i < n && p->look.ranked[i] != p->look.point)
             i++;
         i += axis == 0 ? by : 0;
         p->look.point = p->look.ranked[i < 0 ? 0 : i >= n ? n - 1 : i];
-    } else if (axis < (int)sweep_axes(v->sweep, &axes)) {
+    } else if (axis < (int)v->sweep->n_axes) {
         sweep_place(v->sweep, p->look.point, at);
         const long to = (long)at[axis] + by, n = (long)axes[axis].n;
         at[axis] = (uint32_t)(to < 0 ? 0 : to >= n ? n - 1 : to);
@@ -525,7 +521,7 @@ mouse_sweep(void *state, const struct view *v, const struct canvas *c, int y, in
         return false;
     update(p, v);
     uint32_t at[SWEEP_AXES] = {(uint32_t)(l->top + row)};
-    const uint32_t n = sweep_points(v->sweep), how = dimensions(p, v);
+    const uint32_t n = v->sweep->n_points, how = dimensions(p, v);
     if (how == 2) {
         const int column = x >= l->label && l->cell > 0 ? (x - l->label) / l->cell : -1;
         if (column < 0 || column >= l->cols)

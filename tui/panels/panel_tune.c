@@ -35,20 +35,20 @@ struct axis {
 static bool
 active_tune(const struct view *v)
 {
-    return v->tuner != NULL && tuner_phase(v->tuner) != TUNE_NOTHING;
+    return v->tuner != NULL && v->tuner->phase != TUNE_NOTHING;
 }
 
 static bool
 has_rows(const struct view *v)
 {
-    return active_tune(v) && tuner_race(v->tuner) != NULL;
+    return active_tune(v) && v->tuner->n_candidates > 0;
 }
 
 /* Returns the number of settings, and puts the cursor on one of them, at first on the fastest one; *row is its row. */
 static uint32_t
 ranked(struct tune_panel *p, const struct view *v, struct race_standing all[RACE_CANDIDATES], uint32_t *row)
 {
-    const uint32_t n = race_standings(tuner_race(v->tuner), all);
+    const uint32_t n = race_standings(v->tuner->race, all);
     p->moved = p->moved && p->candidate < n;
     if (!p->moved)
         p->candidate = tuner_winner(v->tuner);
@@ -162,7 +162,7 @@ static void
 draw_held_out(const struct view *v, const struct canvas *c, uint32_t candidate, int y)
 {
     char name[120], speed[48];
-    const struct race *r = tuner_race(v->tuner);
+    const struct race *r = v->tuner->race;
     const struct comparison all = race_held_out(r, candidate, 0, NULL);
     const enum role role = all.verdict == DIFFERENCE_MORE   ? ROLE_OK
                            : all.verdict == DIFFERENCE_LESS ? ROLE_ERROR
@@ -208,7 +208,7 @@ draw_race(struct tune_panel *p, const struct view *v, const struct canvas *c)
     struct race_standing all[RACE_CANDIDATES];
     uint32_t row, held;
     const int n = (int)ranked(p, v, all, &row);
-    const struct race *r = tuner_race(v->tuner);
+    const struct race *r = v->tuner->race;
     const bool result = race_held_out_runs(r, &held) >= 2 && c->rows > 5;
     const bool runner_up = race_runner_up(r) != 0 && tuner_winner(v->tuner) == race_runner_up(r);
     const uint32_t first = runner_up ? race_runner_up(r) : race_winner(r),
@@ -286,7 +286,7 @@ draw_tune(void *state, const struct view *v, const struct canvas *c)
     if (!has_rows(v))
         canvas_paragraph(
             c, ROLE_DIM,
-            tuner_phase(v->tuner) == TUNE_RECORDS
+            v->tuner->phase == TUNE_RECORDS
                 ? "plain decoding of a few prompts comes first: its speed, and the layers' predictions for "
                   "the forecasts that candidates are chosen by"
                 : tuner_progress(v->tuner, text, sizeof text));
@@ -305,8 +305,8 @@ note_tune(void *state, const struct view *v, char *out, int n)
         return;
     tuner_progress(v->tuner, out, (size_t)n);
     const size_t used = strlen(out);
-    const bool over = tuner_phase(v->tuner) == TUNE_OVER;
-    if (!has_rows(v) || race_heat(tuner_race(v->tuner)) == 0)
+    const bool over = v->tuner->phase == TUNE_OVER;
+    if (!has_rows(v) || race_heat(v->tuner->race) == 0)
         return;
     if (over && tuner_winner(v->tuner) > 0 && !tuner_clear(v->tuner))
         snprintf(out + used, (size_t)n - used, " · none is clearly faster");

@@ -200,7 +200,7 @@ sweeping_event(struct sweeping *sw, const struct event *e)
         return;
     sweep_event(sw->sweep, e);
     const uint32_t at = tuner_at(sw->tuner);
-    const bool races = at < tuner_candidates(sw->tuner),
+    const bool races = at < sw->tuner->n_candidates,
                begins = e->type == EVENT_CONTROL && e->control.kind == RECORDED_RUN;
     if (begins && races)
         keep_run(&sw->now);
@@ -221,7 +221,7 @@ sweeping_continue(struct sweeping *sw, bool *over, struct err *err)
 {
     const struct run_host host = host_of(sw);
     *over = false;
-    if (sw->sweep == NULL || (sweep_state(sw->sweep) != SWEEP_DUE && !tuner_due(sw->tuner)))
+    if (sw->sweep == NULL || (sw->sweep->state != SWEEP_DUE && sw->tuner->run != TUNE_RUN_DUE))
         return true;
     bool ok = true;
     if (!sweeping_races(sw)) {
@@ -266,7 +266,7 @@ sweeping_now(const struct sweeping *sw)
 uint32_t
 sweeping_done(const struct sweeping *sw)
 {
-    const struct race *race = sweeping_races(sw) ? tuner_race(sw->tuner) : NULL;
+    const struct race *race = sweeping_races(sw) && sw->tuner->n_candidates > 0 ? sw->tuner->race : NULL;
     return race != NULL ? race_heat(race) : sweeping_races(sw) ? 0 : sweep_done(sw->sweep);
 }
 
@@ -317,7 +317,7 @@ sweeping_show(struct sweeping *sw, const uint32_t *candidate, struct err *err)
             return err_set(err, ERR_WORK, "out of memory for a run");
         }
         add_words(shown, sw->scope, info->vocab);
-        add_settings(shown, tuner_candidate(sw->tuner, *candidate));
+        add_settings(shown, &sw->tuner->candidate[*candidate]);
         while ((e = event_reader_next(reader)) != NULL)
             scope_event(shown, e);
         event_reader_close(reader);
@@ -349,20 +349,19 @@ static void
 race_summary(const struct tuner *t, char *out, size_t n)
 {
     char name[120], why[400];
-    const struct race *r = tuner_race(t);
+    const struct race *r = t->race;
     uint32_t all;
     if (r == NULL || race_heat(r) == 0) {
         snprintf(out, n, "the race stopped before a heat was complete");
         return;
     }
-    if (tuner_differing(t) > 0) {
-        snprintf(out, n, "not lossless: %u runs of the race differ from the text of other settings",
-                 tuner_differing(t));
+    if (t->differing > 0) {
+        snprintf(out, n, "not lossless: %u runs of the race differ from the text of other settings", t->differing);
         return;
     }
     tuner_name(t, tuner_winner(t), " ", name, sizeof name);
     const struct comparison held = race_held_out(r, tuner_winner(t), 0, NULL);
-    if (race_held_out_runs(r, &all) < 2 && tuner_phase(t) == TUNE_OVER)
+    if (race_held_out_runs(r, &all) < 2 && t->phase == TUNE_OVER)
         snprintf(out, n, "too little time for held-out prompts; first in the heats: %s, %.2f × ar", name,
                  race_speed(r, tuner_winner(t), NULL).value);
     else if (race_held_out_runs(r, &all) < 2)
@@ -374,7 +373,7 @@ race_summary(const struct tuner *t, char *out, size_t n)
                  tuner_reason(t, why, sizeof why));
     else
         snprintf(out, n, "fastest: %s, %.2f × ar on held-out prompts, %s", name, held.value, tune_verdict(held));
-    if (tuner_phase(t) == TUNE_OVER && tuner_left_out(t, why, sizeof why)[0] != '\0' && strlen(out) + 1 < n)
+    if (t->phase == TUNE_OVER && tuner_left_out(t, why, sizeof why)[0] != '\0' && strlen(out) + 1 < n)
         snprintf(out + strlen(out), n - strlen(out), "; %s", why);
 }
 
@@ -390,7 +389,7 @@ sweeping_summary(const struct sweeping *sw, char *out, size_t n)
     }
     uint32_t best, near;
     char text[160], others[64];
-    const uint32_t done = sweep_done(s), all = sweep_points(s);
+    const uint32_t done = sweep_done(s), all = s->n_points;
     int used =
         snprintf(out, n, done < all ? "the sweep has %u of %u points" : "the sweep has its %u points", done, all);
     if (used < 0 || (size_t)used >= n || !sweep_best(s, SWEEP_SPEED, &best, &near))

@@ -120,7 +120,7 @@ PANEL_TEST(keys_send_commands_about_the_row_at_the_cursor)
     race(f, UINT32_MAX);
     draw(f, 18, 118);
     struct race_standing all[RACE_CANDIDATES];
-    race_standings(tuner_race(rig.tuner), all);
+    race_standings(rig.tuner->race, all);
     assert_int_equal(all[0].candidate, tuner_winner(rig.tuner));
     assert_int_not_equal(all[0].candidate, 0); /* so that the rows are not in the order of the candidates */
     press(f, INPUT_ENTER);

@@ -27,7 +27,7 @@ SEGMENTS_TEST(every_point_is_run_once_and_knobs_come_back)
     struct made m;
     made_session(&m, *state);
     made_sweep(&m, GRID, NULL, 0);
-    assert_int_equal(sweep_points(m.sweep), POINTS);
+    assert_int_equal(m.sweep->n_points, POINTS);
     made_go_on(&m, UINT32_MAX);
     assert_int_equal(m.asked, POINTS);
     assert_int_equal(sweep_done(m.sweep), POINTS);
@@ -93,7 +93,7 @@ go_on_among(struct made *m, const struct run_host *host, uint32_t n, char *order
         if (n == 0 || !sweep_running(m->sweep))
             return;
         strcat(order, strcmp(m->policy, "ar") == 0 ? "a" : ".");
-        assert_true((sweep_at(m->sweep) == sweep_points(m->sweep)) == (strcmp(m->policy, "ar") == 0));
+        assert_true((sweep_at(m->sweep) == m->sweep->n_points) == (strcmp(m->policy, "ar") == 0));
         made_run(m, UINT32_MAX);
     }
 }
@@ -167,7 +167,7 @@ SEGMENTS_TEST(a_sweep_resumes_before_the_earlier_settings_are_recorded)
     assert_true(sweep_stop(m.sweep, &host, &err));
     m.silent = false;
     made_sweep(&m, "tau=0.3:0.6:0.15", NULL, 0);
-    assert_string_equal(sweep_policy(m.sweep)->name, "specbound");
+    assert_string_equal(m.sweep->policy->name, "specbound");
     assert_int_equal(sweep_done(m.sweep), 1);
     made_go_on(&m, UINT32_MAX);
     assert_true(m.tau == 0.55);
@@ -180,7 +180,7 @@ SEGMENTS_TEST(a_whole_sweep_begun_again_adds_a_pass)
     made_session(&m, *state);
     for (uint32_t pass = 1; pass <= 3; pass++) {
         made_sweep(&m, "tau=0.3:0.9:0.3", NULL, 0);
-        assert_int_equal(sweep_pass(m.sweep), pass);
+        assert_int_equal(m.sweep->pass, pass);
         assert_int_equal(sweep_done(m.sweep), 0);
         made_go_on(&m, UINT32_MAX);
         assert_int_equal(m.asked, 3 * pass);
@@ -200,7 +200,7 @@ SEGMENTS_TEST(other_settings_begin_anew)
     m.refuse = NULL;
     made_ask_knob(&m, "d_max", "7", NULL); /* a knob that is not swept */
     made_sweep(&m, "tau=0.3:0.9:0.3", NULL, 0);
-    assert_int_equal(sweep_pass(m.sweep), 1);
+    assert_int_equal(m.sweep->pass, 1);
     made_go_on(&m, 1);
     assert_int_equal(sweep_done(m.sweep), 1);
     const struct run_host host = made_host_of(&m);

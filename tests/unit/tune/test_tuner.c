@@ -127,19 +127,19 @@ race(double time_s)
     struct err err = {0};
     begin(time_s);
     assert_ok(race_rig_run(&rig, UINT32_MAX, &err), err);
-    assert_int_equal(tuner_phase(rig.tuner), TUNE_OVER);
+    assert_int_equal(rig.tuner->phase, TUNE_OVER);
 }
 
 TUNER_TEST(the_fastest_setting_wins_on_held_out_prompts)
 {
     char name[80];
     race(TUNE_TIME);
-    const struct comparison c = race_held_out(tuner_race(rig.tuner), tuner_winner(rig.tuner), 0, NULL);
+    const struct comparison c = race_held_out(rig.tuner->race, tuner_winner(rig.tuner), 0, NULL);
     assert_string_equal(tuner_name(rig.tuner, tuner_winner(rig.tuner), " ", name, sizeof name), "sd k=4");
     assert_true(fabs(c.value - 1.6) < 0.05 && c.verdict == DIFFERENCE_MORE);
     assert_string_equal(tune_verdict(c), "faster than plain decoding");
-    assert_int_equal(tuner_candidates(rig.tuner), 14); /* ar, six of sd and of ngram, swift */
-    assert_int_equal(tuner_differing(rig.tuner), 0);
+    assert_int_equal(rig.tuner->n_candidates, 14); /* ar, six of sd and of ngram, swift */
+    assert_int_equal(rig.tuner->differing, 0);
     assert_string_equal(tuner_category(rig.tuner, 2), "summaries");
     assert_null(tuner_category(rig.tuner, 3));
 }
@@ -163,7 +163,7 @@ TUNER_TEST(the_winner_is_the_fastest_on_held_out_prompts_also_if_it_was_second_o
         memcpy(rig.held_out, table[i].speed, sizeof rig.held_out);
         rig.held_out_noise = table[i].noise;
         race(TUNE_TIME);
-        const struct race *r = tuner_race(rig.tuner);
+        const struct race *r = rig.tuner->race;
         assert_string_equal(tuner_name(rig.tuner, race_winner(r), " ", name, sizeof name), "sd k=4");
         assert_int_equal(tuner_winner(rig.tuner), table[i].second ? race_runner_up(r) : 0);
         assert_int_equal(tuner_clear(rig.tuner), table[i].clear);
@@ -194,10 +194,10 @@ TUNER_TEST(the_first_run_probes_all_layers_and_heats_do_not)
     assert_true(race_rig_run(&rig, 1, &err));
     assert_string_equal(rig.probe, "all");
     assert_string_equal(rig.policy, "ar");
-    assert_int_equal(tuner_phase(rig.tuner), TUNE_RECORDS);
+    assert_int_equal(rig.tuner->phase, TUNE_RECORDS);
     assert_true(race_rig_run(&rig, 3, &err));
     assert_string_equal(rig.probe, "policy");
-    assert_int_equal(tuner_phase(rig.tuner), TUNE_HEATS);
+    assert_int_equal(rig.tuner->phase, TUNE_HEATS);
     assert_int_equal(rig.costs, 1); /* they are measured once */
 }
 
@@ -207,11 +207,11 @@ TUNER_TEST(a_race_of_any_speed_ends_in_its_time)
         rig.token_s = token_s;
         rig.run_s = 4 * token_s;
         race(TUNE_TIME);
-        print_message("%.0f tokens/s: %u candidates, %u tokens, %.0f s\n", 1 / token_s, tuner_candidates(rig.tuner),
-                      tuner_plan(rig.tuner)->tokens, tuner_elapsed_s(rig.tuner));
+        print_message("%.0f tokens/s: %u candidates, %u tokens, %.0f s\n", 1 / token_s, rig.tuner->n_candidates,
+                      rig.tuner->plan.tokens, tuner_elapsed_s(rig.tuner));
         assert_true(tuner_elapsed_s(rig.tuner) < TUNE_TIME * 1.02);
-        assert_true(tuner_candidates(rig.tuner) >= 4);
-        assert_true(race_held_out(tuner_race(rig.tuner), tuner_winner(rig.tuner), 0, NULL).n >= 6);
+        assert_true(rig.tuner->n_candidates >= 4);
+        assert_true(race_held_out(rig.tuner->race, tuner_winner(rig.tuner), 0, NULL).n >= 6);
     }
 }
 
@@ -224,8 +224,8 @@ TUNER_TEST(too_little_time_is_refused_with_the_time_that_is_needed)
     assert_false(race_rig_run(&rig, UINT32_MAX, &err));
     assert_string_equal(err.text, "cannot race in 1m: at 0.97 tokens/s and 8.0 s for a prompt a heat of two settings "
                                   "needs about 74s; give more time");
-    assert_int_equal(tuner_phase(rig.tuner), TUNE_STOPPED);
-    assert_null(tuner_race(rig.tuner));
+    assert_int_equal(rig.tuner->phase, TUNE_STOPPED);
+    assert_int_equal(rig.tuner->n_candidates, 0);
 }
 
 TUNER_TEST(a_short_race_has_the_settings_with_the_best_forecasts_and_says_which_it_left_out)
@@ -234,9 +234,9 @@ TUNER_TEST(a_short_race_has_the_settings_with_the_best_forecasts_and_says_which_
     rig.forecasts = true;
     rig.token_s = 0.1;
     race(37);
-    assert_int_equal(tuner_candidates(rig.tuner), 3);
-    assert_string_equal(tuner_candidate(rig.tuner, 1)->policy, "sd");
-    assert_string_equal(tuner_candidate(rig.tuner, 2)->policy, "ngram");
+    assert_int_equal(rig.tuner->n_candidates, 3);
+    assert_string_equal(rig.tuner->candidate[1].policy, "sd");
+    assert_string_equal(rig.tuner->candidate[2].policy, "ngram");
     assert_string_equal(tuner_left_out(rig.tuner, text, sizeof text),
                         "10 settings did not fit into the time, among them all of swift");
     assert_true(tuner_elapsed_s(rig.tuner) < 37 * 1.02);
@@ -249,8 +249,8 @@ TUNER_TEST(a_race_that_is_too_short_for_held_out_prompts_has_heats)
     rig.token_s = 1;
     rig.run_s = 8;
     race(120);
-    assert_int_equal(tuner_candidates(rig.tuner), 2);
-    assert_true(race_heat(tuner_race(rig.tuner)) >= 1 && tuner_elapsed_s(rig.tuner) < 120 + 30);
+    assert_int_equal(rig.tuner->n_candidates, 2);
+    assert_true(race_heat(rig.tuner->race) >= 1 && tuner_elapsed_s(rig.tuner) < 120 + 30);
     assert_false(tuner_clear(rig.tuner));
     assert_int_not_equal(tuner_winner(rig.tuner), 0);
 }
@@ -277,7 +277,7 @@ TUNER_TEST(a_stopped_race_has_the_standings_so_far)
     assert_true(race_rig_run(&rig, 3 + 14 * 2 + 5, &err));
     tuner_stop(rig.tuner);
     assert_false(tuner_running(rig.tuner));
-    assert_int_equal(race_heat(tuner_race(rig.tuner)), 2);
+    assert_int_equal(race_heat(rig.tuner->race), 2);
     assert_string_equal(tuner_name(rig.tuner, tuner_winner(rig.tuner), " ", text, sizeof text), "sd k=4");
     assert_non_null(strstr(tuner_progress(rig.tuner, text, sizeof text), ", stopped"));
     race(TUNE_TIME); /* and another one begins anew */
@@ -287,7 +287,7 @@ TUNER_TEST(another_greedy_text_is_counted)
 {
     rig.differs = "swift";
     race(TUNE_TIME);
-    assert_true(tuner_differing(rig.tuner) >= RACE_HEATS);
+    assert_true(rig.tuner->differing >= RACE_HEATS);
 }
 
 TUNER_TEST(a_run_that_fails_stops_the_race)
@@ -319,7 +319,7 @@ TUNER_TEST(policies_may_be_named)
     assert_string_equal(err.text, "cannot race 'nothing': there is no such policy");
     request.policies = one;
     assert_true(tuner_begin(rig.tuner, &request, &err) && race_rig_run(&rig, UINT32_MAX, &err));
-    assert_int_equal(tuner_candidates(rig.tuner), 7);
+    assert_int_equal(rig.tuner->n_candidates, 7);
 }
 
 TUNER_TEST(settings_have_the_sampling_that_they_were_raced_with)
@@ -336,7 +336,7 @@ TUNER_TEST(settings_have_the_sampling_that_they_were_raced_with)
     tuner_engine_command(rig.tuner, ENGINE_VLLM, tuner_winner(rig.tuner), false, text, sizeof text);
     assert_non_null(strstr(text, "{\"temperature\": 0.7, \"top_k\": 40, \"top_p\": 0.9}"));
     assert_non_null(strstr(text, "\"draft_sample_method\": \"probabilistic\""));
-    assert_string_equal(tuner_candidate(rig.tuner, 0)->sampling[SAMPLING_SEED], "");
+    assert_string_equal(rig.tuner->candidate[0].sampling[SAMPLING_SEED], "");
 }
 
 TUNER_TEST(flags_of_other_engines_have_the_measured_acceptance)
