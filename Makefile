@@ -77,7 +77,7 @@ else
   BASE += -Wno-unknown-pragmas
 endif
 
-LIB_SRC  := $(sort $(wildcard base/*.c kernels/*.c kernels/cpu/*.c engine/*/*.c policies/*.c traces/*.c tui/*/*.c))
+LIB_SRC  := $(sort $(wildcard base/*.c kernels/*.c kernels/cpu/*.c engine/*/*.c engine/*/*/*.c policies/*.c traces/*.c tui/*/*.c))
 CLI_SRC  := $(sort $(wildcard cli/*.c cli/*/*.c))
 HELP_SRC := $(filter-out %_main.c,$(sort $(wildcard tests/golden/*.c tests/soak/*.c))) $(sort $(wildcard tests/rigs/*.c))
 HELP_SRC += $(filter-out %_main.c %clock_shim.c tests/faults/shim%,$(sort $(wildcard tests/faults/*.c)))

@@ -7,8 +7,8 @@
 #include "cli/generation/generation.h"
 #include "engine/model/memory.h"
 #include "engine/model/model_locations.h"
-#include "engine/synthetic/model_open.h"
-#include "engine/tokenizer/tokenizer.h"
+#include "engine/model/model_open.h"
+#include "engine/model/tokenizer/tokenizer.h"
 
 struct search {
     struct drafts *drafts;

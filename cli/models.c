@@ -10,7 +10,7 @@
 #include "cli/options/option_table.h"
 #include "engine/model/memory.h"
 #include "engine/model/model_locations.h"
-#include "engine/synthetic/model_open.h"
+#include "engine/model/model_open.h"
 
 static bool
 print_model(void *user, const char *name, const char *path)

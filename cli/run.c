@@ -13,7 +13,7 @@
 #include "cli/generation/acceptance.h"
 #include "cli/generation/generation.h"
 #include "cli/options/option_table.h"
-#include "engine/tokenizer/tokenizer.h"
+#include "engine/model/tokenizer/tokenizer.h"
 #include "engine/tune/results.h"
 #include "tui/terminal/terminal.h"
 #include "tui/terminal/text.h"

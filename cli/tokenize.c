@@ -10,9 +10,9 @@
 #include "cli/base/commands.h"
 #include "cli/base/files.h"
 #include "cli/options/option_table.h"
-#include "engine/files/gguf.h"
-#include "engine/files/hf_folder.h"
-#include "engine/synthetic/model_open.h"
+#include "engine/model/files/gguf.h"
+#include "engine/model/files/hf_folder.h"
+#include "engine/model/model_open.h"
 
 static bool
 encode(const struct tokenizer *t, const struct options *o, const char *text, size_t len, struct err *err)

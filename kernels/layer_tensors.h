@@ -1,6 +1,6 @@
 /* The list of a layer's tensors. It generates their description (struct layer_desc) and is used by the file readers,
  * the quantiser, the backends' checks and loaders, synthetic models and test models. To add a norm or bias: add a line
- * here, a flag for the architectures that have it (engine/arch/architectures.c), and its computation in the forward passes of
+ * here, a flag for the architectures that have it (engine/model/arch/architectures.c), and its computation in the forward passes of
  * the backends, which also declare support for it, and of the tests (tests/rigs/naive_model.c).
  *
  *   kind(NAME, field, need, rows, cols, GGUF's name, Hugging Face's name)

@@ -5,7 +5,7 @@
  * (sv_goodput.h). The time of rounds is known from earlier rounds alone. */
 #include <math.h>
 
-#include "engine/trained/sv_profile.h"
+#include "engine/model/trained/sv_profile.h"
 #include "policies/chain.h"
 #include "policies/policy.h"
 #include "policies/sv_goodput.h"

@@ -17,7 +17,7 @@
 #include "cli/options/options.h"
 #include "engine/model/memory.h"
 #include "engine/model/model_locations.h"
-#include "engine/synthetic/model_open.h"
+#include "engine/model/model_open.h"
 #include "tui/terminal/terminal.h"
 
 /* ---- terminal: type, size, colours, characters, mouse ---- */

@@ -13,8 +13,8 @@
 #include "cli/base/commands.h"
 #include "cli/base/files.h"
 #include "cli/generation/acceptance.h"
-#include "engine/tokenizer/tokenizer.h"
-#include "engine/trained/sv_profile.h"
+#include "engine/model/tokenizer/tokenizer.h"
+#include "engine/model/trained/sv_profile.h"
 #include "policies/policy.h"
 #include "traces/writer.h"
 

@@ -8,7 +8,7 @@
 #include "cli/base/commands.h"
 #include "cli/base/files.h"
 #include "cli/options/option_table.h"
-#include "engine/synthetic/synthetic.h"
+#include "engine/model/synthetic/synthetic.h"
 
 /* Bash splits words at "=". So they are joined first, and the part that bash has already is removed from the answers. */
 static const char bash_script[] =

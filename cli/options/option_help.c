@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "cli/options/option_table.h"
-#include "engine/synthetic/synthetic.h"
+#include "engine/model/synthetic/synthetic.h"
 
 /* ---- --list-policies ---- */
 

@@ -5,7 +5,7 @@
 
 #include "base/file_replace.h"
 #include "cli/options/options.h"
-#include "engine/tokenizer/tokenizer.h"
+#include "engine/model/tokenizer/tokenizer.h"
 #include "engine/training/blas.h"
 
 /* Fails at once if the result could not be written after hours: `out` is missing, or it exists and is not a regular

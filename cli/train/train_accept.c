@@ -12,7 +12,7 @@
 #include "cli/generation/generation.h"
 #include "cli/options/option_table.h"
 #include "cli/train/train.h"
-#include "engine/trained/accept_head.h"
+#include "engine/model/trained/accept_head.h"
 #include "engine/training/accept_training.h"
 
 struct accept_rows { /* candidates */

@@ -13,7 +13,7 @@
 #include "cli/options/option_table.h"
 #include "cli/train/train.h"
 #include "engine/model/memory.h"
-#include "engine/tokenizer/tokenizer.h"
+#include "engine/model/tokenizer/tokenizer.h"
 #include "engine/training/head_training.h"
 #include "engine/training/reader.h"
 

@@ -14,7 +14,7 @@
 #ifndef ENGINE_CONTEXT_CONTEXT_H
 #define ENGINE_CONTEXT_CONTEXT_H
 
-#include "engine/trained/exit_heads.h"
+#include "engine/model/trained/exit_heads.h"
 #include "kernels/backend.h"
 
 struct context;

@@ -76,8 +76,9 @@ struct policy_info {
 
 struct model_info { /* facts about the model that policies use */
     uint32_t layers, width, vocab;
-    double rho;                       /* head / layer parameters */
-    const struct sv_profile *profile; /* of the model and its auxiliary models (engine/trained/sv_profile.h), or NULL */
+    double rho; /* head / layer parameters */
+    const struct sv_profile
+        *profile; /* of the model and its auxiliary models (engine/model/trained/sv_profile.h), or NULL */
 };
 
 struct policy {

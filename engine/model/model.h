@@ -1,4 +1,4 @@
-/* A model: its description for a backend, its tokenizer, and facts for display. engine/synthetic/model_open.h opens
+/* A model: its description for a backend, its tokenizer, and facts for display. engine/model/model_open.h opens
  * one. */
 #ifndef ENGINE_MODEL_MODEL_H
 #define ENGINE_MODEL_MODEL_H

@@ -3,8 +3,8 @@
 #include <string.h>
 
 #include "base/clock.h"
+#include "engine/model/trained/accept_head.h"
 #include "engine/session/session_internal.h"
-#include "engine/trained/accept_head.h"
 
 #define FOLLOW_TOKENS 256 /* in a call */
 

@@ -3,8 +3,8 @@
 #include <string.h>
 
 #include "engine/model/memory.h"
+#include "engine/model/tokenizer/tokenizer.h"
 #include "engine/session/session_internal.h"
-#include "engine/tokenizer/tokenizer.h"
 #include "kernels/request.h"
 
 static token_t

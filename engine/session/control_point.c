@@ -2,8 +2,8 @@
 #include <stdlib.h>
 
 #include "base/clock.h"
+#include "engine/model/model_open.h"
 #include "engine/session/session_internal.h"
-#include "engine/synthetic/model_open.h"
 #include "kernels/request.h"
 
 #define LATE_US 100000 /* rounds that are later than this do not catch up */

@@ -7,8 +7,8 @@
 #include "engine/events/cost_model.h"
 #include "engine/events/run_info.h"
 #include "engine/model/model.h"
-#include "engine/trained/accept_head.h"
-#include "engine/trained/exit_heads.h"
+#include "engine/model/trained/accept_head.h"
+#include "engine/model/trained/exit_heads.h"
 
 struct engine_options {
     const char *model_path;        /* or the synthetic model, see model_open_synthetic() */

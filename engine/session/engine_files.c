@@ -6,9 +6,9 @@
 
 #include "base/file_read.h"
 #include "engine/model/memory.h"
+#include "engine/model/tokenizer/tokenizer.h"
+#include "engine/model/trained/sv_profile.h"
 #include "engine/session/engine_internal.h"
-#include "engine/tokenizer/tokenizer.h"
-#include "engine/trained/sv_profile.h"
 
 uint64_t
 engine_available(const struct engine *e)

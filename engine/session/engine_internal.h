@@ -2,8 +2,8 @@
 #ifndef ENGINE_SESSION_ENGINE_INTERNAL_H
 #define ENGINE_SESSION_ENGINE_INTERNAL_H
 
+#include "engine/model/model_open.h"
 #include "engine/session/engine.h"
-#include "engine/synthetic/model_open.h"
 
 /* Leaves out a file that was found, but not given, and cannot be used: notes why, unless there is a note. Returns false, with the reason
  * in *err, if memory ran out or the user cancelled. */

@@ -2,8 +2,8 @@
 #ifndef ENGINE_SESSION_PROMPT_H
 #define ENGINE_SESSION_PROMPT_H
 
-#include "engine/chat/chat.h"
-#include "engine/tokenizer/tokenizer.h"
+#include "engine/jinja/chat.h"
+#include "engine/model/tokenizer/tokenizer.h"
 
 struct chat_setting { /* how prompts become turns of a dialogue; pointers are borrowed until the session is closed */
     bool on;

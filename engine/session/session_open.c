@@ -4,9 +4,9 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "engine/model/trained/sv_profile.h"
 #include "engine/session/engine_internal.h"
 #include "engine/session/session_internal.h"
-#include "engine/trained/sv_profile.h"
 
 /* ---- description of the run ---- */
 

@@ -6,7 +6,7 @@
 
 #include "base/rng.h"
 #include "engine/model/model.h"
-#include "engine/tokenizer/tokenizer.h"
+#include "engine/model/tokenizer/tokenizer.h"
 #include "engine/training/adam.h"
 #include "engine/training/blas.h"
 #include "kernels/cpu/sampling.h"

@@ -1,4 +1,4 @@
-/* Trains an acceptance head (SpecDec++, engine/trained/accept_head.h): weighted binary cross-entropy, Adam.
+/* Trains an acceptance head (SpecDec++, engine/model/trained/accept_head.h): weighted binary cross-entropy, Adam.
  *
  *     loss = -Σ [a · log p̂ + w · (1 - a) · log(1 - p̂)] / Σ [a + w · (1 - a)]
  *
@@ -7,7 +7,7 @@
 #ifndef ENGINE_TRAINING_ACCEPT_TRAINING_H
 #define ENGINE_TRAINING_ACCEPT_TRAINING_H
 
-#include "engine/trained/accept_head.h"
+#include "engine/model/trained/accept_head.h"
 #include "engine/training/reader.h"
 
 struct blas;

@@ -13,7 +13,7 @@
 #include <stdint.h>
 
 #include "engine/model/model.h"
-#include "engine/trained/exit_heads.h"
+#include "engine/model/trained/exit_heads.h"
 
 struct blas;
 

@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "base/rng.h"
-#include "engine/tokenizer/tokenizer.h"
+#include "engine/model/tokenizer/tokenizer.h"
 #include "kernels/cpu/sampling.h"
 
 struct sequence { /* a prompt at hand */

@@ -1,4 +1,4 @@
-/* What a profile of Speculative Verification is made from (engine/trained/sv_profile.h): plain speculative decoding of sample
+/* What a profile of Speculative Verification is made from (engine/model/trained/sv_profile.h): plain speculative decoding of sample
  * prompts, with a companion model that reads along. Of every round each draft is observed up to the first rejection, that one
  * with it.
  *
@@ -7,7 +7,7 @@
 #ifndef ENGINE_TRAINING_PROFILE_DATA_H
 #define ENGINE_TRAINING_PROFILE_DATA_H
 
-#include "engine/trained/sv_profile.h"
+#include "engine/model/trained/sv_profile.h"
 #include "engine/training/reader.h"
 
 struct profile_data_options {

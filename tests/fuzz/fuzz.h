@@ -10,7 +10,7 @@
 #include <string.h>
 
 #include "base/err.h"
-#include "engine/tokenizer/tokenizer.h"
+#include "engine/model/tokenizer/tokenizer.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

@@ -3,7 +3,7 @@
 #include <math.h>
 
 #include "engine/model/model.h"
-#include "engine/trained/accept_head.h"
+#include "engine/model/trained/accept_head.h"
 #include "tests/fuzz/fuzz.h"
 
 #define WIDTH      4

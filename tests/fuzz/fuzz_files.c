@@ -4,7 +4,7 @@
 #include <unistd.h>
 
 #include "cli/base/files.h"
-#include "engine/files/hf_folder.h"
+#include "engine/model/files/hf_folder.h"
 #include "tests/fuzz/fuzz.h"
 #include "tui/figures/bench_table.h"
 #include "tui/widgets/line.h"

@@ -2,8 +2,8 @@
  * any other is a list of edits on a small valid model, which leads deeper than random bytes do: 4 bytes each, a
  * place in the metadata (24 bits, little-endian) and a value. What is left over is text for the tokenizer. */
 
-#include "engine/files/gguf.h"
-#include "engine/synthetic/model_open.h"
+#include "engine/model/files/gguf.h"
+#include "engine/model/model_open.h"
 #include "tests/fuzz/fuzz.h"
 #include "tests/golden/tinymodel.h"
 

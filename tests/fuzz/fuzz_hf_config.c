@@ -2,9 +2,9 @@
  * first byte chooses) that fit TINY_CONFIG: whatever the text says, a model that is accepted has shapes that hold. */
 #include <math.h>
 
-#include "engine/arch/arch.h"
-#include "engine/files/hf_folder.h"
-#include "engine/synthetic/model_open.h"
+#include "engine/model/arch/arch.h"
+#include "engine/model/files/hf_folder.h"
+#include "engine/model/model_open.h"
 #include "tests/fuzz/fuzz.h"
 #include "tests/rigs/tiny_folder.h"
 

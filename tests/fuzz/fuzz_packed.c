@@ -2,8 +2,8 @@
  * unpacked has to lie in memory of the size that its shape and type say. */
 
 #include "base/little_endian.h"
-#include "engine/arch/packed.h"
-#include "engine/files/hf_folder.h"
+#include "engine/model/arch/packed.h"
+#include "engine/model/files/hf_folder.h"
 #include "kernels/tensor.h"
 #include "tests/fuzz/fuzz.h"
 

@@ -5,7 +5,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "engine/files/gguf.h"
+#include "engine/model/files/gguf.h"
 #include "engine/model/model_locations.h"
 #include "tests/fuzz/fuzz.h"
 

@@ -2,7 +2,7 @@
  * probabilities; one that isn't is refused in one line. */
 #include <math.h>
 
-#include "engine/trained/sv_profile.h"
+#include "engine/model/trained/sv_profile.h"
 #include "tests/fuzz/fuzz.h"
 
 #define LOOKS 40 /* along each side of the table */

@@ -8,7 +8,7 @@
 #include "engine/events/sampling_knobs.h"
 #include "engine/events/settings.h"
 #include "engine/events/until.h"
-#include "engine/synthetic/synthetic.h"
+#include "engine/model/synthetic/synthetic.h"
 #include "engine/tune/knob_sweep.h"
 #include "tests/fuzz/fuzz.h"
 #include "tui/terminal/input.h"

@@ -4,7 +4,7 @@
 
 #include "base/little_endian.h"
 #include "base/rng.h"
-#include "engine/files/gguf.h"
+#include "engine/model/files/gguf.h"
 #include "tests/fuzz/fuzz.h"
 
 #define ITEMS_MOST 8192

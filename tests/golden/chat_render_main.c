@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "engine/chat/chat.h"
+#include "engine/jinja/chat.h"
 
 static struct slice
 text_of(const cJSON *o, const char *key)

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "engine/synthetic/model_open.h"
+#include "engine/model/model_open.h"
 
 #define MOST_TOKENS 64u
 

@@ -13,7 +13,7 @@
 #include <unistd.h>
 
 #include "base/rng.h"
-#include "engine/files/gguf.h"
+#include "engine/model/files/gguf.h"
 #include "kernels/half.h"
 #include "kernels/tensor.h"
 #include "tests/golden/tinyvocab.h"

@@ -1,7 +1,7 @@
 #include "tests/rigs/built_model.h"
 
-#include "engine/files/gguf.h"
-#include "engine/synthetic/model_open.h"
+#include "engine/model/files/gguf.h"
+#include "engine/model/model_open.h"
 #include "tests/rigs/test.h"
 
 struct built

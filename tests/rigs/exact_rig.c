@@ -1,7 +1,7 @@
 
 #include <unistd.h>
 
-#include "engine/trained/sv_profile.h"
+#include "engine/model/trained/sv_profile.h"
 #include "policies/policy.h"
 #include "tests/rigs/exact_rig.h"
 #include "tests/rigs/test.h"

@@ -10,7 +10,7 @@
 #include <string.h>
 
 #include "base/little_endian.h"
-#include "engine/files/gguf.h"
+#include "engine/model/files/gguf.h"
 
 struct gguf_bytes {
     unsigned char *data;

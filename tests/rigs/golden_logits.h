@@ -4,7 +4,7 @@
 #define TESTS_RIGS_GOLDEN_LOGITS_H
 
 #include "engine/model/model.h"
-#include "engine/synthetic/model_open.h"
+#include "engine/model/model_open.h"
 
 #define GOLDEN_TOKENS 64
 #define GOLDEN_ROWS   4

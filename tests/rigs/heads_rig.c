@@ -7,7 +7,7 @@
 
 #include "base/rng.h"
 #include "engine/model/model.h"
-#include "engine/synthetic/model_open.h"
+#include "engine/model/model_open.h"
 #include "kernels/tensor.h"
 
 bool

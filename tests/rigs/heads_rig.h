@@ -2,8 +2,8 @@
 #ifndef TESTS_RIGS_HEADS_RIG_H
 #define TESTS_RIGS_HEADS_RIG_H
 
+#include "engine/model/trained/exit_heads.h"
 #include "engine/session/engine.h"
-#include "engine/trained/exit_heads.h"
 
 /* Writes random heads for the model at `model_path` (…/NAME.gguf) beside it, where they are found by themselves:
  * …/NAME.heads.safetensors, into path. */

@@ -3,7 +3,7 @@
 #ifndef TESTS_RIGS_LOSSLESS_RIG_H
 #define TESTS_RIGS_LOSSLESS_RIG_H
 
-#include "engine/trained/exit_heads.h"
+#include "engine/model/trained/exit_heads.h"
 
 #define LOSSLESS_SETTINGS 6
 

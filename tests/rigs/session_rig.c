@@ -6,7 +6,7 @@
 #include <time.h>
 
 #include "engine/measure/layer_record.h"
-#include "engine/trained/sv_profile.h"
+#include "engine/model/trained/sv_profile.h"
 #include "tests/rigs/check_backend.h"
 #include "tests/rigs/heads_rig.h"
 #include "tests/rigs/session_promises.h"

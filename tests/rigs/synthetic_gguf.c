@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "base/file_replace.h"
-#include "engine/files/gguf.h"
+#include "engine/model/files/gguf.h"
 #include "kernels/openmp.h"
 #include "kernels/synthetic.h"
 #include "tests/rigs/gguf_bytes.h"

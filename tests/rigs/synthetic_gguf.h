@@ -2,7 +2,7 @@
 #ifndef TESTS_RIGS_SYNTHETIC_GGUF_H
 #define TESTS_RIGS_SYNTHETIC_GGUF_H
 
-#include "engine/synthetic/synthetic.h"
+#include "engine/model/synthetic/synthetic.h"
 
 /* Header and tensors, in a new file beside `path` that takes its place when it is complete. After a failure
  * (such as a full disk) the new file is removed and `path` is unchanged. progress may be NULL; if it returns false, writing stops. */

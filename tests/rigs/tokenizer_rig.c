@@ -2,7 +2,8 @@
 
 #include "base/rng.h"
 #include "base/utf8.h"
-#include "engine/files/gguf.h"
+#include "engine/model/files/gguf.h"
+#include "tests/rigs/seed.h"
 #include "tests/rigs/test.h"
 
 struct opened

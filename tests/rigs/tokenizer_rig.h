@@ -2,7 +2,7 @@
 #ifndef TESTS_RIGS_TOKENIZER_RIG_H
 #define TESTS_RIGS_TOKENIZER_RIG_H
 
-#include "engine/tokenizer/tokenizer.h"
+#include "engine/model/tokenizer/tokenizer.h"
 #include "tests/golden/tinymodel.h"
 
 struct opened {

@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "engine/events/sampling_knobs.h"
-#include "engine/tokenizer/tokenizer.h"
+#include "engine/model/tokenizer/tokenizer.h"
 #include "policies/policy.h"
 #include "tests/rigs/knob_changes.h"
 #include "tests/soak/soak.h"

@@ -3,7 +3,7 @@
 #define TUI_WIDGETS_CHOOSER_H
 
 #include "engine/events/run_info.h"
-#include "engine/synthetic/model_open.h"
+#include "engine/model/model_open.h"
 #include "tui/terminal/canvas.h"
 #include "tui/terminal/input.h"
 

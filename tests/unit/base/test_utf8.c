@@ -1,7 +1,7 @@
 /* UTF-8: whole characters out of bytes in any portions, and text made safe to show. */
 
 #include "base/utf8.h"
-#include "engine/tokenizer/tokenizer.h"
+#include "engine/model/tokenizer/tokenizer.h"
 #include "tests/rigs/seed.h"
 #include "tests/rigs/test.h"
 

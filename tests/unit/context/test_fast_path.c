@@ -16,8 +16,8 @@
 #include <math.h>
 
 #include "cli/base/commands.h"
-#include "engine/synthetic/model_open.h"
-#include "engine/tokenizer/tokenizer.h"
+#include "engine/model/model_open.h"
+#include "engine/model/tokenizer/tokenizer.h"
 #include "kernels/tensor.h"
 #include "tests/rigs/requantise.h"
 #include "tests/rigs/seed.h"

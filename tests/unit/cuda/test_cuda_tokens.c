@@ -4,8 +4,8 @@
 #include <math.h>
 
 #include "engine/context/context.h"
+#include "engine/model/tokenizer/tokenizer.h"
 #include "engine/session/engine.h"
-#include "engine/tokenizer/tokenizer.h"
 #include "tests/rigs/cuda_rig.h"
 #include "tests/rigs/test.h"
 

@@ -1,7 +1,7 @@
 /* The GGUF reader on files that are right. */
 #include <math.h>
 
-#include "engine/files/gguf.h"
+#include "engine/model/files/gguf.h"
 #include "tests/golden/tinymodel.h"
 #include "tests/rigs/gguf_bytes.h"
 #include "tests/rigs/test.h"

@@ -2,7 +2,7 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
-#include "engine/files/gguf.h"
+#include "engine/model/files/gguf.h"
 #include "tests/golden/tinymodel.h"
 #include "tests/rigs/gguf_bytes.h"
 #include "tests/rigs/test.h"

@@ -1,8 +1,8 @@
 /* Models split over several GGUF files: any part opens all of them, and a part that is missing or strange is named. */
 #include <unistd.h>
 
-#include "engine/files/gguf.h"
-#include "engine/synthetic/model_open.h"
+#include "engine/model/files/gguf.h"
+#include "engine/model/model_open.h"
 #include "tests/golden/tinymodel.h"
 #include "tests/rigs/gguf_bytes.h"
 #include "tests/rigs/test.h"

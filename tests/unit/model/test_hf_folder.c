@@ -4,10 +4,10 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "engine/arch/arch.h"
-#include "engine/files/hf_folder.h"
-#include "engine/synthetic/model_open.h"
-#include "engine/tokenizer/tokenizer.h"
+#include "engine/model/arch/arch.h"
+#include "engine/model/files/hf_folder.h"
+#include "engine/model/model_open.h"
+#include "engine/model/tokenizer/tokenizer.h"
 #include "tests/rigs/test.h"
 #include "tests/rigs/tiny_folder.h"
 

@@ -2,9 +2,9 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "engine/files/gguf.h"
+#include "engine/model/files/gguf.h"
 #include "engine/model/memory.h"
-#include "engine/synthetic/model_open.h"
+#include "engine/model/model_open.h"
 #include "tests/golden/tinymodel.h"
 #include "tests/rigs/test.h"
 

@@ -3,8 +3,8 @@
 #include <math.h>
 
 #include "base/little_endian.h"
-#include "engine/arch/packed.h"
-#include "engine/files/hf_folder.h"
+#include "engine/model/arch/packed.h"
+#include "engine/model/files/hf_folder.h"
 #include "kernels/tensor.h"
 #include "tests/rigs/test.h"
 

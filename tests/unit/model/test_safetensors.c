@@ -1,5 +1,5 @@
 /* Safetensors files: the tensors that are read, and headers with false values, which are refused by name. */
-#include "engine/files/safetensors.h"
+#include "engine/model/files/safetensors.h"
 #include "tests/rigs/test.h"
 
 #define DATA_BYTES 64

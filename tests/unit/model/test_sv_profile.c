@@ -3,7 +3,7 @@
 #include <unistd.h>
 
 #include "base/rng.h"
-#include "engine/trained/sv_profile.h"
+#include "engine/model/trained/sv_profile.h"
 #include "tests/rigs/seed.h"
 #include "tests/rigs/test.h"
 

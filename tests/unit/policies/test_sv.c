@@ -3,7 +3,7 @@
 #include <math.h>
 
 #include "engine/context/context.h"
-#include "engine/trained/sv_profile.h"
+#include "engine/model/trained/sv_profile.h"
 #include "policies/policy.h"
 #include "policies/sv_goodput.h"
 #include "tests/rigs/exact_rig.h"

@@ -9,8 +9,8 @@
 
 #include "base/file_read.h"
 #include "base/json_read.h"
+#include "engine/model/model_open.h"
 #include "engine/session/session_internal.h"
-#include "engine/synthetic/model_open.h"
 #include "policies/policy.h"
 #include "tests/golden/tinymodel.h"
 #include "tests/rigs/cuda_rig.h"

@@ -1,5 +1,5 @@
 /* Prompts as chat turns: the choice of template, a single BOS, and messages that a template refuses. */
-#include "engine/files/gguf.h"
+#include "engine/model/files/gguf.h"
 #include "engine/session/prompt.h"
 #include "tests/golden/tinymodel.h"
 #include "tests/rigs/test.h"

@@ -3,9 +3,9 @@
 #include <unistd.h>
 
 #include "cli/base/commands.h"
-#include "engine/files/gguf.h"
-#include "engine/synthetic/model_open.h"
-#include "engine/tokenizer/tokenizer.h"
+#include "engine/model/files/gguf.h"
+#include "engine/model/model_open.h"
+#include "engine/model/tokenizer/tokenizer.h"
 #include "kernels/tensor.h"
 #include "tests/rigs/built_model.h"
 #include "tests/rigs/test.h"

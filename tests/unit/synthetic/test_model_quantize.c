@@ -2,7 +2,7 @@
 #include <math.h>
 #include <unistd.h>
 
-#include "engine/synthetic/model_open.h"
+#include "engine/model/model_open.h"
 #include "kernels/half.h"
 #include "tests/rigs/built_model.h"
 #include "tests/rigs/test.h"

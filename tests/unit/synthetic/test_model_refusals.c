@@ -1,7 +1,7 @@
 /* Every false value in a file is refused, with an error that names it. */
 #include <unistd.h>
 
-#include "engine/synthetic/model_open.h"
+#include "engine/model/model_open.h"
 #include "tests/rigs/built_model.h"
 #include "tests/rigs/gguf_bytes.h"
 #include "tests/rigs/test.h"

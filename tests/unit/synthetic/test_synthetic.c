@@ -2,7 +2,7 @@
  * simulations. */
 #include <math.h>
 
-#include "engine/synthetic/synthetic.h"
+#include "engine/model/synthetic/synthetic.h"
 #include "kernels/half.h"
 #include "kernels/synthetic.h"
 #include "kernels/tensor.h"

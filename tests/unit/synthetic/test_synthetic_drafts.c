@@ -1,7 +1,7 @@
 /* What synthetic models were made for: as often right at the exit as was asked for, and never in a loop. */
 #include <math.h>
 
-#include "engine/synthetic/model_open.h"
+#include "engine/model/model_open.h"
 #include "policies/policy.h"
 #include "tests/rigs/session_rig.h"
 #include "tests/rigs/test.h"

@@ -6,9 +6,9 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "engine/synthetic/model_open.h"
-#include "engine/synthetic/synthetic.h"
-#include "engine/tokenizer/tokenizer.h"
+#include "engine/model/model_open.h"
+#include "engine/model/synthetic/synthetic.h"
+#include "engine/model/tokenizer/tokenizer.h"
 #include "kernels/synthetic.h"
 #include "kernels/tensor.h"
 #include "tests/rigs/cuda_rig.h"

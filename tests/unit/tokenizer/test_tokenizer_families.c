@@ -5,8 +5,8 @@
 
 #include "base/rng.h"
 #include "base/utf8.h"
-#include "engine/tokenizer/pretokenizer.h"
-#include "engine/tokenizer/tokenizer_normalize.h"
+#include "engine/model/tokenizer/pretokenizer.h"
+#include "engine/model/tokenizer/tokenizer_normalize.h"
 #include "tests/rigs/seed.h"
 #include "tests/rigs/test.h"
 #include "tests/rigs/tokenizer_rig.h"

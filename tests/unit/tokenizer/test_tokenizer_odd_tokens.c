@@ -1,6 +1,6 @@
 /* Tokens that a byte-level GGUF has and no text is cut into, added tokens that stand among the normal ones, and a unigram
  * vocabulary. */
-#include "engine/tokenizer/tokenizer.h"
+#include "engine/model/tokenizer/tokenizer.h"
 #include "tests/rigs/gguf_bytes.h"
 #include "tests/rigs/test.h"
 

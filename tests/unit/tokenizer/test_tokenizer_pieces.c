@@ -3,8 +3,8 @@
 #include <math.h>
 
 #include "base/rng.h"
-#include "engine/synthetic/model_open.h"
-#include "engine/tokenizer/pretokenizer.h"
+#include "engine/model/model_open.h"
+#include "engine/model/tokenizer/pretokenizer.h"
 #include "tests/rigs/seed.h"
 #include "tests/rigs/test.h"
 #include "tests/rigs/tokenizer_rig.h"

@@ -2,8 +2,8 @@
  * and of GGUF's byte-level BPE. */
 #include <cjson/cJSON.h>
 
-#include "engine/tokenizer/pretokenizer.h"
-#include "engine/tokenizer/tokenizer.h"
+#include "engine/model/tokenizer/pretokenizer.h"
+#include "engine/model/tokenizer/tokenizer.h"
 #include "tests/rigs/gguf_bytes.h"
 #include "tests/rigs/test.h"
 

@@ -13,10 +13,10 @@ counted_memcmp(const void *a, const void *b, size_t n)
 }
 
 #define memcmp counted_memcmp
-#include "engine/tokenizer/tokenizer_make.c"
+#include "engine/model/tokenizer/tokenizer_make.c"
 #undef memcmp
 
-#include "engine/files/gguf.h"
+#include "engine/model/files/gguf.h"
 #include "tests/rigs/gguf_bytes.h"
 #include "tests/rigs/tokenizer_rig.h"
 

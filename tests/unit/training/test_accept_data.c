@@ -1,7 +1,7 @@
 /* What acceptance heads are trained on, against reading every text from its beginning; and vocabularies that match. */
 #include <math.h>
 
-#include "engine/tokenizer/tokenizer.h"
+#include "engine/model/tokenizer/tokenizer.h"
 #include "engine/training/accept_training.h"
 #include "kernels/tensor.h"
 #include "tests/rigs/exact_rig.h"

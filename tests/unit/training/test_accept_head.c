@@ -4,9 +4,9 @@
 #include <unistd.h>
 
 #include "base/rng.h"
-#include "engine/files/safetensors.h"
+#include "engine/model/files/safetensors.h"
 #include "engine/model/model.h"
-#include "engine/trained/accept_head.h"
+#include "engine/model/trained/accept_head.h"
 #include "engine/training/accept_training.h"
 #include "tests/rigs/seed.h"
 #include "tests/rigs/test.h"

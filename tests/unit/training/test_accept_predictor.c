@@ -3,8 +3,8 @@
 #include <unistd.h>
 
 #include "base/rng.h"
+#include "engine/model/trained/accept_head.h"
 #include "engine/session/engine_internal.h"
-#include "engine/trained/accept_head.h"
 #include "tests/golden/tinymodel.h"
 #include "tests/rigs/seed.h"
 #include "tests/rigs/session_rig.h"

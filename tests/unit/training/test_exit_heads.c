@@ -5,8 +5,8 @@
 #include <unistd.h>
 
 #include "engine/model/model.h"
-#include "engine/synthetic/model_open.h"
-#include "engine/trained/exit_heads.h"
+#include "engine/model/model_open.h"
+#include "engine/model/trained/exit_heads.h"
 #include "engine/training/head_training.h"
 #include "tests/rigs/seed.h"
 #include "tests/rigs/test.h"

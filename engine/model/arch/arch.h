@@ -1,0 +1,261 @@
+/* The supported architectures, and the reader that builds a model's description from a file.
+ *
+ * A model is a GGUF file (arch_gguf.c) or a Hugging Face folder (arch_hf.c). The two formats contain the same numbers
+ * and tensors under different names. A struct arch_source contains the names and the look-up functions of a format.
+ * arch_read_numbers() and arch_read_tensors() look up each value, check it against the others and store it. */
+#ifndef ENGINE_MODEL_ARCH_ARCH_H
+#define ENGINE_MODEL_ARCH_ARCH_H
+
+#include "base/slice.h"
+#include "engine/model/model.h"
+
+struct gguf;
+struct hf_folder;
+struct packed;
+
+/* Another name of a layer's tensor, without the ending. A list may contain several names of a tensor, of which the
+ * first that exists is used. It ends with a name of NULL. */
+struct arch_rename {
+    enum layer_tensor which;
+    const char *name;
+};
+
+/* Names of fused tensors. `qkvz` and `ba` are those of a gated delta net: for each key head the rows of q, k, its v and
+ * its z, and of its b and its a. `qkv` contains the rows of Q, then K, then V; with `by_group` each key-value head's rows
+ * follow the rows of its queries. `gate_up` contains gate, then up. `recurrent` contains all that a recurrent layer
+ * makes of its input: in a short convolution b, z and the channels, in Mamba-2 z, the channels and a. NULL: the tensors
+ * are separate. */
+struct arch_fused {
+    const char *qkv, *gate_up;
+    bool by_group;
+    const char *qkvz, *ba, *recurrent;
+};
+
+/* A mixture of experts: the defaults for routing, and Hugging Face's names for the experts' tensors. A layer has
+ * experts if it has a router tensor. */
+struct arch_experts {
+    enum routing routing;
+    bool renormalised, gguf_renormalised; /* defaults for config.json and for GGUF */
+    bool declares;                        /* config.json's norm_topk_prob is used */
+    const char *each[3];                  /* gate, up and down of one expert, "%u" is its number; NULL: Qwen's names */
+    const char *gate_up[2], *down[2];     /* full names of the stacks; NULL: transformers 5's */
+    const char *gate_up_bias, *down_bias; /* or NULL */
+    bool crosswise;                       /* the stacks are (inputs, outputs); gate and up alternate */
+    const char *stacks[3];                /* one stack each, down's is (inputs, outputs); or NULL */
+    const char *shared[3];                /* the shared expert; NULL: Qwen's names. Its gate and up may be one tensor */
+};
+
+enum arch_traits {
+    ARCH_NORMS_LESS_ONE = 1 << 0,     /* Hugging Face's norms are stored less 1, which is added to them */
+    ARCH_NORMS_OF_ONES = 1 << 1,      /* norms have no weights */
+    ARCH_EMBEDDING_BY_WIDTH = 1 << 2, /* the embedding is scaled by sqrt(width) */
+    ARCH_TIED = 1 << 3,               /* default for config.json: the head is the embedding */
+    ARCH_WINDOWED = 1 << 4,           /* config.json's sliding_window applies without use_sliding_window */
+    ARCH_WINDOWS_ROTATE = 1 << 5,     /* if there are windows, layers without one don't rotate */
+    ARCH_LOGITS_DIVIDED = 1 << 6,     /* GGUF's logit_scale and config.json's logits_scaling are divisors */
+    ARCH_LEARNED = 1 << 7,            /* positions are learned and added to the embedding; no RoPE */
+    ARCH_COLUMNS = 1 << 8,            /* Hugging Face's matrices of layers are transposed (GPT-2's Conv1D) */
+    ARCH_MULTI_QUERY = 1 << 9,        /* one key-value head, unless config.json's multi_query is false */
+    ARCH_LOOKS_AHEAD = 1 << 10,       /* layers for multi-token prediction follow the others, for policy mtp */
+    ARCH_YARN_IN_PART = 1 << 11,      /* YaRN's bounds aren't rounded; not in GGUF's metadata */
+    ARCH_WINDOWS_PLAIN = 1 << 12,     /* layers with a window use RoPE without scaling; not in GGUF's metadata */
+    ARCH_USES_ALIBI = 1 << 13,        /* positions by ALiBi; no RoPE */
+    ARCH_CLIPS = 1 << 14,             /* config.json's clip_qkv is used */
+    ARCH_EMBEDDING_NORM = 1 << 15,
+    /* Which layers have a window if config.json has no list. LATE: the layers after the first max_window_layers. ODD:
+     * every second layer of the first max_window_layers, from layer 0 on (Qwen 2 MoE in transformers). */
+    ARCH_WINDOWS_LATE = 1 << 16,
+    ARCH_WINDOWS_ODD = 1 << 17,
+    /* Layers with and without a window have shapes of their own, the last layers may read keys and values of earlier ones,
+     * and there may be per-layer inputs (Gemma 4). */
+    ARCH_KINDS = 1 << 18,
+    ARCH_FULL_FIRST = 1 << 19,      /* with full_every: the first layer has no window, and every nth after it */
+    ARCH_RECURRENT_TILED = 1 << 20, /* in GGUF files every (key heads)th value head of a delta net shares a key head */
+    ARCH_NO_MLP = 1 << 21,          /* all layers have experts, so files may lack the MLP's width */
+    ARCH_NORMS_BY_KIND = 1 << 22,   /* recurrent layers have norms before sublayers, attention after them */
+};
+
+/* An architecture, as data. An entry of zero means the same as in Llama. */
+struct arch {
+    const char *gguf;           /* general.architecture; NULL: its GGUF files are not supported */
+    const char *hf;             /* config.json's model_type */
+    enum rope_layout gguf_rope; /* ADJACENT where converters permute the rows of Q and K */
+    enum rope_layout hf_rope;
+    layer_set_t needs, may;                            /* optional tensors of a layer: required, allowed */
+    layer_set_t lacks;                                 /* usual tensors of a layer that the architecture lacks */
+    uint32_t usual_head_dim;                           /* default for config.json; 0: width / heads */
+    uint32_t usual_window;                             /* default for config.json; 0: none */
+    uint32_t usual_heads, usual_kv_heads, usual_vocab; /* defaults for config.json; 0: required */
+    double usual_base;                                 /* default for config.json; 0: 10000 */
+    uint32_t usual_ctx;                                /* default for config.json; 0: 2048 */
+    uint32_t ffn_by_width;                             /* default, as a multiple of the width; 0: required */
+    unsigned traits;                                   /* enum arch_traits */
+    uint32_t full_every;                               /* default: every nth layer has no window; 0: all have it */
+    uint32_t attention_every;          /* default: every nth layer is attention, the others are recurrent; 0: all are */
+    uint32_t unrotated_every;          /* default: every nth layer doesn't rotate; 0: all rotate */
+    double usual_eps;                  /* default for config.json; 0: required */
+    double usual_part;                 /* default for the rotated part of a head; 0: all */
+    struct model_form form;            /* activation and other defaults */
+    const struct arch_rename *renames; /* or NULL */
+    const struct arch_rename *gguf_renames; /* for GGUF, or NULL */
+    const struct arch_names *hf_names;      /* or NULL: Llama's names */
+    const char *gguf_final_norm;            /* or NULL: Llama's name */
+    struct arch_fused hf_fused, gguf_fused; /* "self_attn.qkv_proj" */
+    const struct arch_experts *experts;     /* or NULL: the architecture has no experts */
+};
+
+/* Returns the architecture for a general.architecture or a model_type; NULL, with an error that names it, if it is not
+ * supported. */
+const struct arch *arch_of_gguf(const char *path, struct slice name, struct err *);
+const struct arch *arch_of_hf(const char *path, const char *model_type, struct err *);
+/* Sets an error that names an unsupported architecture. */
+void arch_unsupported(const char *path, struct slice name, struct err *);
+
+/* ---- names and values of a format ---- */
+
+enum arch_number {
+    ARCH_LAYERS,
+    ARCH_CTX,
+    ARCH_WIDTH,
+    ARCH_FFN,
+    ARCH_VOCAB,
+    ARCH_HEADS,
+    ARCH_KV_HEADS,
+    ARCH_HEAD_DIM,
+    ARCH_VALUE_DIM,
+    ARCH_ROPE_DIMS,
+    ARCH_ROPE_BASE,
+    ARCH_RMS_EPS,
+    ARCH_WINDOW,
+    ARCH_EXPERTS,
+    ARCH_NORM_EPS, /* LayerNorm's */
+    ARCH_ATTENTION_CAP,
+    ARCH_LOGIT_CAP,
+    ARCH_EMBEDDING_SCALE,
+    ARCH_RESIDUAL_SCALE,
+    ARCH_ATTENTION_SCALE,
+    ARCH_LOGIT_SCALE,
+    ARCH_EXPERTS_USED, /* experts chosen for a row */
+    ARCH_EXPERT_FFN,
+    ARCH_SHARED_FFN,     /* width of the shared expert, */
+    ARCH_SHARED_EXPERTS, /* or the number of experts it consists of */
+    ARCH_EXPERT_GROUPS,
+    ARCH_GROUPS_USED,
+    ARCH_EXPERT_SCALE,
+    ARCH_LAYERS_AHEAD, /* number of layers for multi-token prediction, included in ARCH_LAYERS */
+    ARCH_CLIP,
+    ARCH_ALIBI,
+    ARCH_GLOBAL_HEAD_DIM, /* with ARCH_KINDS: of layers without a window, instead of ARCH_HEAD_DIM, */
+    ARCH_GLOBAL_KV_HEADS,
+    ARCH_LOCAL_HEAD_DIM, /* or of layers with a window, */
+    ARCH_LOCAL_ROPE_DIMS,
+    ARCH_KV_SHARED, /* the number of last layers without keys and values of their own, */
+    ARCH_PER_LAYER, /* and the width of per-layer inputs */
+    ARCH_RECURRENT_KEY_HEADS,
+    ARCH_RECURRENT_VALUE_HEADS,
+    ARCH_RECURRENT_KEY_DIM,
+    ARCH_RECURRENT_VALUE_DIM, /* of a value head, */
+    ARCH_RECURRENT_VALUES,    /* or of all value heads together */
+    ARCH_RECURRENT_TAPS,
+    ARCH_CONV_TAPS, /* of short convolutions */
+    ARCH_NUMBERS
+};
+
+struct arch_names {
+    const char *numbers[ARCH_NUMBERS];         /* NULL: the format lacks the number */
+    const char *embedding, *final_norm, *head; /* tensors */
+    const char *positions;                     /* only with ARCH_LEARNED */
+    const char *embedding_norm;                /* only with ARCH_EMBEDDING_NORM */
+    const char *layer;                         /* "blk.": a layer's number, a point and the tensor's name follow */
+    enum layer_naming naming;                  /* of a layer's tensors */
+    const char *computable[12];                /* parts of names of tensors that are ignored; may end with NULL */
+    const char *where;                         /* "metadata": the place of the numbers, for messages */
+    const char *remedy;                        /* "convert the model again", for messages */
+};
+
+/* Returns the names in an architecture's Hugging Face folders. */
+struct arch_names arch_hf_names(const struct arch *);
+
+enum arch_value { VALUE_MISSING, VALUE_WHOLE, VALUE_REAL, VALUE_OTHER };
+
+struct arch_tensor {
+    const unsigned char *data; /* NULL if the type's size is unknown */
+    bool mapped;               /* as in struct tensor */
+    const char *type_name;
+    enum weight_type type;       /* WEIGHT_TYPES if no backend computes with it */
+    uint64_t planes, rows, cols; /* planes = 0: one matrix; a vector is one row; rows = cols = 0: too many dimensions */
+    size_t index;                /* index in the source's tensors */
+};
+
+struct arch_source {
+    const char *path;   /* for messages */
+    const char *prefix; /* of the names of numbers, without the point: "llama"; or NULL */
+    const struct arch *arch;
+    const struct arch_names *names;
+    const void *file;
+    size_t n_tensors;
+    enum arch_value (*number)(const struct arch_source *, const char *name, double *out);
+    bool (*tensor)(const struct arch_source *, const char *name, struct arch_tensor *out); /* false if missing */
+    void (*tensor_name)(const struct arch_source *, size_t index, const char **name, size_t *len);
+};
+
+/* Reads a whole number from `least` to `most`. Stores `otherwise` if it is missing; with otherwise = UINT32_MAX a
+ * missing number is an error. */
+bool arch_read_whole(const struct arch_source *, enum arch_number, uint32_t otherwise, uint32_t least, uint32_t most,
+                     uint32_t *out, struct err *);
+/* Reads a real number. Stores `otherwise` if it is missing. Fails if it is not finite. */
+bool arch_read_real(const struct arch_source *, enum arch_number, double otherwise, double *out, struct err *);
+/* Reads desc.form.experts. Call it after arch_read_numbers(). Fails if the model has experts and the architecture has
+ * none. */
+bool arch_read_experts(struct model *, const struct arch_source *, struct err *);
+/* Reads desc.form.recurrent, if the model has recurrent layers. Call it when the layers' kinds are known. */
+bool arch_read_recurrent(struct model *, const struct arch_source *, struct err *);
+/* Reads sizes, RoPE's base (unscaled), epsilon and the window. The caller has set the model's path, desc.rope, and
+ * desc.vocab to the tokenizer's size, or to 0 to read it from the file. */
+bool arch_read_numbers(struct model *, const struct arch_source *, struct err *);
+/* Allocates the layers, without tensors, with the architecture's defaults. Call it after arch_read_numbers(). */
+bool arch_make_layers(struct model *, const struct arch_source *, struct err *);
+/* Reads the tensors, counts the parameters and computes rho. With `tied` the head is the embedding even if the file
+ * contains a head. Sets used[i], (n_tensors), for each tensor that it reads. Fails if an unused tensor would change the
+ * model's output. */
+bool arch_read_tensors(struct model *, const struct arch_source *, bool tied, bool *used, struct err *);
+/* Sets desc.rope_scale for linear scaling. Fails if the factor is outside 1e-3 to 1e6. */
+bool arch_scale_linear(struct model *, double factor, struct err *);
+
+/* YaRN (Peng et al. 2023). Frequencies with more than `fast` rotations within the `old` positions of the first training
+ * are unchanged. Frequencies with less than `slow` rotations are interpolated by `factor`, and frequencies in between
+ * partly. Attention is scaled by `gain` (NAN: 1 + ln(factor) / 10). `whole`: the bounds are rounded to whole
+ * dimensions. */
+struct arch_yarn {
+    double factor, fast, slow, old, gain;
+    bool whole;
+};
+bool arch_scale_yarn(struct model *, const struct arch_yarn *, struct err *);
+/* Allocates desc.rope_factors, (rope_dims / 2), which the caller fills; NULL, with an error, if out of memory. */
+float *arch_divisors(struct model *, struct err *);
+/* Sets the architecture's defaults for which layers have a window and which rotate. `layers` is desc.layers. */
+void arch_usual_layers(struct model *, const struct arch *, struct layer_desc *layers);
+/* Sets the layers' rotations that depend on their windows. Call it when the windows are set. */
+void arch_rotations(struct model *, const struct arch *, struct layer_desc *layers);
+/* With ARCH_KINDS: reads the shapes of the layers and whose keys and values they read. Call it after arch_rotations(). */
+bool arch_read_kinds(struct model *, const struct arch_source *, struct layer_desc *layers, struct err *);
+
+enum { ARCH_XIELU_ALPHA_P, ARCH_XIELU_ALPHA_N, ARCH_XIELU_BETA, ARCH_XIELU_EPS, ARCH_XIELU_NUMBERS };
+/* Sets xIELU's parameters of a layer, counted from 0, from the numbers as stored in files. desc.layers must be
+ * allocated. Fails if a number is not within 1e6. */
+bool arch_set_xielu(struct model *, uint32_t layer, const double stored[ARCH_XIELU_NUMBERS], struct err *);
+
+/* ---- formats ---- */
+
+/* Read everything but the model's name, hash and tokenizer; the vocabulary's size is in desc.vocab. `packed` contains a
+ * folder's unpacked weights (packed.h), or is NULL. */
+bool arch_read_gguf(struct model *, const struct gguf *, const struct arch *, struct err *);
+bool arch_read_hf(struct model *, const struct hf_folder *, const struct packed *, struct err *);
+/* The same for an EAGLE-3 head, which is checked against its target. */
+bool arch_read_gguf_head(struct model *, const struct gguf *, const struct model *target, struct err *);
+bool arch_read_hf_head(struct model *, const struct hf_folder *, const struct model *target, struct err *);
+/* Returns whether a file or folder contains an EAGLE-3 head. */
+bool arch_gguf_is_head(const struct gguf *);
+bool arch_hf_is_head(const struct hf_folder *);
+
+#endif

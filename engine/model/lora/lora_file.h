@@ -1,0 +1,48 @@
+/* Reads an adapter's file, in PEFT's or GGUF's format, as pairs of low-rank matrices by the name of the target
+ * tensor. */
+#ifndef ENGINE_MODEL_LORA_LORA_FILE_H
+#define ENGINE_MODEL_LORA_LORA_FILE_H
+
+#include "engine/model/arch/arch.h"
+#include "engine/model/arch/arch_tensors.h"
+
+struct safetensors;
+struct cJSON;
+
+struct lora_file {
+    char path[512];
+    enum layer_naming naming;
+    struct safetensors *tensors; /* PEFT: the weights */
+    struct cJSON *config;        /* PEFT: adapter_config.json */
+    struct gguf *gguf;           /* GGUF: the file; NULL for PEFT */
+    bool *used;                  /* (n_tensors) tensors that a pair contained */
+    size_t n_tensors;
+    double alpha;
+    uint32_t rank; /* rank of all pairs; 0: it differs between pairs */
+    bool root;     /* the factor is alpha / sqrt(r) (rsLoRA) */
+    bool unscaled; /* no alpha: the factor is 1 */
+    uint64_t hash;
+};
+
+struct lora_pair {
+    struct arch_tensor a, b; /* (r, cols), (rows, r) */
+};
+
+/* Opens an adapter. Fails if it needs more than low-rank pairs, or is a GGUF file for another architecture. */
+bool lora_file_open(struct lora_file *, const char *path, const struct arch *, struct err *);
+void lora_file_close(struct lora_file *);
+/* Finds the pair for a tensor and marks its matrices as used. `stem` is the tensor's name without ".weight". Sets
+ * *there to false if the adapter has no pair for it. Fails if only one of the two matrices exists, or if rank or type
+ * are wrong. */
+bool lora_file_pair(struct lora_file *, const char *stem, struct lora_pair *, bool *there, struct err *);
+/* The same for n pairs in one tensor: lora_file_stack() finds stacks of n matrices each, and lora_file_parameter()
+ * finds one matrix each, (n * r, cols) and (rows, r * n). */
+bool lora_file_stack(struct lora_file *, const char *stem, uint32_t n, struct lora_pair *, bool *there, struct err *);
+bool lora_file_parameter(struct lora_file *, const char *stem, uint32_t n, struct lora_pair *, bool *there,
+                         struct err *);
+/* Returns the factor of B A for a rank. */
+double lora_file_factor(const struct lora_file *, uint32_t rank);
+/* Returns the name of an unused tensor, written to `shown`; NULL if all are used. */
+const char *lora_file_leftover(const struct lora_file *, char *shown, size_t n);
+
+#endif

@@ -1,0 +1,47 @@
+/* Trained heads: applied between a layer's hidden state and the LM head, or in place of the LM head, for better predictions of early
+ * layers. A set belongs to one model, whose hash its file contains. */
+#ifndef ENGINE_MODEL_TRAINED_EXIT_HEADS_H
+#define ENGINE_MODEL_TRAINED_EXIT_HEADS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/file_replace.h"
+
+struct model;
+
+enum head_kind { HEAD_LENS, HEAD_AFFINE, HEAD_FULL };
+
+struct head_weights { /* of one layer, F32; those that the kind does not have are NULL */
+    float *a;         /* (width, width) affine: added is A·h + b */
+    float *b;         /* (width) */
+    float *weight;    /* (vocab, width) full: in place of the LM head */
+};
+
+struct exit_heads {
+    enum head_kind kind; /* affine or full */
+    uint32_t n_layers, width, vocab;
+    uint64_t model_hash;         /* whose they are */
+    char model[64];              /* its name, for messages */
+    uint64_t hash;               /* of the file that they were read from */
+    struct head_weights *layers; /* (n_layers + 1), indexed by layer 1..L-1; layer L has none */
+    float *values;               /* owns all of them */
+    size_t n_values, per_layer;  /* values in all, values of a layer */
+};
+
+/* Heads that change nothing yet: A = 0, b = 0. Full ones are zero until the caller copies the LM head in. */
+bool exit_heads_new(struct exit_heads **, enum head_kind, const struct model *, struct err *);
+void exit_heads_free(struct exit_heads *);
+
+/* A safetensors file: layers.{l}.A and .b, or layers.{l}.weight, F32, and metadata that names the model. Written beside
+ * `path` and renamed, so that there is a whole file or the one from before. */
+extern const struct file_kind exit_heads_file;
+bool exit_heads_write(const struct exit_heads *, const char *path, struct err *);
+/* Refuses heads of another model, and files that are not heads at all, in one line. */
+bool exit_heads_read(struct exit_heads **, const char *path, const struct model *, struct err *);
+
+const char *head_kind_name(enum head_kind);              /* "lens", "affine", "full" */
+bool head_kind_from(const char *name, enum head_kind *); /* affine and full */
+
+#endif
