@@ -8,6 +8,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+const struct file_kind svg_file = {.what = "an SVG picture", .begins = "<", .holds = {"<svg"}};
+
 bool
 file_put(int fd, const void *bytes, size_t n)
 {

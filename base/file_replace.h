@@ -16,6 +16,7 @@ struct file_kind {
     const char *begins;   /* additional white space in the file is ignored; "": anything */
     const char *holds[4]; /* the first 16 KiB contain one of these; all NULL: anything */
 };
+extern const struct file_kind svg_file; /* of saved screens and of figures */
 
 /* Returns true if an output of this kind may be written to `path`, relative to the open folder: no file, an empty file,
  * a file of this kind, or one that is not regular (a pipe, /dev/null). Otherwise fails with ERR_USAGE. Called for every

@@ -9,6 +9,7 @@
 
 #include "base/plural.h"
 #include "base/program.h"
+#include "base/text.h"
 #include "base/utf8.h"
 #include "cli/base/commands.h"
 #include "cli/generation/generation.h"
@@ -19,7 +20,6 @@
 #include "tui/figures/bench_table.h"
 #include "tui/figures/record.h"
 #include "tui/terminal/terminal.h"
-#include "tui/terminal/text.h"
 
 struct diff_side {
     struct record record;

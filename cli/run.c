@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "base/plural.h"
+#include "base/text.h"
 #include "base/utf8.h"
 #include "cli/base/commands.h"
 #include "cli/base/files.h"
@@ -16,7 +17,6 @@
 #include "engine/model/tokenizer/tokenizer.h"
 #include "engine/tune/results.h"
 #include "tui/terminal/terminal.h"
-#include "tui/terminal/text.h"
 
 struct printer {
     const struct tokenizer *tokenizer;

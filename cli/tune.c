@@ -13,10 +13,10 @@
 #include "cli/drafts.h"
 #include "cli/generation/generation.h"
 #include "cli/options/option_table.h"
+#include "engine/scope/scope.h"
 #include "engine/tune/results.h"
 #include "engine/tune/tuner.h"
 #include "policies/policy.h"
-#include "tui/scope/scope.h"
 
 #define SHOWN          12   /* rows of the table */
 #define ENGINE_COMMAND 2000 /* bytes */

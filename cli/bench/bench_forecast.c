@@ -10,9 +10,9 @@
 #include "cli/base/files.h"
 #include "cli/bench/bench.h"
 #include "engine/measure/forecast.h"
+#include "engine/scope/scope.h"
 #include "engine/tune/results.h"
 #include "policies/policy.h"
-#include "tui/scope/scope.h"
 
 #define VALUES 4 /* of a knob, at most */
 #define KNOBS  3

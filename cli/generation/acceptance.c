@@ -5,8 +5,8 @@
 #include <string.h>
 
 #include "base/plural.h"
+#include "base/text.h"
 #include "tui/terminal/terminal.h"
-#include "tui/terminal/text.h"
 
 static void
 add_prompt(struct acceptance_part *part, const struct outcome_text *of_a_prompt)

@@ -1,7 +1,7 @@
 /* Scripts: any bytes are refused with file and line, or give lines that are safe to run, split, complete and show. */
+#include "base/text.h"
 #include "tests/fuzz/fuzz.h"
 #include "tui/terminal/input.h"
-#include "tui/terminal/text.h"
 #include "tui/widgets/command.h"
 
 static bool

@@ -3,6 +3,7 @@
  * one line, or means something that holds. */
 #include <math.h>
 
+#include "base/text.h"
 #include "base/utf8.h"
 #include "cli/options/option_table.h"
 #include "engine/events/sampling_knobs.h"
@@ -12,7 +13,6 @@
 #include "engine/tune/knob_sweep.h"
 #include "tests/fuzz/fuzz.h"
 #include "tui/terminal/input.h"
-#include "tui/terminal/text.h"
 
 #define TEXT_MOST 600
 

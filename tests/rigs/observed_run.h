@@ -2,8 +2,8 @@
 #ifndef TESTS_RIGS_OBSERVED_RUN_H
 #define TESTS_RIGS_OBSERVED_RUN_H
 
+#include "engine/scope/scope.h"
 #include "engine/session/session.h"
-#include "tui/scope/scope.h"
 
 struct observed_run {
     struct session *session;

@@ -3,8 +3,8 @@
 #ifndef TESTS_RIGS_SCOPE_EVENTS_H
 #define TESTS_RIGS_SCOPE_EVENTS_H
 
+#include "engine/scope/scope.h"
 #include "tests/rigs/trace_events.h"
-#include "tui/scope/scope.h"
 
 /* fake_run() and a third policy, "forms", which declares a series of every form, with `layers` layers. */
 void fake_forms_run(struct run_info *, uint32_t layers);

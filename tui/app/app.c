@@ -1,8 +1,8 @@
 #include "base/clock.h"
+#include "engine/scope/scope.h"
 #include "tui/app/app_cycle.h"
 #include "tui/commands/verbs.h"
 #include "tui/frame/frame.h"
-#include "tui/scope/scope.h"
 
 #include <stdlib.h>
 #include <string.h>

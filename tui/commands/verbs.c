@@ -1,7 +1,7 @@
 /* The table of ':' commands and the completions of their arguments. */
 #include "tui/commands/verbs.h"
 #include "engine/events/sampling_knobs.h"
-#include "tui/scope/scope.h"
+#include "engine/scope/scope.h"
 
 #include <string.h>
 

@@ -5,9 +5,9 @@
 #include <string.h>
 
 #include "base/file_replace.h"
+#include "engine/scope/scope.h"
 #include "engine/tune/results.h"
 #include "tui/commands/verbs.h"
-#include "tui/scope/scope.h"
 
 /* ---- :sweep, a run at every point of a grid of knobs ---- */
 

@@ -5,8 +5,8 @@
 
 #include "base/json_read.h"
 #include "base/utf8.h"
+#include "engine/scope/scope.h"
 #include "tui/commands/verbs.h"
-#include "tui/scope/scope.h"
 
 /* ---- the conversation ---- */
 

@@ -7,8 +7,8 @@
 #include "base/clock.h"
 #include "base/program.h"
 #include "engine/model/model_locations.h"
+#include "engine/scope/scope.h"
 #include "tui/commands/verbs.h"
-#include "tui/scope/scope.h"
 
 /* ---- the run ---- */
 

@@ -6,11 +6,11 @@
 #include <string.h>
 #include <strings.h>
 
+#include "base/text.h"
+#include "engine/scope/scope.h"
 #include "tui/commands/verbs.h"
 #include "tui/frame/frame.h"
-#include "tui/scope/scope.h"
 #include "tui/terminal/canvas.h"
-#include "tui/terminal/text.h"
 
 /* ---- the screen ---- */
 

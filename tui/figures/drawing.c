@@ -7,8 +7,8 @@
 #include <string.h>
 #include <utf8proc.h>
 
+#include "base/colour.h"
 #include "base/utf8.h"
-#include "tui/terminal/theme.h"
 
 #define TEXT_MOST 1000 /* bytes of a text, escaped */
 
@@ -271,7 +271,7 @@ ramp(double fraction)
 int32_t
 ink_on(int32_t background)
 {
-    return theme_lightness(background) > 58 ? INK : PAPER;
+    return colour_lightness(background) > 58 ? INK : PAPER;
 }
 
 void

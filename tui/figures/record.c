@@ -8,7 +8,7 @@
 #include "base/utf8.h"
 #include "engine/events/sampling_knobs.h"
 #include "engine/measure/segments.h"
-#include "tui/scope/scope.h"
+#include "engine/scope/scope.h"
 
 /* The state while events are read. */
 struct reading {

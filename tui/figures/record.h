@@ -3,9 +3,9 @@
 #ifndef TUI_FIGURES_RECORD_H
 #define TUI_FIGURES_RECORD_H
 
+#include "engine/scope/aggregates.h"
+#include "engine/scope/scope.h"
 #include "traces/reader.h"
-#include "tui/scope/aggregates.h"
-#include "tui/scope/scope.h"
 
 struct record_round {
     uint32_t number, seq, lines; /* lines: sequences in the round */

@@ -30,7 +30,6 @@ render_format_of(const char *file, enum render_format *format, struct err *err)
 #include "base/plural.h"
 #include "base/subprocess.h"
 #include "base/utf8.h"
-#include "tui/terminal/canvas.h"
 
 #define PNG_DPI  300.0
 #define PNG_SIDE 30000 /* pixels at most */

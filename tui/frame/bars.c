@@ -7,9 +7,9 @@
 
 #include "base/plural.h"
 #include "base/utf8.h"
+#include "engine/scope/scope.h"
 #include "tui/panels/landscape.h"
 #include "tui/panels/panel.h"
-#include "tui/scope/scope.h"
 #include "tui/widgets/key_row.h"
 
 /* ---- items: each is shown whole or not at all; the least important ones are dropped first ---- */

@@ -5,8 +5,8 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "tui/scope/scope.h"
-#include "tui/terminal/text.h"
+#include "base/text.h"
+#include "engine/scope/scope.h"
 
 #define LEAST_RANGE 0.05 /* of a speedup: a smaller range is drawn as nearly flat */
 

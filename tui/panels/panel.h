@@ -4,8 +4,8 @@
 #ifndef TUI_PANELS_PANEL_H
 #define TUI_PANELS_PANEL_H
 
-#include "tui/scope/aggregates.h"
-#include "tui/scope/scope.h"
+#include "engine/scope/aggregates.h"
+#include "engine/scope/scope.h"
 #include "tui/terminal/canvas.h"
 #include "tui/terminal/input.h"
 

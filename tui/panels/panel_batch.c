@@ -4,11 +4,11 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "base/text.h"
+#include "engine/scope/scope.h"
 #include "tui/panels/panel.h"
 #include "tui/panels/text_flow.h"
-#include "tui/scope/scope.h"
 #include "tui/terminal/input.h"
-#include "tui/terminal/text.h"
 
 #define TITLE "batch"
 

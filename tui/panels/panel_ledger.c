@@ -5,11 +5,11 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/text.h"
 #include "engine/measure/forecast.h"
+#include "engine/scope/scope.h"
 #include "tui/panels/panel.h"
-#include "tui/scope/scope.h"
 #include "tui/terminal/input.h"
-#include "tui/terminal/text.h"
 
 struct ledger_choice {
     bool pinned;

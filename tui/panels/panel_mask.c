@@ -4,8 +4,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/text.h"
 #include "tui/panels/panel.h"
-#include "tui/terminal/text.h"
 
 #define MASKS 64 /* on the screen at most */
 

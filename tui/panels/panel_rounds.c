@@ -5,9 +5,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/text.h"
 #include "tui/panels/panel.h"
 #include "tui/terminal/input.h"
-#include "tui/terminal/text.h"
 
 #define ROWS_MOST 512
 

@@ -5,12 +5,12 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/text.h"
 #include "base/utf8.h"
+#include "engine/scope/scope.h"
 #include "tui/panels/panel.h"
 #include "tui/panels/text_flow.h"
-#include "tui/scope/scope.h"
 #include "tui/terminal/input.h"
-#include "tui/terminal/text.h"
 
 #define PARTED_TOKENS 6 /* shown of each text from the first difference on */
 

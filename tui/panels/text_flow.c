@@ -5,9 +5,9 @@
 #include <string.h>
 
 #include "base/plural.h"
+#include "base/text.h"
 #include "base/utf8.h"
 #include "tui/panels/panel.h"
-#include "tui/terminal/text.h"
 
 void
 flow_close(struct flow *f)

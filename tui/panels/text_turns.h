@@ -3,7 +3,7 @@
 #ifndef TUI_PANELS_TEXT_TURNS_H
 #define TUI_PANELS_TEXT_TURNS_H
 
-#include "tui/scope/scope.h"
+#include "engine/scope/scope.h"
 
 struct turn {
     size_t from, to;   /* bytes of the prompt that its text takes */

@@ -1,7 +1,7 @@
 #include "tui/state/follow.h"
 #include "base/clock.h"
 #include "engine/events/sampling_knobs.h"
-#include "tui/scope/scope.h"
+#include "engine/scope/scope.h"
 
 #include <math.h>
 #include <pthread.h>

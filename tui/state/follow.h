@@ -2,8 +2,8 @@
 #ifndef TUI_STATE_FOLLOW_H
 #define TUI_STATE_FOLLOW_H
 
+#include "engine/scope/scope.h"
 #include "tui/panels/panel.h"
-#include "tui/scope/scope.h"
 #include "tui/state/app_options.h"
 #include "tui/state/changes.h"
 #include "tui/state/sweeping.h"

@@ -1,7 +1,7 @@
 #include "tui/state/forecasting.h"
 #include "base/clock.h"
+#include "engine/scope/scope.h"
 #include "policies/policy.h"
-#include "tui/scope/scope.h"
 
 #include <math.h>
 #include <stdio.h>

@@ -1,5 +1,5 @@
 #include "tui/state/panes.h"
-#include "tui/scope/scope.h"
+#include "engine/scope/scope.h"
 
 #include <string.h>
 

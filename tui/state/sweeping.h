@@ -3,10 +3,10 @@
 #ifndef TUI_STATE_SWEEPING_H
 #define TUI_STATE_SWEEPING_H
 
+#include "engine/scope/scope.h"
 #include "engine/session/session.h"
 #include "engine/tune/knob_sweep.h"
 #include "engine/tune/tuner.h"
-#include "tui/scope/scope.h"
 
 struct sweeping {
     struct session *session;  /* borrowed; NULL: a replay, which has no sweeps */

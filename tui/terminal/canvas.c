@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/colour.h"
 #include "base/utf8.h"
 #include "tui/terminal/theme.h"
 
@@ -589,7 +590,6 @@ grid_write(const struct grid *g, FILE *file)
 
 const struct file_kind screen_text_file = {
     .what = "a screen of specscope", .begins = "", .holds = {"──", "━━", "--+", "? help"}};
-const struct file_kind svg_file = {.what = "an SVG picture", .begins = "<", .holds = {"<svg"}};
 
 struct shown {      /* the appearance of a cell */
     int32_t fg, bg; /* 0xRRGGBB, or THEME_NO_RGB */
@@ -605,7 +605,7 @@ shown_at(const struct grid *g, const struct theme *theme, int y, int x)
         shown.fg = theme_heat(theme, (float)s.heat / (GRID_HEATS - 1));
     } else if (s.heat != GRID_NO_HEAT) {
         shown.bg = theme_heat(theme, (float)s.heat / (GRID_HEATS - 1));
-        shown.fg = theme_contrast(shown.bg);
+        shown.fg = colour_contrast(shown.bg);
     }
     if (s.grey || s.upper != GRID_NO_HEAT)
         shown.fg = s.grey ? theme->role[ROLE_EXITED].bg : theme_heat(theme, (float)s.upper / (GRID_HEATS - 1));
@@ -668,7 +668,7 @@ static void
 put_run(const struct grid *g, const struct theme *theme, int y, int from, int to, int32_t paper, FILE *out)
 {
     const struct shown s = shown_at(g, theme, y, from);
-    const int32_t ink = s.fg != THEME_NO_RGB ? s.fg : theme_contrast(paper),
+    const int32_t ink = s.fg != THEME_NO_RGB ? s.fg : colour_contrast(paper),
                   ground = s.bg != THEME_NO_RGB ? s.bg : paper;
     const bool reverse = (s.attributes & THEME_REVERSE) != 0;
     const double x = from * CELL_WIDTH, width = (to - from) * CELL_WIDTH;

@@ -7,7 +7,7 @@
 #include <stdio.h>
 
 #include "base/file_replace.h"
-#include "tui/terminal/text.h"
+#include "base/text.h"
 
 /* ---- the grid: the contents of the screen as cells, with roles in place of colours. paint.h sends it to the terminal, :save-screen
  * writes it to a file, and tests read it without a terminal. ---- */
@@ -48,7 +48,7 @@ size_t grid_row(const struct grid *, int y, char *out, size_t size);
 bool grid_write(const struct grid *, FILE *);
 
 /* The files that a saved screen may replace: one as text, any SVG. */
-extern const struct file_kind screen_text_file, svg_file;
+extern const struct file_kind screen_text_file;
 /* Writes the picture with its colours as an SVG of text and rectangles. It is black on white where the theme leaves colours to the terminal.
  * False if writing failed. */
 bool grid_write_svg(const struct grid *, const struct theme *, FILE *);

@@ -6,6 +6,7 @@
 #include <string.h>
 #include <wchar.h>
 
+#include "base/colour.h"
 #include "base/utf8.h"
 #include "tui/terminal/terminal.h"
 #include "tui/terminal/theme.h"
@@ -74,7 +75,7 @@ paint_scale(enum paint_depth depth, const struct theme *t, int numbers[GRID_HEAT
         }
         /* skips nearest colours that would break the order of lightness */
         const int nearest = paint_nearest(depth, theme_heat(t, (float)i / (GRID_HEATS - 1)));
-        const double lightness = theme_lightness(paint_rgb(depth, nearest < 0 ? 0 : nearest));
+        const double lightness = colour_lightness(paint_rgb(depth, nearest < 0 ? 0 : nearest));
         const bool turns = i > 0 && (t->darker ? lightness > reached : lightness < reached);
         numbers[i] = turns ? numbers[i - 1] : nearest;
         reached = turns ? reached : lightness;
@@ -151,14 +152,15 @@ paint_theme(struct paint *p, const struct theme *theme)
         p->role[i].fg = paint_nearest(p->depth, p->theme.role[i].fg);
         p->role[i].bg = paint_nearest(p->depth, p->theme.role[i].bg);
         if (p->role[i].fg == p->role[i].bg && p->role[i].bg >= 0) /* with few colours both may be the same */
-            p->role[i].fg = paint_nearest(p->depth, theme_contrast(paint_rgb(p->depth, p->role[i].bg)));
+            p->role[i].fg = paint_nearest(p->depth, colour_contrast(paint_rgb(p->depth, p->role[i].bg)));
     }
     int scale[GRID_HEATS];
     paint_scale(p->depth, &p->theme, scale);
     for (int i = 0; i < GRID_HEATS; i++) {
         p->heat[i].bg = scale[i];
-        p->heat[i].fg = p->heat[i].bg < 0 ? p->role[ROLE_TEXT].fg
-                                          : paint_nearest(p->depth, theme_contrast(paint_rgb(p->depth, p->heat[i].bg)));
+        p->heat[i].fg = p->heat[i].bg < 0
+                            ? p->role[ROLE_TEXT].fg
+                            : paint_nearest(p->depth, colour_contrast(paint_rgb(p->depth, p->heat[i].bg)));
     }
 }
 
@@ -173,7 +175,7 @@ slot_of(struct paint *p, int colour)
     for (int i = PAINT_FIRST_SLOT; i < p->n_slots; i++) {
         if (p->slot[i] == colour)
             return i;
-        const double distance = fabs(theme_lightness(p->slot[i]) - theme_lightness(colour));
+        const double distance = fabs(colour_lightness(p->slot[i]) - colour_lightness(colour));
         if (distance < least) {
             least = distance;
             best = i;

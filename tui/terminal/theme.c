@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/colour.h"
 #include "base/file_read.h"
 #include "base/json_read.h"
 
@@ -141,7 +142,7 @@ parse_stops(struct theme *t, const cJSON *heat, struct err *err)
                            t->stops + 1);
         t->stops++;
     }
-    t->darker = t->stops > 0 && theme_lightness(t->heat[t->stops - 1]) < theme_lightness(t->heat[0]);
+    t->darker = t->stops > 0 && colour_lightness(t->heat[t->stops - 1]) < colour_lightness(t->heat[0]);
     return true;
 }
 
@@ -266,40 +267,6 @@ theme_heat(const struct theme *t, float fraction)
         rgb |= (int32_t)lrintf(from + share * (to - from)) << shift;
     }
     return rgb;
-}
-
-/* WCAG 2.1, "relative luminance" */
-static double
-luminance(int32_t rgb)
-{
-    static const double weight[3] = {0.0722, 0.7152, 0.2126}; /* blue, green, red */
-    double sum = 0;
-    for (int i = 0; i < 3; i++) {
-        const double s = ((rgb >> (8 * i)) & 0xff) / 255.0;
-        sum += weight[i] * (s <= 0.04045 ? s / 12.92 : pow((s + 0.055) / 1.055, 2.4));
-    }
-    return sum;
-}
-
-double
-theme_lightness(int32_t rgb)
-{
-    const double y = luminance(rgb);
-    return y > 216.0 / 24389 ? 116 * cbrt(y) - 16 : y * 24389 / 27;
-}
-
-double
-theme_contrast_ratio(int32_t one, int32_t other)
-{
-    const double a = luminance(one), b = luminance(other);
-    return (fmax(a, b) + 0.05) / (fmin(a, b) + 0.05);
-}
-
-int32_t
-theme_contrast(int32_t background)
-{
-    return theme_contrast_ratio(background, 0x000000) >= theme_contrast_ratio(background, 0xffffff) ? 0x000000
-                                                                                                    : 0xffffff;
 }
 
 /* ---- files ---- */

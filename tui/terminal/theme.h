@@ -55,9 +55,6 @@ void theme_mono(struct theme *); /* attributes only; for terminals without colou
 int theme_list(char (*names)[32], int max, const char *data_dir);
 
 int32_t theme_heat(const struct theme *, float fraction); /* 0xRRGGBB; THEME_NO_RGB without stops */
-int32_t theme_contrast(int32_t background);               /* black or white, by WCAG's relative luminance */
-double theme_contrast_ratio(int32_t, int32_t);            /* 1 to 21, WCAG 2 */
-double theme_lightness(int32_t rgb);                      /* CIE L*, 0 to 100, of an sRGB colour under D65 */
 
 /* The colours and attributes of a cell, for the terminal (paint.h) and for saved pictures (grid.h). */
 

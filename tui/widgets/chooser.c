@@ -7,11 +7,11 @@
 #include <string.h>
 
 #include "base/plural.h"
+#include "base/text.h"
 #include "base/utf8.h"
 #include "engine/model/memory.h"
 #include "engine/model/model_locations.h"
 #include "tui/terminal/input.h"
-#include "tui/terminal/text.h"
 #include "tui/terminal/theme.h"
 #include "tui/widgets/key_row.h"
 #include "tui/widgets/layout.h"

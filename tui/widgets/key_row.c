@@ -4,8 +4,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/text.h"
 #include "tui/terminal/input.h"
-#include "tui/terminal/text.h"
 
 /* ---- clicks ---- */
 

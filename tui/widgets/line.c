@@ -8,9 +8,9 @@
 
 #include "base/file_read.h"
 #include "base/file_replace.h"
+#include "base/text.h"
 #include "base/utf8.h"
 #include "tui/terminal/input.h"
-#include "tui/terminal/text.h"
 
 /* ---- the editor ---- */
 

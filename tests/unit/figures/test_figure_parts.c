@@ -1,12 +1,13 @@
 /* Scales, ticks, labels, statistics and ramps against slow definitions of them. */
 #include <math.h>
 
+#include "base/colour.h"
 #include "base/rng.h"
+#include "engine/scope/aggregates.h"
 #include "tests/rigs/seed.h"
 #include "tests/rigs/test.h"
 #include "tui/figures/drawing.h"
 #include "tui/figures/figure.h"
-#include "tui/scope/aggregates.h"
 #include "tui/terminal/theme.h"
 
 static double
@@ -173,9 +174,9 @@ TEST(the_calibration_error_is_its_definition)
 
 TEST(the_ramp_grows_darker_all_the_way)
 {
-    assert_true(fabs(theme_lightness(0xffffff) - 100) < 1e-6 && fabs(theme_lightness(0)) < 1e-6);
+    assert_true(fabs(colour_lightness(0xffffff) - 100) < 1e-6 && fabs(colour_lightness(0)) < 1e-6);
     for (int i = 1; i <= 256; i++) {
-        const double before = theme_lightness(ramp((i - 1) / 256.0)), here = theme_lightness(ramp(i / 256.0));
+        const double before = colour_lightness(ramp((i - 1) / 256.0)), here = colour_lightness(ramp(i / 256.0));
         assert_true(here < before);
     }
     assert_int_equal(ramp(NAN), 0xffffff);
@@ -186,7 +187,7 @@ TEST(inks_are_read_on_every_step_of_the_ramp)
 {
     for (int i = 0; i <= 64; i++) {
         const int32_t ground = ramp(i / 64.0);
-        assert_true(fabs(theme_lightness(ground) - theme_lightness(ink_on(ground))) > 38);
+        assert_true(fabs(colour_lightness(ground) - colour_lightness(ink_on(ground))) > 38);
     }
 }
 
@@ -196,7 +197,7 @@ TEST(lines_differ_without_their_hues)
     for (int i = 0; i < LINE_STYLES; i++)
         for (int k = 0; k < i; k++)
             assert_true(line_styles[i].mark != line_styles[k].mark);
-    assert_true(fabs(theme_lightness(line_styles[0].colour) - theme_lightness(line_styles[1].colour)) > 12);
+    assert_true(fabs(colour_lightness(line_styles[0].colour) - colour_lightness(line_styles[1].colour)) > 12);
 }
 
 TEST(texts_are_cut_between_characters_to_fit)

@@ -1,8 +1,8 @@
 /* Turns as marks: in rounds, and along series and any other time axis. */
+#include "base/text.h"
 #include "tests/rigs/panel_rig.h"
 #include "tests/rigs/test.h"
 #include "tui/panels/panel.h"
-#include "tui/terminal/text.h"
 
 static void
 turn(struct fixture *f, const char *knob, const char *before, const char *after)

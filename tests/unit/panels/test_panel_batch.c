@@ -1,8 +1,8 @@
 /* The tiles of a batch drawn into a grid: their text, their arrangement, and the commands that keys and mouse send. */
+#include "engine/scope/scope.h"
 #include "tests/rigs/panel_rig.h"
 #include "tests/rigs/test.h"
 #include "tui/panels/text_flow.h"
-#include "tui/scope/scope.h"
 
 static void
 open_run(struct fixture *f, uint32_t at_a_time, uint32_t prompts)

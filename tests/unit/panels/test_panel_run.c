@@ -1,7 +1,7 @@
 /* The whole run, and what is counted of rounds, on the screen. */
+#include "engine/scope/scope.h"
 #include "tests/rigs/panel_rig.h"
 #include "tests/rigs/test.h"
-#include "tui/scope/scope.h"
 #include "tui/terminal/input.h"
 
 /* A long run under "specbound", all layers looked at. */

@@ -1,7 +1,7 @@
 /* One pointer for all panels, over the whole run: each shows what is around it, and rounds that left memory as gone. */
+#include "engine/scope/scope.h"
 #include "tests/rigs/panel_rig.h"
 #include "tests/rigs/test.h"
-#include "tui/scope/scope.h"
 
 #define ROUNDS (SCOPE_ROUNDS + 300)
 #define FIRST  300 /* round FIRST + 1 is the oldest that is held */

@@ -5,10 +5,10 @@
 
 #include "cli/base/commands.h"
 #include "engine/measure/forecast.h"
+#include "engine/scope/scope.h"
 #include "policies/policy.h"
 #include "tests/rigs/session_fixture.h"
 #include "tests/rigs/test.h"
-#include "tui/scope/scope.h"
 
 enum { TOKENS = 240, CHANGED_AT = 100 };
 

@@ -1,7 +1,7 @@
 /* What is summed of rounds against slow counts of the events themselves. */
+#include "engine/scope/aggregates.h"
 #include "tests/rigs/scope_rig.h"
 #include "tests/rigs/test.h"
-#include "tui/scope/aggregates.h"
 
 struct node { /* a draft, as its events say */
     int parent, exit, accepted;

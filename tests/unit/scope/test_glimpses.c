@@ -1,7 +1,7 @@
 /* What is left of cells when they go, against the events that made them. */
+#include "engine/scope/sequence_cells.h"
 #include "tests/rigs/scope_rig.h"
 #include "tests/rigs/test.h"
-#include "tui/scope/sequence_cells.h"
 
 TEST(a_byte_holds_a_confidence_and_whether_it_was_spurious)
 {

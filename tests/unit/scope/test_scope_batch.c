@@ -1,10 +1,10 @@
 /* A scope that sees several sequences at a time: whichever has the focus, it is shown as if it were alone. */
 #include <malloc.h>
 
+#include "engine/scope/scope.h"
 #include "tests/rigs/scope_rig.h"
 #include "tests/rigs/seed.h"
 #include "tests/rigs/test.h"
-#include "tui/scope/scope.h"
 
 #define MOST 6
 

@@ -2,9 +2,9 @@
 #include <math.h>
 
 #include "base/rng.h"
+#include "engine/scope/scope.h"
 #include "tests/rigs/scope_rig.h"
 #include "tests/rigs/test.h"
-#include "tui/scope/scope.h"
 
 struct sides {
     struct run_info info;

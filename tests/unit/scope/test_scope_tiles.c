@@ -1,7 +1,7 @@
 /* What is known of every sequence of a batch, and who has the focus. */
+#include "engine/scope/scope.h"
 #include "tests/rigs/scope_rig.h"
 #include "tests/rigs/test.h"
-#include "tui/scope/scope.h"
 
 static void
 say(struct fixture *f, uint32_t seq, const char *name, const char *text)

@@ -2,11 +2,11 @@
  * were alone; and both are compared. */
 #include <math.h>
 
+#include "engine/scope/aggregates.h"
+#include "engine/scope/scope.h"
 #include "tests/rigs/scope_rig.h"
 #include "tests/rigs/seed.h"
 #include "tests/rigs/test.h"
-#include "tui/scope/aggregates.h"
-#include "tui/scope/scope.h"
 
 struct pair {
     struct run_info info;

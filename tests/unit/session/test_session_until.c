@@ -1,7 +1,7 @@
 /* Runs that are let go on until something comes: the session stops exactly where the scope, which sees the events alone, finds it. */
+#include "engine/scope/scope.h"
 #include "tests/rigs/session_fixture.h"
 #include "tests/rigs/test.h"
-#include "tui/scope/scope.h"
 
 #define ROUNDS 256
 

@@ -1,5 +1,6 @@
 /* The scale of heat is ordered: CIE L* only grows with the value (or only falls, where the theme's file says so), in
  * every theme at every depth of colour. */
+#include "base/colour.h"
 #include "tests/rigs/seed.h"
 #include "tests/rigs/test.h"
 #include "tui/terminal/paint.h"
@@ -43,14 +44,14 @@ assert_ordered(const struct theme *t, enum paint_depth depth, int32_t (*shown)(e
         assert_true(numbers[i] >= 0 && numbers[i] < (int)depth);
         if (i == 0 || numbers[i] == numbers[i - 1])
             continue;
-        const double before = theme_lightness(shown(depth, numbers[i - 1])),
-                     now = theme_lightness(shown(depth, numbers[i]));
+        const double before = colour_lightness(shown(depth, numbers[i - 1])),
+                     now = colour_lightness(shown(depth, numbers[i]));
         if (t->darker ? now >= before : now <= before)
             fail_msg("%s at %d colours: L* goes from %.2f to %.2f at level %d", t->name, (int)depth, before, now, i);
         different++;
     }
     const double whole =
-        fabs(theme_lightness(shown(depth, numbers[GRID_HEATS - 1])) - theme_lightness(shown(depth, numbers[0])));
+        fabs(colour_lightness(shown(depth, numbers[GRID_HEATS - 1])) - colour_lightness(shown(depth, numbers[0])));
     assert_true(whole >= 40); /* enough to be seen as a scale */
     assert_true(different >= (depth == PAINT_DIRECT ? GRID_HEATS / 2 : depth == PAINT_256 ? 7 : 3));
 }
@@ -58,13 +59,13 @@ assert_ordered(const struct theme *t, enum paint_depth depth, int32_t (*shown)(e
 TEST(lightness_is_cie_l)
 {
     /* from L* = 116 f(Y) − 16 by hand, and the usual tables of sRGB */
-    assert_true(fabs(theme_lightness(0x000000) - 0) < 0.01);
-    assert_true(fabs(theme_lightness(0xffffff) - 100) < 0.01);
-    assert_true(fabs(theme_lightness(0x777777) - 50.03) < 0.05);
-    assert_true(fabs(theme_lightness(0xff0000) - 53.24) < 0.05);
-    assert_true(fabs(theme_lightness(0x00ff00) - 87.73) < 0.05);
-    assert_true(fabs(theme_lightness(0x0000ff) - 32.30) < 0.05);
-    assert_true(fabs(theme_lightness(0x050505) - 1.37) < 0.05); /* the straight part */
+    assert_true(fabs(colour_lightness(0x000000) - 0) < 0.01);
+    assert_true(fabs(colour_lightness(0xffffff) - 100) < 0.01);
+    assert_true(fabs(colour_lightness(0x777777) - 50.03) < 0.05);
+    assert_true(fabs(colour_lightness(0xff0000) - 53.24) < 0.05);
+    assert_true(fabs(colour_lightness(0x00ff00) - 87.73) < 0.05);
+    assert_true(fabs(colour_lightness(0x0000ff) - 32.30) < 0.05);
+    assert_true(fabs(colour_lightness(0x050505) - 1.37) < 0.05); /* the straight part */
 }
 
 TEST(lightness_is_ordered_in_every_theme_at_every_depth)
@@ -124,13 +125,13 @@ TEST(any_scale_is_ordered_without_chosen_steps)
         struct theme t = {.stops = 2 + rand() % 6};
         for (int i = 0; i < t.stops; i++)
             t.heat[i] = rand() & 0xffffff;
-        t.darker = theme_lightness(t.heat[t.stops - 1]) < theme_lightness(t.heat[0]);
+        t.darker = colour_lightness(t.heat[t.stops - 1]) < colour_lightness(t.heat[0]);
         for (size_t d = 0; d < sizeof depths / sizeof depths[0]; d++) {
             int numbers[GRID_HEATS];
             paint_scale(depths[d], &t, numbers);
             for (int i = 1; i < GRID_HEATS; i++) {
-                const double before = theme_lightness(paint_rgb(depths[d], numbers[i - 1])),
-                             now = theme_lightness(paint_rgb(depths[d], numbers[i]));
+                const double before = colour_lightness(paint_rgb(depths[d], numbers[i - 1])),
+                             now = colour_lightness(paint_rgb(depths[d], numbers[i]));
                 assert_true(t.darker ? now <= before : now >= before);
             }
         }

@@ -1,4 +1,5 @@
 /* Themes: the bundled ones are readable, broken ones are refused in one line, colours become a terminal's. */
+#include "base/colour.h"
 #include "tests/rigs/test.h"
 #include "tui/terminal/paint.h"
 #include "tui/terminal/theme.h"
@@ -27,7 +28,7 @@ TEST(bundled_themes_are_readable)
         for (int role = 0; role < ROLES; role++) {
             /* Lines and greyed-out things need less than what is to be read (WCAG 2: 4.5 for text, 3 for the rest). */
             const double least = role == ROLE_BORDER ? 2.2 : role == ROLE_EXITED ? 3 : 4.4;
-            const double ratio = theme_contrast_ratio(t.role[role].fg, t.role[role].bg);
+            const double ratio = colour_contrast_ratio(t.role[role].fg, t.role[role].bg);
             if (ratio < least)
                 fail_msg("%s: \"%s\" has a contrast of %.2f", coloured[i], role_names[role], ratio);
         }
@@ -40,7 +41,7 @@ TEST(text_on_heat_is_readable_at_every_level)
         const struct theme t = load(coloured[i]);
         for (int level = 0; level < GRID_HEATS; level++) {
             const int32_t back = theme_heat(&t, (float)level / (GRID_HEATS - 1));
-            assert_true(theme_contrast_ratio(back, theme_contrast(back)) >= 4.5);
+            assert_true(colour_contrast_ratio(back, colour_contrast(back)) >= 4.5);
         }
     }
 }
@@ -48,7 +49,7 @@ TEST(text_on_heat_is_readable_at_every_level)
 static double
 brightness(int32_t rgb)
 {
-    return theme_contrast_ratio(rgb, 0x000000);
+    return colour_contrast_ratio(rgb, 0x000000);
 }
 
 TEST(heat_scales_go_steadily_from_one_end_to_the_other)

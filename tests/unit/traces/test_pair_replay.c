@@ -1,8 +1,8 @@
 /* A replay of two saved runs: steps, jumps to and fro and seeking take both along. */
+#include "engine/scope/scope.h"
 #include "tests/rigs/saved_runs.h"
 #include "tests/rigs/test.h"
 #include "traces/replay.h"
-#include "tui/scope/scope.h"
 
 static void
 drain(struct replay *r, struct scope *s)

@@ -2,12 +2,12 @@
  * of its own; what can't be in step is refused. */
 #include <math.h>
 
+#include "engine/scope/scope.h"
 #include "tests/rigs/folders.h"
 #include "tests/rigs/saved_runs.h"
 #include "tests/rigs/test.h"
 #include "tests/rigs/trace_events.h"
 #include "traces/trace_pair.h"
-#include "tui/scope/scope.h"
 
 static bool
 is_of_sequence(const struct event *e)

@@ -1,10 +1,10 @@
-#include "tui/scope/scope.h"
+#include "engine/scope/scope.h"
 
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/utf8.h"
-#include "tui/scope/scope_internal.h"
+#include "engine/scope/scope_internal.h"
 
 #define MAX_LAYERS     4096
 #define MAX_VOCABULARY (1u << 24)

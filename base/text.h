@@ -2,8 +2,8 @@
  * (printable_text()).
  *
  * A cluster is the content of one cell, or two for wide characters: a character and its combining marks. */
-#ifndef TUI_TERMINAL_TEXT_H
-#define TUI_TERMINAL_TEXT_H
+#ifndef BASE_TEXT_H
+#define BASE_TEXT_H
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -1,4 +1,4 @@
-#include "tui/scope/sequence_cells.h"
+#include "engine/scope/sequence_cells.h"
 
 #include <math.h>
 #include <stdlib.h>

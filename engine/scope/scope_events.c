@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "base/utf8.h"
-#include "tui/scope/scope_internal.h"
+#include "engine/scope/scope_internal.h"
 
 /* Empties the series for another policy. */
 static void

@@ -1,10 +1,10 @@
-#include "tui/scope/aggregates.h"
+#include "engine/scope/aggregates.h"
 
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "tui/scope/scope_internal.h"
+#include "engine/scope/scope_internal.h"
 
 bool
 aggregates_open(struct aggregates *a, uint32_t layers)

@@ -1,10 +1,10 @@
 /* Text for the terminal: made safe, measured, cut, drawn. Random bytes come from a printed seed. */
 #include "base/rng.h"
+#include "base/text.h"
 #include "base/utf8.h"
 #include "tests/rigs/seed.h"
 #include "tests/rigs/test.h"
 #include "tui/terminal/canvas.h"
-#include "tui/terminal/text.h"
 
 #include <utf8proc.h>
 

@@ -1,7 +1,7 @@
 /* The view model: everything that the screen shows, built from events alone. It has a bounded size and drops the oldest positions and
  * rounds; the trace keeps them. Positions are absolute positions in the sequence. Its functions are for one thread. */
-#ifndef TUI_SCOPE_SCOPE_H
-#define TUI_SCOPE_SCOPE_H
+#ifndef ENGINE_SCOPE_SCOPE_H
+#define ENGINE_SCOPE_SCOPE_H
 
 #include "engine/events/event.h"
 #include "engine/events/run_info.h"

@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "tui/scope/scope_internal.h"
+#include "engine/scope/scope_internal.h"
 
 static void
 prefer(float *held, float value)

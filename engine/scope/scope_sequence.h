@@ -1,11 +1,11 @@
 /* The history of one sequence: its positions with the layers' predictions, its rounds, its policy's values. It does not depend on the
- * scope. Only tui/scope includes it. */
-#ifndef TUI_SCOPE_SCOPE_SEQUENCE_H
-#define TUI_SCOPE_SCOPE_SEQUENCE_H
+ * scope. Only engine/scope includes it. */
+#ifndef ENGINE_SCOPE_SCOPE_SEQUENCE_H
+#define ENGINE_SCOPE_SCOPE_SEQUENCE_H
 
 #include "engine/measure/layer_record.h"
-#include "tui/scope/scope.h"
-#include "tui/scope/sequence_cells.h"
+#include "engine/scope/scope.h"
+#include "engine/scope/sequence_cells.h"
 
 struct scope_sequence {
     const struct run_info *info; /* borrowed */

@@ -1,4 +1,4 @@
-#include "tui/scope/scope_sequence.h"
+#include "engine/scope/scope_sequence.h"
 
 #include <math.h>
 #include <stdlib.h>

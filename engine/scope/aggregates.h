@@ -1,15 +1,15 @@
 /* Sums over rounds: exit layers, acceptance by depth, calibration of the drafts' confidence, and how often layers were confident and wrong.
  * Those of the run and of the newest segment are updated with each round, over all sequences (with two settings: of the one in focus).
  * Those of other rounds are computed on request, as far as the rounds are in memory. Figures share the statistics and the steps. */
-#ifndef TUI_SCOPE_AGGREGATES_H
-#define TUI_SCOPE_AGGREGATES_H
+#ifndef ENGINE_SCOPE_AGGREGATES_H
+#define ENGINE_SCOPE_AGGREGATES_H
 
 #include <stdbool.h>
 #include <stdint.h>
 
 #include "engine/events/event.h"
 #include "engine/measure/positions.h"
-#include "tui/scope/scope.h"
+#include "engine/scope/scope.h"
 
 /* ---- statistics ---- */
 

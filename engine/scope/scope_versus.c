@@ -1,10 +1,10 @@
-#include "tui/scope/scope.h"
+#include "engine/scope/scope.h"
 
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
 
-#include "tui/scope/scope_internal.h"
+#include "engine/scope/scope_internal.h"
 
 static const struct scope_sequence *
 sequence_of(const struct scope *s, uint32_t seq)

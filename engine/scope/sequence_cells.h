@@ -1,9 +1,9 @@
 /* Data of a sequence for each position and each round, in rings: the layers of auxiliary models, a mixture's experts, the values of
- * series, and of positions whose cells were dropped one byte per layer. Only tui/scope includes it, and the panel of the whole run. */
-#ifndef TUI_SCOPE_SEQUENCE_CELLS_H
-#define TUI_SCOPE_SEQUENCE_CELLS_H
+ * series, and of positions whose cells were dropped one byte per layer. Only engine/scope includes it, and the panel of the whole run. */
+#ifndef ENGINE_SCOPE_SEQUENCE_CELLS_H
+#define ENGINE_SCOPE_SEQUENCE_CELLS_H
 
-#include "tui/scope/scope.h"
+#include "engine/scope/scope.h"
 
 /* ---- a ring of rows with numbers: positions or rounds ---- */
 

@@ -3,8 +3,8 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "tui/scope/scope.h"
-#include "tui/scope/scope_internal.h"
+#include "engine/scope/scope.h"
+#include "engine/scope/scope_internal.h"
 
 const struct scope_now *
 scope_now(const struct scope *s)

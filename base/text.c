@@ -1,4 +1,4 @@
-#include "tui/terminal/text.h"
+#include "base/text.h"
 #include "base/utf8.h"
 
 #include <string.h>

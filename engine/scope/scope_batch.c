@@ -1,12 +1,12 @@
 /* The sequences of a run: the list, their histories, their tiles. */
-#include "tui/scope/scope.h"
+#include "engine/scope/scope.h"
 
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/utf8.h"
-#include "tui/scope/scope_internal.h"
+#include "engine/scope/scope_internal.h"
 
 /* ---- the sequences ---- */
 

@@ -2,14 +2,14 @@
  * sequence_cells.c, scope_sequence.c (one sequence), scope_batch.c (the sequences), scope.c (opening, vocabulary,
  * notes), scope_read.c, aggregates.c, scope_layers.c (layers, models, experts), scope_versus.c, scope_events.c
  * (events). scope_record.c only reads. */
-#ifndef TUI_SCOPE_SCOPE_INTERNAL_H
-#define TUI_SCOPE_SCOPE_INTERNAL_H
+#ifndef ENGINE_SCOPE_SCOPE_INTERNAL_H
+#define ENGINE_SCOPE_SCOPE_INTERNAL_H
 
 #include "engine/events/sampling_knobs.h"
 #include "engine/events/settings.h"
-#include "tui/scope/aggregates.h"
-#include "tui/scope/scope.h"
-#include "tui/scope/scope_sequence.h"
+#include "engine/scope/aggregates.h"
+#include "engine/scope/scope.h"
+#include "engine/scope/scope_sequence.h"
 
 struct scope_word { /* a token's text */
     uint32_t n;     /* raw bytes; before its VOCAB event those of its id, ‹17› */
