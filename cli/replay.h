@@ -3,7 +3,7 @@
 #define CLI_REPLAY_H
 
 #include "cli/options/options.h"
-#include "tui/state/app_options.h"
+#include "tui/app/app_options.h"
 
 bool replay_has_terminal(struct err *); /* fails with ERR_USAGE if there is none */
 int replay_show(const struct options *, const struct source *, struct err *); /* the exit status; errors were printed */

@@ -1,5 +1,5 @@
 /* Merges two saved runs of one prompt into one stream of events: the stream of a run under two settings
- * (engine/session/settings.c), with the runs as sequences 0 and 1. They advance in step by emitted tokens, one round
+ * (engine/session/control_point.c), with the runs as sequences 0 and 1. They advance in step by emitted tokens, one round
  * at a time: the sequence that has emitted fewer tokens is next. Rounds are numbered in this order. Each event takes
  * as long as it took in its own run, so the stream's time is the sum of both. Pauses, breakpoints and other controls
  * of the two runs' screens are omitted.

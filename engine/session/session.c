@@ -104,29 +104,6 @@ session_start(struct session *s, struct err *err)
     return true;
 }
 
-bool
-session_post(struct session *s, const struct control *c, struct err *err)
-{
-    struct mail *m = malloc(sizeof *m);
-    if (m == NULL && c->kind == CONTROL_QUIT)
-        m = atomic_exchange(&s->spare, NULL);
-    if (m == NULL)
-        return err_set(err, ERR_WORK, "out of memory");
-    enum posted posted = POSTED_LATE;
-    while (posted == POSTED_LATE) {
-        struct settings requested; /* a second setting is made from the first one */
-        const uint64_t changes = mailbox_requested(&s->mailbox, c->kind == CONTROL_VERSUS ? 0 : c->seq, &requested);
-        const bool ok = session_read_control(s, c, &requested, m, err);
-        m->read_at = changes;
-        posted = ok ? mailbox_post(&s->mailbox, m, err) : POSTED_NOT;
-        if (posted == POSTED_LATE)
-            free(m->settings);
-    }
-    if (posted == POSTED_NOT)
-        mail_free(m);
-    return posted == POSTED;
-}
-
 /* Copies everything that the first sequence's policies have learned to the caller's memory, which is unchanged if
  * memory runs out. */
 static void

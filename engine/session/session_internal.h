@@ -279,7 +279,7 @@ void session_round_done(struct session *, uint32_t emitted);
 /* Ends work that a control interrupted, or that failed in a context or policy; emits the failure. Returns false. */
 bool session_stop(struct session *, const char *where);
 
-/* ---- settings.c ---- */
+/* ---- control_point.c: settings ---- */
 /* Opens contexts for the sequences of a run. False: failed. */
 bool session_make_room(struct session *);
 bool session_takes_part(const struct session *, const struct sequence *); /* in the next round */
@@ -312,9 +312,7 @@ void session_costs(struct session *);
 /* ---- run.c: a run, and requests after its end ---- */
 void session_generate(struct session *);
 
-/* ---- control.c: parses controls; any thread, reads constant members only ---- */
-bool session_read_control(const struct session *, const struct control *, const struct settings *requested,
-                          struct mail *, struct err *);
+/* ---- mailbox.c: reading controls; any thread, reads constant members only ---- */
 bool session_find_policy(const struct session *, const char *name, uint32_t *index, struct err *);
 bool session_read_knob(const struct session *, uint32_t policy, const char *name, const char *text, uint32_t *knob,
                        double *value, struct err *);

@@ -6,8 +6,8 @@
 #include "cli/base/files.h"
 #include "engine/model/files/hf_folder.h"
 #include "tests/fuzz/fuzz.h"
+#include "tui/app/line.h"
 #include "tui/figures/bench_table.h"
-#include "tui/widgets/line.h"
 
 struct place {
     char folder[64], file[96], index[128], config[96];

@@ -1,8 +1,8 @@
 /* Scripts: any bytes are refused with file and line, or give lines that are safe to run, split, complete and show. */
 #include "base/text.h"
 #include "tests/fuzz/fuzz.h"
+#include "tui/app/command.h"
 #include "tui/terminal/input.h"
-#include "tui/widgets/command.h"
 
 static bool
 run(struct app *app, const char *rest, struct err *err)

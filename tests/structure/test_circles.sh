@@ -3,7 +3,7 @@
 # usage: BUILD=… tests/structure/test_circles.sh [ROOM …]
 cd "$(dirname "$0")/../.." || exit 1
 . tests/structure/report.sh
-[ $# -gt 0 ] || set -- engine/session engine/model/arch engine/model/lora traces tui/widgets tui/state tui/frame tui/commands
+[ $# -gt 0 ] || set -- engine/session engine/model/arch engine/model/lora traces tui/app
 for room; do
     calls=$(for source in "$room"/*.c; do
         nm -g "${BUILD:-build}/obj/${source%.c}.o" | sed "s|^|$(basename "$source" .c) |"

@@ -1,12 +1,12 @@
-#include "base/clock.h"
-#include "engine/scope/scope.h"
-#include "tui/app/app_cycle.h"
-#include "tui/commands/verbs.h"
-#include "tui/frame/frame.h"
-
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
+
+#include "base/clock.h"
+#include "engine/scope/scope.h"
+#include "tui/app/app_cycle.h"
+#include "tui/app/frame.h"
+#include "tui/app/verbs.h"
 
 #define FRAME_US      33333  /* at most 30 frames a second */
 #define FRAME_SLOW_US 500000 /* and at least 2, even if they are expensive */

@@ -1,10 +1,19 @@
 /* The scope as a program: opens the terminal, starts the session or plays the trace, handles keys, the mouse, ':' commands and a script, and
- * restores the terminal. */
+ * restores the terminal.
+ *
+ * The files of this room. Each group uses those above it; a key reaches the commands through a table that the app is given.
+ *
+ *   parts      line (input lines, history), chooser (menus, models), command (the ':' interpreter, scripts), message, screen, upcoming (the
+ *              next prompts), layout, key_row
+ *   the run    follow (events, posted controls, undo), sweeping (sweeps and races), forecasting (what-if)
+ *   the screen panes (panels in their places), app_state.h, bars, frame
+ *   commands   verbs (their table), verbs_run, verbs_prompt, verbs_tuning, verbs_compare, verbs_screen
+ *   the loop   app (keys, scripts, frames), model_screen (the list of models before a run) */
 #ifndef TUI_APP_APP_H
 #define TUI_APP_APP_H
 
-#include "tui/state/app_options.h"
-#include "tui/widgets/chooser.h"
+#include "tui/app/app_options.h"
+#include "tui/app/chooser.h"
 
 /* Runs the scope. A live session must be open and not started, and opened paused if there is a script. Returns the exit status: 0; 1 if the
  * work failed or 2 for wrong usage, with *err; 128 + the signal that ended the program. With 0 there may also be an *err: a history that could

@@ -2,7 +2,7 @@
 #ifndef TUI_APP_APP_CYCLE_H
 #define TUI_APP_APP_CYCLE_H
 
-#include "tui/state/app_state.h"
+#include "tui/app/app_state.h"
 
 /* Opens the terminal, draws a frame, starts the run. Call app_end() also after a failure. */
 bool app_begin(struct app *, const struct source *, const struct app_options *);

@@ -2,9 +2,9 @@
 
 #include <signal.h>
 
-#include "tui/widgets/chooser.h"
-#include "tui/widgets/layout.h"
-#include "tui/widgets/screen.h"
+#include "tui/app/chooser.h"
+#include "tui/app/layout.h"
+#include "tui/app/screen.h"
 
 #define PATIENCE_MS 100 /* the result of inspecting a model is shown within this time */
 

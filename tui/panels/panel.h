@@ -60,7 +60,7 @@ struct panel_ops {
     const char *(*brief_now)(const struct view *); /* if they change; NULL: `brief` */
     bool first_focus;                              /* has the focus at the start if there is room for several panels */
     bool first_tab;                                /* is the first tab while it is active, if there are tabs */
-    enum panel_place place;                        /* see tui/widgets/layout.h */
+    enum panel_place place;                        /* see tui/app/layout.h */
     bool alone, tall;     /* in the middle: no panel beside it; at the top: no panel below it */
     int weight, min_cols; /* share of the width beside other panels; it is not drawn with fewer columns */
     int good_cols;        /* with fewer columns it omits something; 0: min_cols */

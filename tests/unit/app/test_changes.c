@@ -1,6 +1,6 @@
 /* Changes of settings taken back and made again, against what was posted. */
 #include "tests/rigs/test.h"
-#include "tui/state/changes.h"
+#include "tui/app/follow.h"
 
 struct posted {
     struct changes changes;

@@ -1,8 +1,8 @@
 /* ':' commands, scripts, key names, the line editor and its history: all without a terminal. */
 #include "tests/rigs/test.h"
+#include "tui/app/command.h"
+#include "tui/app/line.h"
 #include "tui/terminal/input.h"
-#include "tui/widgets/command.h"
-#include "tui/widgets/line.h"
 
 #include <unistd.h>
 

@@ -5,7 +5,7 @@
 #include <unistd.h>
 
 #include "tests/rigs/test.h"
-#include "tui/widgets/line.h"
+#include "tui/app/line.h"
 
 TEST(a_history_that_cannot_be_written_leaves_the_one_before)
 {

@@ -1,6 +1,6 @@
 /* The row of key hints: the items that fit, and the key that a click on an item presses. */
 #include "tests/rigs/test.h"
-#include "tui/widgets/key_row.h"
+#include "tui/app/key_row.h"
 
 static struct key_row
 row(void)

@@ -1,6 +1,6 @@
 /* The layout of panels, on every size of terminal and with every set of active panels. */
 #include "tests/rigs/test.h"
-#include "tui/widgets/layout.h"
+#include "tui/app/layout.h"
 
 enum { PANELS = 9, EVERY = (1 << PANELS) - 1 };
 

@@ -1,8 +1,8 @@
 /* Writing a line: rows of a prompt, pasted tabs, an empty search, and paths that Tab completes. */
 #include "tests/rigs/test.h"
+#include "tui/app/command.h"
+#include "tui/app/line.h"
 #include "tui/terminal/input.h"
-#include "tui/widgets/command.h"
-#include "tui/widgets/line.h"
 
 #include <sys/stat.h>
 #include <unistd.h>

@@ -1,6 +1,6 @@
 /* Messages: the latest are kept, and a result of a run disappears with it. */
 #include "tests/rigs/test.h"
-#include "tui/widgets/message.h"
+#include "tui/app/message.h"
 
 TEST(reported_messages_are_stored_and_shown_help_is_not)
 {

@@ -5,7 +5,7 @@
 #include "base/rng.h"
 #include "tests/rigs/seed.h"
 #include "tests/rigs/test.h"
-#include "tui/widgets/chooser.h"
+#include "tui/app/chooser.h"
 
 #define BUNDLED "models/fables-q8_0.gguf"
 

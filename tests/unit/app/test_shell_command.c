@@ -2,7 +2,7 @@
 #include "cli/options/option_table.h"
 #include "tests/rigs/test.h"
 #include "tests/rigs/trace_events.h"
-#include "tui/commands/verbs.h"
+#include "tui/app/verbs.h"
 #include "tui/terminal/terminal.h"
 
 TEST(a_shell_takes_every_word_as_it_was_meant)

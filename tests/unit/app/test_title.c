@@ -1,7 +1,7 @@
 /* The title of a live run on a machine that other processes keep busy; the measures of a run. */
 #include "tests/rigs/session_fixture.h"
 #include "tests/rigs/test.h"
-#include "tui/frame/bars.h"
+#include "tui/app/bars.h"
 #include "tui/panels/landscape.h"
 
 static uint32_t threads_at_work;

@@ -1,6 +1,6 @@
 /* Which prompt comes after a text, and when it starts by itself. */
 #include "tests/rigs/test.h"
-#include "tui/widgets/upcoming.h"
+#include "tui/app/upcoming.h"
 
 #define SECOND 1000000u
 

@@ -1,0 +1,41 @@
+/* The bars above and below the panels: a row each. */
+#ifndef TUI_APP_BARS_H
+#define TUI_APP_BARS_H
+
+#include "tui/app/follow.h"
+#include "tui/app/key_row.h"
+#include "tui/app/panes.h"
+
+#define BAR_ITEMS 24
+
+/* Items are shown whole or not at all: if there is no room, those with the highest `rank` are dropped first. An item with
+ * `least` columns is cut to these before any other is dropped. */
+struct bar {
+    struct bar_item {
+        char text[96];
+        enum role role;
+        int rank;
+        int least;        /* columns; 0: the item is not cut */
+        bool right;       /* from the right end */
+        bool joined;      /* to the item before it, with one column between them; shown only with that item */
+        const char *line; /* the ':' line that a click runs; NULL: none */
+    } item[BAR_ITEMS];
+    int n;
+};
+__attribute__((format(printf, 5, 6))) void bar_add(struct bar *, enum role, int rank, bool right, const char *, ...);
+void bar_draw(const struct bar *, const struct canvas *, struct clicks *);
+
+void title_draw(const struct followed *, const struct landscape *, const struct canvas *, struct clicks *);
+void measures_draw(const struct scope *, const struct landscape *, const struct canvas *);
+void device_draw(const struct scope *, const struct canvas *); /* draws where the device's time is spent */
+/* Draws the time line: of a replay its position, its speed and a track to drag along; of a live run its time and how full the context
+ * is. Both have the same place, so that a live screen and its replay have panels of the same size. */
+void timeline_draw(const struct followed *, const struct canvas *);
+/* Returns the fraction of the track at column x of a time line of cols columns; NAN: x is not on the track. */
+double timeline_fraction(const struct followed *, int cols, int x);
+
+/* Draws the key bar on one row (tui/app/key_row.h): first the keys for help, quitting, pausing and panels, which are always there;
+ * then the keys of the focused panel and of the run, and the panels that are not on the screen. */
+void key_bar_draw(const struct panes *, const struct followed *, const struct canvas *, struct clicks *);
+
+#endif
