@@ -446,4 +446,5 @@ tidy: $(BUILD)/gen/theme_dark.inc # one process for each file, because checks of
 clean:
 	rm -rf build
 
--include $(LIB_OBJ:.o=.d) $(CLI_OBJ:.o=.d) $(HELP_OBJ:.o=.d) $(wildcard $(BUILD)/obj/tests/*/*.d $(BUILD)/obj/tests/*/*/*.d)
+-include $(LIB_OBJ:.o=.d) $(CLI_OBJ:.o=.d) $(HELP_OBJ:.o=.d) \
+	$(patsubst %.c,$(BUILD)/obj/%.d,$(wildcard tests/*/*.c tests/*/*/*.c))

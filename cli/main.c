@@ -6,8 +6,8 @@
 #include <sys/resource.h>
 
 #include "base/program.h"
-#include "cli/base/commands.h"
-#include "cli/base/files.h"
+#include "cli/options/commands.h"
+#include "cli/options/files.h"
 #include "cli/options/option_table.h"
 
 #define STACK_LEAST (512 * 1024) /* bytes; a run needs between 192 and 256 KiB */

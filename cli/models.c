@@ -5,8 +5,8 @@
 
 #include "base/plural.h"
 #include "base/utf8.h"
-#include "cli/base/commands.h"
-#include "cli/base/files.h"
+#include "cli/options/commands.h"
+#include "cli/options/files.h"
 #include "cli/options/option_table.h"
 #include "engine/model/memory.h"
 #include "engine/model/model_locations.h"

@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "base/program.h"
-#include "cli/base/commands.h"
+#include "cli/options/commands.h"
 #include "cli/options/option_table.h"
 #include "tui/figures/figure.h"
 

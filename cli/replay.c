@@ -6,7 +6,7 @@
 #include <unistd.h>
 
 #include "base/program.h"
-#include "cli/base/commands.h"
+#include "cli/options/commands.h"
 #include "cli/options/option_table.h"
 #include "tui/app/app.h"
 

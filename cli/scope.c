@@ -4,9 +4,9 @@
 #include <unistd.h>
 
 #include "base/program.h"
-#include "cli/base/commands.h"
-#include "cli/base/files.h"
 #include "cli/generation/generation.h"
+#include "cli/options/commands.h"
+#include "cli/options/files.h"
 #include "cli/options/option_table.h"
 #include "cli/recording.h"
 #include "engine/model/memory.h"

@@ -7,8 +7,8 @@
 #include <unistd.h>
 
 #include "base/utf8.h"
-#include "cli/base/commands.h"
-#include "cli/base/files.h"
+#include "cli/options/commands.h"
+#include "cli/options/files.h"
 #include "cli/options/option_table.h"
 #include "engine/model/files/gguf.h"
 #include "engine/model/files/hf_folder.h"

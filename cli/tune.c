@@ -8,10 +8,10 @@
 
 #include "base/program.h"
 #include "base/utf8.h"
-#include "cli/base/commands.h"
-#include "cli/base/files.h"
 #include "cli/drafts.h"
 #include "cli/generation/generation.h"
+#include "cli/options/commands.h"
+#include "cli/options/files.h"
 #include "cli/options/option_table.h"
 #include "engine/scope/scope.h"
 #include "engine/tune/results.h"

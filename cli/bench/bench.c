@@ -5,10 +5,10 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "cli/base/commands.h"
-#include "cli/base/files.h"
 #include "cli/bench/bench.h"
 #include "cli/generation/generation.h"
+#include "cli/options/commands.h"
+#include "cli/options/files.h"
 #include "cli/options/option_table.h"
 #include "engine/tune/results.h"
 
@@ -165,8 +165,8 @@ policies(struct bench *b, struct err *err)
     return true;
 }
 
-static void
-close_bench(struct bench *b)
+void
+bench_end(struct bench *b)
 {
     bench_candidates_free(b);
     free(b->batch);
@@ -203,26 +203,33 @@ list_texts(struct bench *b, struct err *err)
 }
 
 bool
-bench_main(struct options *o, int *status, struct err *err)
+bench_begin(struct bench *b, const struct options *o, double *load_s, struct err *err)
 {
-    struct bench b = {.o = o};
+    *b = (struct bench){.o = o};
     generation_catch_signals();
     bool ok = outputs_possible(o->json, &results_json_file, o->csv, &results_csv_file, err) &&
-              (o->speed || o->steps || (read_prompts(&b, err) && list_texts(&b, err)));
+              (o->speed || o->steps || (read_prompts(b, err) && list_texts(b, err)));
     const double start = now_us();
-    ok = ok && generation_engine(o, &b.engine, err);
+    ok = ok && generation_engine(o, &b->engine, err);
     if (ok)
-        engine_repack(b.engine, NULL);
-    const double load_s = (now_us() - start) * 1e-6;
+        engine_repack(b->engine, NULL);
+    *load_s = (now_us() - start) * 1e-6;
+    return ok;
+}
+
+bool
+bench_main(struct options *o, int *status, struct err *err)
+{
+    struct bench b;
+    double load_s;
+    bool ok = bench_begin(&b, o, &load_s, err);
     if (ok && o->speed)
         ok = bench_speed(b.engine, o, load_s, err);
     else if (ok && o->steps)
         ok = bench_steps(b.engine, o, err);
-    else if (ok && o->forecast)
-        ok = bench_forecast(&b, err);
     else if (ok)
         ok = policies(&b, err);
-    close_bench(&b);
+    bench_end(&b);
     *status = generation_interrupted() ? command_interrupted() : 0;
     return ok;
 }

@@ -44,6 +44,10 @@ struct bench {
     bool paired;     /* ar runs again after every second candidate, so that a run is compared with its neighbours */
 };
 
+/* Reads the prompts and opens the engine; *load_s: seconds for the latter. Call bench_end() also after a failure. */
+bool bench_begin(struct bench *, const struct options *, double *load_s, struct err *);
+void bench_end(struct bench *);
+
 /* Returns the session options of a candidate, without a prompt. */
 struct session_options bench_session(const struct bench *, const struct candidate *);
 
@@ -77,10 +81,6 @@ const char *bench_standing(const struct bench *, const struct candidate *, char 
  * JSON to options->json: medians of options->repeat passes, prompt and decoding in turn. options->tokens are decoded
  * greedily from an empty context; load_s is the time of engine_open(), in seconds. */
 bool bench_speed(struct engine *, const struct options *, double load_s, struct err *);
-
-/* --forecast: compares forecasts in time with measured speedups, on a grid of settings of all policies with what-if
- * whose models are there. Prints a table, or writes options->csv and options->json. */
-bool bench_forecast(struct bench *, struct err *);
 
 /* --steps: measures the parts of a round: rows verified together relative to one row, a probe relative to a layer. Prints a table, or JSON
  * to options->json. All figures are medians of interleaved repetitions in one run. */

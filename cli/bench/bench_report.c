@@ -7,8 +7,8 @@
 #include <unistd.h>
 
 #include "base/plural.h"
-#include "cli/base/files.h"
 #include "cli/bench/bench.h"
+#include "cli/options/files.h"
 #include "engine/tune/results.h"
 
 struct estimate

@@ -4,8 +4,8 @@
 #include <cjson/cJSON.h>
 #include <stdlib.h>
 
-#include "cli/base/files.h"
 #include "cli/generation/generation.h"
+#include "cli/options/files.h"
 #include "engine/context/context.h"
 #include "engine/session/session.h"
 

@@ -8,8 +8,8 @@
 #include <string.h>
 
 #include "base/utf8.h"
-#include "cli/base/commands.h"
-#include "cli/base/files.h"
+#include "cli/options/commands.h"
+#include "cli/options/files.h"
 #include "cli/options/option_table.h"
 
 static const char *const levels[] = {"ok", "note", "bad"};

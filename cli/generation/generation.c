@@ -10,9 +10,9 @@
 
 #include "base/clock.h"
 #include "base/rng.h"
-#include "cli/base/commands.h"
-#include "cli/base/files.h"
 #include "cli/generation/acceptance.h"
+#include "cli/options/commands.h"
+#include "cli/options/files.h"
 #include "engine/model/tokenizer/tokenizer.h"
 #include "engine/model/trained/sv_profile.h"
 #include "policies/policy.h"

@@ -1,6 +1,6 @@
 #include <string.h>
 
-#include "cli/base/commands.h"
+#include "cli/options/commands.h"
 #include "cli/options/option_table.h"
 
 #define BUNDLED "without it the bundled model is used."

@@ -5,8 +5,8 @@
 #include <string.h>
 
 #include "base/program.h"
-#include "cli/base/commands.h"
-#include "cli/base/files.h"
+#include "cli/options/commands.h"
+#include "cli/options/files.h"
 #include "cli/options/option_table.h"
 #include "engine/model/synthetic/synthetic.h"
 

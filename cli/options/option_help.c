@@ -74,7 +74,7 @@ static const struct section {
      "prompts batch chat-template chat chat-special system chat-var tools chat-date ctx top-k top-p seed ignore-eos"},
     {"Policies and models", "versus companion accept profile heads head lora synth preset list-policies list-presets"},
     {"Layers, traces and the screen", "probe trace-probe theme pace trace-max script once quit-at-end"},
-    {"Computation and help", "quantize steps speed forecast isa exact threads gpu help version"},
+    {"Computation and help", "quantize steps speed isa exact threads gpu help version"},
 };
 enum { N_SECTIONS = sizeof sections / sizeof *sections };
 

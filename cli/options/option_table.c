@@ -246,10 +246,6 @@ const struct option_row option_rows[] = {
     SWITCH("speed", 0, COMMAND_BENCH, speed, "loading and token times",
            .more = "It measures loading, a prompt of 512 tokens and -n tokens one by one, instead of policies. Engines "
                    "are compared by these three numbers. Decoding begins with an empty context."),
-    SWITCH("forecast", 0, COMMAND_BENCH, forecast, "forecasts in time against measured speedups",
-           .more =
-               "It runs a grid of at least 60 settings of all policies that have what-if, and compares each with its "
-               "forecast."),
     /* ---- tune ---- */
     CALL("time", 0, "TIME", COMMAND_TUNE, set_time, "time to find the setting: 90s, 5m or 1h", .def = "5m",
          .more =

@@ -9,8 +9,8 @@
 #include <strings.h>
 
 #include "base/utf8.h"
-#include "cli/base/commands.h"
-#include "cli/base/files.h"
+#include "cli/options/commands.h"
+#include "cli/options/files.h"
 #include "cli/options/option_table.h"
 #include "engine/model/trained/accept_head.h"
 #include "engine/model/trained/exit_heads.h"

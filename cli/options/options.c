@@ -10,8 +10,8 @@
 #include <sys/stat.h>
 
 #include "base/json_read.h"
-#include "cli/base/commands.h"
-#include "cli/base/files.h"
+#include "cli/options/commands.h"
+#include "cli/options/files.h"
 #include "cli/options/option_table.h"
 #include "engine/model/model_locations.h"
 
@@ -34,13 +34,7 @@ struct conflict {
 #define GENERATES (COMMAND_SCOPE | COMMAND_RUN | COMMAND_BENCH)
 
 static const struct conflict conflicts[] = {
-    {COMMAND_BENCH, "speed", false, {"steps", "forecast"}, "they are two measurements; give one of them"},
-    {COMMAND_BENCH, "steps", false, {"forecast"}, "they are two measurements; give one of them"},
-    {COMMAND_BENCH,
-     "forecast",
-     false,
-     {"policy", "grid", "set", "batch", "temp"},
-     "it has settings of its own, which decode greedily; leave it out"},
+    {COMMAND_BENCH, "speed", false, {"steps"}, "they are two measurements; give one of them"},
     {COMMAND_BENCH,
      "speed",
      true,
@@ -240,7 +234,7 @@ is_no_command(const struct options *o)
 
 /* Finds the model and the auxiliary models of commands that take models (engine/model/model_locations.h), and stores
  * their paths. */
-static bool
+bool
 options_find_models(struct options *o, struct err *err)
 {
     if (o->finished || (o->command & WITH_MODELS) == 0)

@@ -59,7 +59,7 @@ struct options {
     struct option_list lora;    /* FILE[:SCALE] */
     struct sampling sampling;
     uint64_t seed;
-    bool ignore_eos, quit_at_end, once, follow, steps, speed, forecast, quantize;
+    bool ignore_eos, quit_at_end, once, follow, steps, speed, quantize;
     float pace;          /* tokens/s; 0: no bound; below 0: not given */
     const char *backend; /* NULL: not given */
     struct backend_options backend_options;
@@ -116,6 +116,8 @@ void options_init(struct options *, enum command);
 bool options_read(struct options *, enum command, int argc, char **argv, struct err *);
 /* Reads the config file from memory (tests, fuzzing). */
 bool options_config(struct options *, const char *path, const char *json, size_t len, struct err *);
+/* Replaces the names of models (hf:…, ollama:…, bundled) by their files. Fails with one line. */
+bool options_find_models(struct options *, struct err *);
 void options_free(struct options *);
 
 /* Reads the options, runs the command and returns the exit status: 0, 1 for a failure, 2 for bad usage, 128 + N after signal N. */

@@ -10,8 +10,8 @@
 #include "base/clock.h"
 #include "base/program.h"
 #include "base/rng.h"
-#include "cli/base/commands.h"
-#include "cli/base/files.h"
+#include "cli/options/commands.h"
+#include "cli/options/files.h"
 #include "cli/options/option_table.h"
 
 bool

@@ -8,8 +8,8 @@
 
 #include "base/clock.h"
 #include "base/plural.h"
-#include "cli/base/commands.h"
 #include "cli/generation/generation.h"
+#include "cli/options/commands.h"
 #include "cli/options/option_table.h"
 #include "cli/train/train.h"
 #include "engine/model/trained/accept_head.h"

@@ -7,9 +7,9 @@
 #include <unistd.h>
 
 #include "base/clock.h"
-#include "cli/base/commands.h"
-#include "cli/base/files.h"
 #include "cli/generation/generation.h"
+#include "cli/options/commands.h"
+#include "cli/options/files.h"
 #include "cli/options/option_table.h"
 #include "cli/train/train.h"
 #include "engine/model/memory.h"

@@ -7,8 +7,8 @@
 
 #include "base/clock.h"
 #include "base/plural.h"
-#include "cli/base/commands.h"
 #include "cli/generation/generation.h"
+#include "cli/options/commands.h"
 #include "cli/options/option_table.h"
 #include "cli/train/train.h"
 #include "engine/training/profile_data.h"

@@ -11,7 +11,7 @@ WORK=$(mktemp -d)
 trap 'rm -rf "$WORK"' EXIT INT TERM
 export LC_ALL=C.UTF-8
 
-forecast_row() { # name, output of bench --forecast: a row from its last three lines
+forecast_row() { # name, output of tests/bench/forecasts: a row from its last three lines
     awk -v name="$1" '{ gsub(/,/, "") }
         /^forecast against measured/ { printf "| %s | %s | %s | %s |", name, $4, $7, $10 }
         /^noise of/ { printf " %s | %s |", $10, $13 }
@@ -32,8 +32,8 @@ echo "tuning …" >&2
 $S tune $MODEL >"$WORK/tune" 2>/dev/null
 echo "forecasts …" >&2
 head -n 3 models/prompts.jsonl >"$WORK/prompts.jsonl"
-$S bench --forecast -n 200 --ignore-eos --repeat 2 --prompts "$WORK/prompts.jsonl" $MODEL >"$WORK/forecast" 2>/dev/null
-$S bench --forecast -n 16 --ignore-eos --repeat 2 -p 'Three mice sat on a wall.' --synth TinyLlama-1.1B:Q8_0,6,0.8 >"$WORK/forecast-1b" 2>/dev/null
+"$BUILD/tests/forecasts" -n 200 --ignore-eos --repeat 2 --prompts "$WORK/prompts.jsonl" $MODEL >"$WORK/forecast" 2>/dev/null
+"$BUILD/tests/forecasts" -n 16 --ignore-eos --repeat 2 -p 'Three mice sat on a wall.' --synth TinyLlama-1.1B:Q8_0,6,0.8 >"$WORK/forecast-1b" 2>/dev/null
 echo "beside busy processes …" >&2
 "$(dirname "$0")/busy.sh" "$BUILD" "$MODEL" >"$WORK/busy"
 echo "the scope's cost …" >&2
@@ -81,7 +81,7 @@ cpu=$(sed -n 's/^model name[^:]*: //p' /proc/cpuinfo | head -n 1)
     echo '```'
     echo
     echo "## Forecasts in time"
-    echo "The table gives |forecast ÷ measured − 1| over the settings of \`specscope bench --forecast\`. Each setting is forecast before its own"
+    echo "The table gives |forecast ÷ measured − 1| over the settings of \`build/tests/forecasts\`. Each setting is forecast before its own"
     echo "rounds correct the costs of steps ([forecasts](forecasts.md#cost-model)). The noise is that of the measured"
     echo "speedups alone, between passes. The synthetic model has random weights."
     echo

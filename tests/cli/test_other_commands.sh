@@ -29,14 +29,14 @@ works "steps are measured" bench --steps --json "$TMP/steps.json" "$TINY"
 works "steps are measured at the end of a longer context" bench --steps -c 400 "$TINY"
 check "bench --steps reports how many rows precede" grep -q 'after 336 rows' "$TMP/out"
 check "bench --steps writes JSON" [ -s "$TMP/steps.json" ]
-works "forecasts are compared with measured speedups" bench --forecast -n 12 --repeat 2 --ignore-eos -p 'a b' --csv "$TMP/forecast.csv" \
-    --json "$TMP/forecast.json" "$TINY"
-check "bench --forecast compares at least 60 settings" [ "$(grep -c . "$TMP/forecast.csv")" -gt 60 ]
-check "each setting of bench --forecast has a forecast and a measurement" \
+check "forecasts are compared with measured speedups" "$BUILD/tests/forecasts" -n 12 --repeat 2 --ignore-eos -p 'a b' \
+    --csv "$TMP/forecast.csv" --json "$TMP/forecast.json" "$TINY"
+check "at least 60 settings are compared with their forecasts" [ "$(grep -c . "$TMP/forecast.csv")" -gt 60 ]
+check "each compared setting has a forecast and a measurement" \
     awk -F, 'NR > 1 && !($3 > 0 && $4 > 0 && $6 > 0 && $7 > 0) { bad = 1 } END { exit bad }' "$TMP/forecast.csv"
-check "bench --forecast measures the noise" awk -F, 'NR > 1 { sum += $5 * $5 } END { exit !(sum > 0) }' "$TMP/forecast.csv"
-check "bench --forecast's JSON has the quantiles of errors" grep -q '"median_off":.*[0-9]' "$TMP/forecast.json"
-check "bench --forecast's JSON has the quantiles of the noise" grep -q '"noise_median":.*[0-9]' "$TMP/forecast.json"
+check "the noise of the compared settings is measured" awk -F, 'NR > 1 { sum += $5 * $5 } END { exit !(sum > 0) }' "$TMP/forecast.csv"
+check "the JSON of the comparison has the quantiles of errors" grep -q '"median_off":.*[0-9]' "$TMP/forecast.json"
+check "the JSON of the comparison has the quantiles of the noise" grep -q '"noise_median":.*[0-9]' "$TMP/forecast.json"
 works "speed is measured of a model with an adapter" bench --speed -n 1 --lora tests/golden/lora/llama.gguf tests/golden/models/llama
 works "speed is measured" bench --speed -n 8 --json "$TMP/speed.json" "$TINY"
 check "bench --speed prints a table" grep -Eq '^decoding +8 tokens +[0-9.]+ tokens/s' "$TMP/out"

@@ -3,7 +3,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "cli/base/files.h"
+#include "cli/options/files.h"
 #include "engine/model/files/hf_folder.h"
 #include "tests/fuzz/fuzz.h"
 #include "tui/app/line.h"

@@ -4,7 +4,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "cli/base/commands.h"
+#include "cli/options/commands.h"
 #include "kernels/cpu/isa.h"
 #include "tests/golden/tinymodel.h"
 #include "tests/rigs/heads_rig.h"

@@ -2,8 +2,8 @@
 #include <fcntl.h>
 #include <unistd.h>
 
-#include "cli/base/files.h"
 #include "cli/generation/generation.h"
+#include "cli/options/files.h"
 #include "tests/rigs/test.h"
 
 TEST(an_error_of_close_is_reported)

@@ -15,7 +15,7 @@
  * else a usual one, which the seed chooses. Run from the repository's root. */
 #include <math.h>
 
-#include "cli/base/commands.h"
+#include "cli/options/commands.h"
 #include "engine/model/model_open.h"
 #include "engine/model/tokenizer/tokenizer.h"
 #include "kernels/tensor.h"

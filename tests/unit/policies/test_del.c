@@ -3,7 +3,7 @@
  * probed at the kept rows (probe all), not from the policy's own probes. */
 #include <math.h>
 
-#include "cli/base/commands.h"
+#include "cli/options/commands.h"
 #include "policies/del.h"
 #include "policies/policy.h"
 #include "tests/golden/tinymodel.h"

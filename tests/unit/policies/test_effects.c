@@ -3,7 +3,7 @@
  * form has 100 changes that do nothing, on ten prompts, and a grid of knobs. */
 #include <math.h>
 
-#include "cli/base/commands.h"
+#include "cli/options/commands.h"
 #include "engine/measure/forecast.h"
 #include "engine/scope/scope.h"
 #include "policies/policy.h"

@@ -3,7 +3,7 @@
  * the tree's places are dealt out as docs/policies/swift.md says. The same bits are computed, so tokens must be equal. */
 #include <math.h>
 
-#include "cli/base/commands.h"
+#include "cli/options/commands.h"
 #include "engine/context/context.h"
 #include "policies/policy.h"
 #include "tests/golden/tinymodel.h"

@@ -3,7 +3,7 @@
  * SPECSCOPE_LONG=1 takes every policy; else each takes ten settings, on half of the prompts, and the seed chooses half of the policies. */
 #include <math.h>
 
-#include "cli/base/commands.h"
+#include "cli/options/commands.h"
 #include "engine/measure/layer_record.h"
 #include "policies/policy.h"
 #include "tests/rigs/observed_run.h"

@@ -6,8 +6,8 @@
  * file SPECSCOPE_PROMPTS. Both print a table. */
 #include <math.h>
 
-#include "cli/base/commands.h"
-#include "cli/base/files.h"
+#include "cli/options/commands.h"
+#include "cli/options/files.h"
 #include "engine/measure/forecast.h"
 #include "engine/measure/metrics.h"
 #include "policies/policy.h"

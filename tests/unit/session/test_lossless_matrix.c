@@ -5,7 +5,7 @@
  * of each policy on the bundled model, on the cpu and check backends. */
 #include <unistd.h>
 
-#include "cli/base/commands.h"
+#include "cli/options/commands.h"
 #include "tests/golden/tinymodel.h"
 #include "tests/rigs/cuda_rig.h"
 #include "tests/rigs/heads_rig.h"

@@ -2,7 +2,7 @@
 #include <math.h>
 #include <unistd.h>
 
-#include "cli/base/commands.h"
+#include "cli/options/commands.h"
 #include "engine/model/files/gguf.h"
 #include "engine/model/model_open.h"
 #include "engine/model/tokenizer/tokenizer.h"

@@ -1,5 +1,5 @@
 /* The tokenizer against an independent one (goldens from the sentencepiece library), and its special tokens. */
-#include "cli/base/commands.h"
+#include "cli/options/commands.h"
 #include "tests/rigs/test.h"
 #include "tests/rigs/tokenizer_rig.h"
 

@@ -1,7 +1,7 @@
 /* What must hold for any text: it comes back, it is merged as merging is defined, and long ones take no longer than they must. */
 #include "base/rng.h"
 #include "base/utf8.h"
-#include "cli/base/commands.h"
+#include "cli/options/commands.h"
 #include "tests/rigs/seed.h"
 #include "tests/rigs/test.h"
 #include "tests/rigs/tokenizer_rig.h"

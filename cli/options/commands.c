@@ -1,5 +1,5 @@
 /* Folders of data and of the user's files, and the message and exit status of a failed command. */
-#include "cli/base/commands.h"
+#include "cli/options/commands.h"
 
 #include <limits.h>
 #include <signal.h>
@@ -12,7 +12,7 @@
 
 #include "base/platform.h"
 #include "base/utf8.h"
-#include "cli/base/files.h"
+#include "cli/options/files.h"
 
 /* Finds the tree that contains themes/ and models/: build/specscope is one or two folders below it. */
 static bool

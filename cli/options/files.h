@@ -1,6 +1,6 @@
 /* Whole files and prompt lists. */
-#ifndef CLI_BASE_FILES_H
-#define CLI_BASE_FILES_H
+#ifndef CLI_OPTIONS_FILES_H
+#define CLI_OPTIONS_FILES_H
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -1,6 +1,6 @@
 /* The subcommands, and folders of data and of the user. */
-#ifndef CLI_BASE_COMMANDS_H
-#define CLI_BASE_COMMANDS_H
+#ifndef CLI_OPTIONS_COMMANDS_H
+#define CLI_OPTIONS_COMMANDS_H
 
 #include <stddef.h>
 

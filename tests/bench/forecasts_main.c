@@ -1,4 +1,4 @@
-/* bench --forecast: how exact forecasts in time are (docs/forecasts.md: Cost model). It measures a grid of settings as any
+/* forecasts OPTIONS OF BENCH: how exact forecasts in time are (docs/forecasts.md: Cost model). It measures a grid of settings as any
  * benchmark, and forecasts each of them from the layers' predictions in one run of each prompt. Corrections are learned
  * as in a live run: a setting's forecast is made before its own rounds correct the cost model. Settings come in a random
  * order. */
@@ -6,9 +6,12 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/program.h"
 #include "base/rng.h"
-#include "cli/base/files.h"
 #include "cli/bench/bench.h"
+#include "cli/options/commands.h"
+#include "cli/options/files.h"
+#include "cli/options/option_table.h"
 #include "engine/measure/forecast.h"
 #include "engine/scope/scope.h"
 #include "engine/tune/results.h"
@@ -426,8 +429,8 @@ report(const struct forecasts *f, struct err *err)
     return (o->json == NULL || write_json(f, o->json, ok ? err : NULL)) && ok;
 }
 
-bool
-bench_forecast(struct bench *b, struct err *err)
+static bool
+forecasts(struct bench *b, struct err *err)
 {
     struct forecasts f = {.b = b};
     double need_us;
@@ -448,4 +451,20 @@ bench_forecast(struct bench *b, struct err *err)
     free(f.record);
     free(f.row);
     return ok;
+}
+
+int
+main(int argc, char **argv)
+{
+    struct options o;
+    struct bench b = {0};
+    struct err err = {0};
+    double load_s;
+    program_called(argv[0]);
+    bool ok = options_read(&o, COMMAND_BENCH, argc, argv, &err) && options_find_models(&o, &err);
+    if (ok && !o.finished)
+        ok = bench_begin(&b, &o, &load_s, &err) && forecasts(&b, &err);
+    bench_end(&b);
+    options_free(&o);
+    return !ok ? command_failed(&err) : generation_interrupted() ? command_interrupted() : 0;
 }

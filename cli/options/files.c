@@ -1,5 +1,5 @@
 /* Reads files and lists of prompts, checks outputs, and notices when cJSON runs out of memory. */
-#include "cli/base/files.h"
+#include "cli/options/files.h"
 
 #include <cjson/cJSON.h>
 #include <errno.h>
@@ -10,7 +10,7 @@
 
 #include "base/file_read.h"
 #include "base/json_read.h"
-#include "cli/base/commands.h"
+#include "cli/options/commands.h"
 
 static atomic_bool ran_out; /* one for all trees: cJSON's allocator does not get the tree */
 
