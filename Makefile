@@ -318,12 +318,12 @@ TEST_LDFLAGS = $(LDFLAGS) $(if $(QUICK),-Wl$(,)-S)
 , := ,
 
 define unit
-$(BUILD)/tests/test_%: $(BUILD)/obj/$(1)test_%.o $(BUILD)/libtests.a $(BUILD)/libspecscope.a
+$(BUILD)/tests/$(basename $(notdir $(1))): $(BUILD)/obj/$(1:.c=.o) $(BUILD)/libtests.a $(BUILD)/libspecscope.a
 	@mkdir -p $$(@D)
 	$$(call say,LD,$$@)
 	$$(Q)$$(CC) $$(OPENMP) $$(TEST_LDFLAGS) -o $$@ $$^ -lcmocka $$(LDLIBS)
 endef
-$(foreach folder,$(sort $(dir $(UNIT_SRC))),$(eval $(call unit,$(folder))))
+$(foreach source,$(UNIT_SRC),$(eval $(call unit,$(source))))
 
 define tool
 $(BUILD)/tests/%: $(BUILD)/obj/$(1)/%_main.o $(BUILD)/libtests.a $(BUILD)/libspecscope.a
