@@ -34,7 +34,7 @@ is_passing(cudaError_t code)
 
 /* Describes where blocks wait and names one that did not arrive; false if none waits. */
 static bool
-stood_still(const struct backend *b, char *where, size_t room)
+waiting_blocks(const struct backend *b, char *where, size_t room)
 {
     uint32_t place = 0, missing = 0, first = 0;
     for (uint32_t i = 0; b->notes != NULL && i < b->blocks; i++) {
@@ -45,10 +45,10 @@ stood_still(const struct backend *b, char *where, size_t room)
     }
     if (place == 0)
         return false;
-    char who[64] = "all blocks came, and nobody saw it";
+    char who[64] = "all blocks arrived, but none noticed it";
     if (missing > 0)
-        snprintf(who, sizeof who, "block %" PRIu32 "%s never came", first, missing > 1 ? " and others" : "");
-    snprintf(where, room, "behind step %s of layer %" PRIu32 " (%s; %" PRIu32 " of %" PRIu32 " waited)",
+        snprintf(who, sizeof who, "block %" PRIu32 "%s never arrived", first, missing > 1 ? " and others" : "");
+    snprintf(where, room, "after step %s of layer %" PRIu32 " (%s; %" PRIu32 " of %" PRIu32 " waited)",
              profiled_names[place % STEPS], place / STEPS, who, b->blocks - missing, b->blocks);
     return true;
 }
@@ -86,14 +86,14 @@ cuda_did(struct backend *b, cudaError_t code, const char *doing, struct err *err
     else if (passing)
         err_set(&why, ERR_WORK, "GPU %d (%s) refused a request while %s (%s); --backend cpu does without it", b->device,
                 b->name, doing, name);
-    else if (stood_still(b, where, sizeof where))
+    else if (waiting_blocks(b, where, sizeof where))
         err_set(&why, ERR_WORK,
-                "GPU %d (%s) stood still while %s, %s, and takes no more work; start again, and see "
+                "GPU %d (%s) hung while %s, %s, and accepts no more work; start again, and see "
                 "nvidia-smi if it happens again",
                 b->device, b->name, doing, where);
     else
         err_set(&why, ERR_WORK,
-                "GPU %d (%s) failed while %s (%s) and takes no more work; start again, and see nvidia-smi if it "
+                "GPU %d (%s) failed while %s (%s) and accepts no more work; start again, and see nvidia-smi if it "
                 "happens again",
                 b->device, b->name, doing, name);
     if (!passing) {
@@ -106,7 +106,7 @@ cuda_did(struct backend *b, cudaError_t code, const char *doing, struct err *err
 bool
 device_here(struct backend *b, struct err *err)
 {
-    return b->lost ? fail_with(&b->why, err) : cuda_did(b, cudaSetDevice(b->device), "turning to it", err);
+    return b->lost ? fail_with(&b->why, err) : cuda_did(b, cudaSetDevice(b->device), "selecting it", err);
 }
 
 /* ---- choosing a GPU ---- */

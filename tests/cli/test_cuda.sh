@@ -203,7 +203,7 @@ unset SPECSCOPE_CUDA_PROFILE
 export EMULATED_CUDA_FAIL_KIND=lost
 export EMULATED_CUDA_FAIL=600 # of the runtime's calls; loading takes some 150 of them
 refuses_after_text() {
-    [ "$status" -eq 1 ] && one_line && grep -q 'GPU 0 (.*takes no more work' "$TMP/err"
+    [ "$status" -eq 1 ] && one_line && grep -q 'GPU 0 (.*accepts no more work' "$TMP/err"
 }
 specscope run -n 200 --ignore-eos --backend cuda --trace "$TMP/lost" "$TINY"
 check "a GPU that is lost in mid-run is one line" refuses_after_text
@@ -215,7 +215,7 @@ if command -v script >/dev/null 2>&1; then
     in_terminal "'$PROGRAM' --backend cuda -n 200 --ignore-eos --quit-at-end '$TINY'; echo status=\$?"
     check "the scope ends with status 1 if the GPU is lost" grep -q 'status=1' "$TMP/screen"
     check "the scope restores the terminal before it reports that the GPU is lost" \
-        sh -c "sed 's/.*1049l//' '$TMP/screen' | grep -q 'takes no more work'"
+        sh -c "sed 's/.*1049l//' '$TMP/screen' | grep -q 'accepts no more work'"
 else
     skip "a GPU that is lost under the scope" "there is no script(1)"
 fi

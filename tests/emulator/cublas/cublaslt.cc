@@ -84,7 +84,7 @@ bytes_of(const emulated_layout &l)
 }
 
 bool
-lies_well(const void *at, const emulated_layout &l)
+is_valid(const void *at, const emulated_layout &l)
 {
     return (uintptr_t)at % 256 == 0 && emulated_cuda_on_device(at, bytes_of(l));
 }
@@ -180,7 +180,7 @@ multiply(void *what)
     static std::atomic<uint64_t> turn{0};
     const std::unique_ptr<const call> c((const call *)what);
     const product &p = c->p;
-    if (!lies_well(c->a, p.a) || !lies_well(c->b, p.b) || !lies_well(c->d, p.d)) {
+    if (!is_valid(c->a, p.a) || !is_valid(c->b, p.b) || !is_valid(c->d, p.d)) {
         refuse("a matrix was freed before it was multiplied");
         return cudaErrorIllegalAddress;
     }
@@ -216,7 +216,7 @@ cublasStatus_t
 cublasLtDestroy(cublasLtHandle_t h)
 {
     if (all.alive.erase(h) == 0)
-        return refuse("what is destroyed is nothing");
+        return refuse("a handle is destroyed that does not exist");
     delete h;
     return CUBLAS_STATUS_SUCCESS;
 }
@@ -237,7 +237,7 @@ cublasStatus_t
 cublasLtMatmulDescInit(cublasLtMatmulDesc_t d, cublasComputeType_t compute, cudaDataType_t scale)
 {
     if (compute != CUBLAS_COMPUTE_32F || scale != CUDA_R_32F)
-        return refuse("sums are not in F32");
+        return refuse("sums must be in F32");
     *d = {MADE, CUBLAS_OP_N, CUBLAS_OP_N};
     return CUBLAS_STATUS_SUCCESS;
 }
@@ -246,7 +246,7 @@ cublasStatus_t
 cublasLtMatmulDescSetAttribute(cublasLtMatmulDesc_t d, cublasLtMatmulDescAttributes_t which, const void *from, size_t n)
 {
     if (!alive(nullptr, d) || n != sizeof(int32_t))
-        return refuse("an attribute of nothing, or of another size");
+        return refuse("an attribute of a description that does not exist, or of a wrong size");
     memcpy(which == CUBLASLT_MATMUL_DESC_TRANSA ? &d->transpose_a : &d->transpose_b, from, n);
     return CUBLAS_STATUS_SUCCESS;
 }
@@ -271,7 +271,7 @@ cublasLtMatmulPreferenceSetAttribute(cublasLtMatmulPreference_t p, cublasLtMatmu
 {
     const bool workspace = which == CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES;
     if (!alive(nullptr, p) || n != (workspace ? sizeof p->workspace : sizeof p->schemes))
-        return refuse("a preference of nothing, or of another size");
+        return refuse("a preference that does not exist, or of a wrong size");
     memcpy(workspace ? (void *)&p->workspace : &p->schemes, from, n);
     return CUBLAS_STATUS_SUCCESS;
 }
@@ -285,7 +285,7 @@ cublasLtMatmulAlgoGetHeuristic(cublasLtHandle_t h, cublasLtMatmulDesc_t what, cu
     product p;
     if (!alive(h, what, a, b, c, d, wanted) || c->rows != d->rows || c->cols != d->cols ||
         !product_of(what, a, b, d, &p))
-        return refuse("matrices that are no product");
+        return refuse("matrices whose sizes do not fit a product");
     *n = 0;
     for (const offer &each : offers) {
         if (*n == most)
@@ -323,17 +323,17 @@ cublasLtMatmul(cublasLtHandle_t h, cublasLtMatmulDesc_t what, const void *alpha,
 {
     product p;
     if (!alive(h, what, la, lb, lc, ld) || !product_of(what, la, lb, ld, &p))
-        return refuse("matrices that are no product");
+        return refuse("matrices whose sizes do not fit a product");
     if (c != d || lc != ld)
-        return refuse("what is added to is elsewhere");
-    if (!lies_well(a, *la) || !lies_well(b, *lb) || !lies_well(d, *ld))
-        return refuse("a matrix that is not on the device, or at no multiple of 256 bytes");
+        return refuse("C is not D");
+    if (!is_valid(a, *la) || !is_valid(b, *lb) || !is_valid(d, *ld))
+        return refuse("a matrix is not in device memory, or its address is not a multiple of 256");
     if (algorithm->data[SHAPE] != mark(p))
-        return refuse("an algorithm that was found for another product");
+        return refuse("the algorithm was found for another product");
     if (workspace != nullptr || bytes != 0)
-        return refuse("memory to work in, which no algorithm here was to need");
+        return refuse("a workspace, which no chosen algorithm may need");
     if (algorithm->data[ID] == 21 || algorithm->data[ID] == 23)
-        return refuse("an algorithm that needs memory to work in, or can't run here");
+        return refuse("an algorithm that needs a workspace, or that is not supported");
     auto *todo = new call{p,
                           *(const float *)alpha,
                           *(const float *)beta,

@@ -71,7 +71,7 @@ try() { # site, order, program, log
         echo "$?" >"$4.status"
     } | sed '/\[  FAILED  \]/q' >"$4"
     said=$KEPT/$(basename "$3").said # the output of specscope without the mutation
-    [ ! -e "$said" ] || grep -v '^emulated GPU' "$4" | head -n -1 | cmp -s - "$said" || echo "[  FAILED  ] says something else" >>"$4"
+    [ ! -e "$said" ] || grep -v '^emulated GPU' "$4" | head -n -1 | cmp -s - "$said" || echo "[  FAILED  ] prints another text" >>"$4"
 }
 
 # Tries the usual order of threads, and then another one, because the last thread at a barrier may have seen later
@@ -86,10 +86,10 @@ noticed_by() { # site, a file to write to
                 echo "an old line in L1"
             elif grep -q '^emulated GPU: .*a race: ' "$2"; then
                 echo "a race"
-            elif grep -qE '^emulated GPU: .*(stands still|waits for its block|parts ways|threads arrived)' "$2"; then
+            elif grep -qE '^emulated GPU: .*(no thread can run|is at another barrier|diverges from|threads arrived)' "$2"; then
                 echo "threads that wait without a partner"
-            elif grep -q '^emulated GPU: .*takes it for constant' "$2"; then
-                echo "a load of constants that are written"
+            elif grep -q '^emulated GPU: .*read-only load' "$2"; then
+                echo "a read-only load of written data"
             elif grep '^emulated GPU: ' "$2" | grep -qv 'were not freed'; then
                 echo "memory that was never written"
             elif [ "$status" -eq 124 ]; then

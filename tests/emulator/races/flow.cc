@@ -65,7 +65,7 @@ raise(clocks *all, const operation &o)
 }
 
 static void
-host_goes_on()
+host_continues()
 {
     host_time++;
     host_does.clear();
@@ -99,7 +99,7 @@ flow_queued(uint32_t number, const char *what, site where)
         others = more;
     }
     const uint32_t op = add({number, ++s.time, host_time, others, what, where_of_site(where), false});
-    host_goes_on();
+    host_continues();
     return op;
 }
 
@@ -118,7 +118,7 @@ flow_follows(uint32_t op, uint32_t other)
 static void
 host_waited_for_all(clocks *known)
 {
-    host_goes_on();
+    host_continues();
     for (uint32_t i = 1; i < streams.size(); i++) {
         stream &s = streams[i];
         if (s.gone != 0)
@@ -143,7 +143,7 @@ flow_waited_for(uint32_t op)
     else
         host_waited_for_all(more.get());
     host_knows = more;
-    host_goes_on();
+    host_continues();
 }
 
 void

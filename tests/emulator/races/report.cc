@@ -100,7 +100,7 @@ name_of(uint64_t where)
 /* ---- reports ---- */
 
 static bool
-goes_on()
+prints_all()
 {
     static const char *const all = getenv("EMULATED_CUDA_RACES");
     return all != nullptr && strcmp(all, "all") == 0;
@@ -109,7 +109,7 @@ goes_on()
 static void
 say(const std::string &text)
 {
-    if (goes_on()) {
+    if (prints_all()) {
         fprintf(stderr, "emulated GPU: %.60s: %s\n", running.what->name, text.c_str());
         return;
     }
@@ -137,13 +137,13 @@ thread_name(const record &r)
 void
 report_race(const record &old, access was, const record &now, access is)
 {
-    if (goes_on() && !is_new(old.where, now.where))
+    if (prints_all() && !is_new(old.where, now.where))
         return;
     const bool stale = was == WRITE && is == READ && !now.atomic && would_come_before(old.who, old.time, running.now);
     std::string text = thread_name(now) + (is == WRITE ? " writes at " : " reads at ") + name_of(now.where) + " what " +
                        thread_name(old) + (was == WRITE ? " wrote at " : " read at ") + name_of(old.where);
-    text +=
-        stale ? ": it may find an old line in L1, for what it waited by does not acquire" : ": nothing orders the two";
+    text += stale ? ": it may read an old line in L1, because the load that it waited with does not acquire"
+                  : ": nothing orders the two";
     say("a race: " + text);
 }
 
@@ -172,7 +172,7 @@ say_aside(const std::string &text)
         return;
     fprintf(stderr, "emulated GPU: %s\n", text.c_str());
     found();
-    if (goes_on())
+    if (prints_all())
         return;
     snprintf(w.complaint, sizeof w.complaint, "%s", text.c_str());
     w.lost = w.last = cudaErrorLaunchFailure;
@@ -182,9 +182,9 @@ void
 report_flow(const operation &old, access was, const operation &now, access is, uint64_t where)
 {
     const bool in_grid = now.is_grid;
-    if (!in_grid && !goes_on() && is_lost())
+    if (!in_grid && !prints_all() && is_lost())
         return;
-    if (goes_on() && !is_new(old.where, where != 0 ? where : now.where))
+    if (prints_all() && !is_new(old.where, where != 0 ? where : now.where))
         return;
     std::string text = name_of(now) + (is == WRITE ? " writes" : " reads");
     if (in_grid)
@@ -199,11 +199,10 @@ report_flow(const operation &old, access was, const operation &now, access is, u
 void
 report_constant(const record &now, bool writes)
 {
-    if (goes_on() && !is_new(now.where, writes))
+    if (prints_all() && !is_new(now.where, writes))
         return;
     say(thread_name(now) + (writes ? " writes at " : " reads at ") + name_of(now.where) +
-        (writes ? " what is read" : " what is written") + " in the same grid" +
-        (writes ? " by a load that takes it for constant" : ", by a load that takes it for constant"));
+        (writes ? " what a read-only load of the same grid reads" : " by a read-only load what the same grid writes"));
 }
 
 } // namespace emulation

@@ -62,11 +62,13 @@ check_copy(const void *to, const void *from, size_t n, cudaMemcpyKind kind)
     const bool to_device = kind == cudaMemcpyHostToDevice || kind == cudaMemcpyDeviceToDevice,
                from_device = kind == cudaMemcpyDeviceToHost || kind == cudaMemcpyDeviceToDevice;
     if (n > 0 && emulation::within(all().device, to, n) != to_device)
-        return refuse(to_device ? "a copy to what is no memory of the device" : "a copy to the host goes to the device",
+        return refuse(to_device ? "a copy to an address that is not device memory"
+                                : "a copy to the host has the address of device memory",
                       n);
     if (n > 0 && emulation::within(all().device, from, n) != from_device)
-        return refuse(
-            from_device ? "a copy from what is no memory of the device" : "a copy from the host reads the device", n);
+        return refuse(from_device ? "a copy from an address that is not device memory"
+                                  : "a copy from the host has the address of device memory",
+                      n);
     return cudaSuccess;
 }
 
@@ -149,7 +151,7 @@ enqueue_copy(void *to, const void *from, size_t n, cudaMemcpyKind kind, cudaStre
 }
 
 __attribute__((destructor)) void
-tell_what_is_left()
+report_leaks()
 {
     std::lock_guard<std::mutex> hold(all().lock);
     size_t bytes = 0;
@@ -234,7 +236,7 @@ cudaMemcpy2DAsync(void *to, size_t to_pitch, const void *from, size_t from_pitch
 {
     ENTER(emulation::ANY);
     if (std::min(to_pitch, from_pitch) < width || std::max(to_pitch, from_pitch) > INT32_MAX)
-        return refuse("a copy of rows that do not fit their pitch, or of too large a pitch", width);
+        return refuse("a copy of rows that are wider than their pitch, or with a pitch that is too large", width);
     for (size_t row = 0; row < height; row++) {
         char *const there = (char *)to + row * to_pitch;
         const char *const here = (const char *)from + row * from_pitch;
@@ -257,7 +259,7 @@ cudaMemsetAsync(void *p, int value, size_t n, cudaStream_t stream)
 {
     ENTER(emulation::ANY);
     if (!emulation::within(all().device, p, n))
-        return refuse("a memset of what is no memory of the device", n);
+        return refuse("a memset of an address that is not device memory", n);
     emulation::enqueue(stream, "a memset", [=](uint32_t op) {
         moves(op, p, n, true);
         memset(p, value, n);

@@ -288,7 +288,7 @@ cudaStreamWaitEvent(cudaStream_t s, cudaEvent_t e, unsigned)
     ENTER(emulation::ANY);
     if (!emulation::keeps_call(emulation::WAIT))
         return cudaSuccess;
-    const uint32_t op = emulation::enqueue(s, "a stream's waiting", [record = e->last](uint32_t) {
+    const uint32_t op = emulation::enqueue(s, "a wait of a stream", [record = e->last](uint32_t) {
         std::unique_lock<std::mutex> inner(all().lock);
         emulation::release_all();
         all().news.wait(inner, [&] { return record->done || all().lost != cudaSuccess; });

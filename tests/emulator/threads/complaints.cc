@@ -58,7 +58,7 @@ name_of(const fiber &f)
 }
 
 void
-complain_of_standing_still()
+complain_of_deadlock()
 {
     char text[384];
     size_t n = 0;
@@ -77,11 +77,11 @@ complain_of_standing_still()
                      first->at.thread.x, first->at.block.x, name_of(*first), first->where.file, first->where.line);
         n += more > 0 ? (size_t)more : 0;
         if (others > 0 && n < sizeof text) {
-            const int rest = snprintf(text + n, sizeof text - n, " (so do %u others, there or elsewhere)", others);
+            const int rest = snprintf(text + n, sizeof text - n, " (%u other threads wait, too)", others);
             n += rest > 0 ? (size_t)rest : 0;
         }
     }
-    complain("stands still:%s", text);
+    complain("no thread can run:%s", text);
 }
 
 } // namespace emulation

@@ -214,7 +214,7 @@ run_blocks()
         for (const block &b : running.blocks)
             live += b.live;
         if (live > 0 && !running.broken && (idle > MOST_IDLE_PASSES || !let_spinning_go()))
-            complain_of_standing_still();
+            complain_of_deadlock();
     } while (live > 0 && !running.broken);
 }
 
@@ -239,11 +239,11 @@ run_grid(const launched &what, char *complaint, size_t room)
     running.blocks.resize(at_once);
     running.warps.resize((size_t)at_once * ((threads + 31) / 32));
     if (!running.room.at_least(running.fibers.size()))
-        complain("there is no memory for the stacks of %zu threads", running.fibers.size());
+        complain("not enough memory for the stacks of %zu threads", running.fibers.size());
     for (unsigned first = 0; first < blocks && !running.broken; first += at_once) {
         poison_static_shared();
         if (!set_up(first, at_once))
-            complain("there is no memory for %zu bytes of shared memory in %u blocks", what.shared, at_once);
+            complain("not enough memory for %zu bytes of shared memory in %u blocks", what.shared, at_once);
         else {
             if (watching != nullptr)
                 watching->blocks_begin();
@@ -251,7 +251,7 @@ run_grid(const launched &what, char *complaint, size_t room)
         }
     }
     if (what.cooperative && at_once > 1 && !static_shared_is_poison())
-        complain("a cooperative kernel uses shared memory that is not dynamic: here all its blocks have it in common");
+        complain("a cooperative kernel uses static shared memory, which the emulator would share between its blocks");
     if (running.broken)
         running.room.clean();
     here = nullptr;

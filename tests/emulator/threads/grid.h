@@ -93,7 +93,7 @@ std::string kernel_name(const char *);
 /* Reports an error of the grid; only the first one is kept. */
 void complain(const char *format, ...) __attribute__((format(printf, 1, 2)));
 /* Reports that no thread can run, and which threads wait where. */
-void complain_of_standing_still();
+void complain_of_deadlock();
 
 /* ---- together.cc ---- */
 /* Ends the running thread, and wakes threads that waited only for it. */

@@ -35,7 +35,8 @@ block_barrier(unsigned value, site where)
     if (b->waiting == 0)
         b->where = where;
     else if (b->where.line != where.line || b->where.file != where.file)
-        misuse(where, "waits for its block here, others do at %s:%d", b->where.file, b->where.line);
+        misuse(where, "is at another barrier than threads of its block, which are at %s:%d", b->where.file,
+               b->where.line);
     b->sum += value;
     if (++b->waiting == b->live) {
         let_through(b);
@@ -84,9 +85,9 @@ together(collective kind, uint32_t mask, void *data, void (*work)(void *const da
     if (kind == SYNC && !keeps(WARP_SYNC, where))
         return;
     if (!(mask & own))
-        misuse(where, "is not in the mask that it gives");
+        misuse(where, "is not in its own mask");
     if (kind == MATRIX && (w->there != UINT32_MAX || mask != UINT32_MAX))
-        misuse(where, "is at a matrix instruction, for which lanes of its warp are missing");
+        misuse(where, "is at a matrix instruction without all lanes of its warp");
     if (w->came == 0) {
         w->kind = kind;
         w->mask = mask;
@@ -95,7 +96,7 @@ together(collective kind, uint32_t mask, void *data, void (*work)(void *const da
         memset(w->data, 0, sizeof w->data);
     } else if (w->kind != kind || w->mask != mask || w->work != work ||
                (kind != SYNC && (w->where.line != where.line || w->where.file != where.file))) {
-        misuse(where, "parts ways with lanes of its warp, which are at %s:%d, masks %08x and %08x", w->where.file,
+        misuse(where, "diverges from lanes of its warp, which are at %s:%d, masks %08x and %08x", w->where.file,
                w->where.line, mask, w->mask);
     }
     w->data[f->at.lane] = data;
@@ -135,9 +136,10 @@ count_warp(void *const data[32])
             if (c->id != first.id || c->threads != first.threads)
                 misuse(w->where, "is at another barrier than lanes of its warp");
     if (at.came != 0 && at.threads != first.threads)
-        misuse(w->where, "brings %u threads to a barrier of %u", first.threads, at.threads);
+        misuse(w->where, "arrives at a barrier of %u threads with %u", at.threads, first.threads);
     if (first.threads % 32 != 0 || (at.waits & own) != 0)
-        misuse(w->where, "is at a barrier of %u threads, where it waits already or warps are not whole", first.threads);
+        misuse(w->where, "is at a barrier of %u threads, at which it waits already or warps are incomplete",
+               first.threads);
     at.threads = first.threads;
     at.waits |= first.waits ? own : 0;
     if (watching != nullptr)

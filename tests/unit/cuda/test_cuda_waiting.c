@@ -17,20 +17,19 @@ assert_says(uint32_t *notes, uint32_t blocks, cudaError_t code, const char *what
     assert_true(strchr(err.text, '\n') == NULL);
 }
 
-TEST(who_never_came_is_named_with_layer_and_step)
+TEST(a_block_that_never_arrived_is_named_with_layer_and_step)
 {
     uint32_t notes[4] = {grid_place(12, GATE_UP), grid_place(12, GATE_UP), 0, grid_place(12, GATE_UP)};
-    assert_says(
-        notes, 4, cudaErrorLaunchFailure,
-        "GPU 2 (Some GPU) stood still while running layers, behind step gate·up of layer 12 (block 2 never came; "
-        "3 of 4 waited), and takes no more work",
-        true);
+    assert_says(notes, 4, cudaErrorLaunchFailure,
+                "GPU 2 (Some GPU) hung while running layers, after step gate·up of layer 12 (block 2 never arrived; "
+                "3 of 4 waited), and accepts no more work",
+                true);
     notes[0] = 0;
-    assert_says(notes, 4, cudaErrorLaunchFailure, "(block 0 and others never came; 2 of 4 waited)", true);
+    assert_says(notes, 4, cudaErrorLaunchFailure, "(block 0 and others never arrived; 2 of 4 waited)", true);
     for (int i = 0; i < 4; i++)
         notes[i] = grid_place(1, START);
     assert_says(notes, 4, cudaErrorLaunchFailure,
-                "behind step start of layer 1 (all blocks came, and nobody saw it; 4 of 4 waited)", true);
+                "after step start of layer 1 (all blocks arrived, but none noticed it; 4 of 4 waited)", true);
 }
 
 TEST(other_failures_do_not_mention_waiting)

@@ -149,7 +149,8 @@ EMULATED_UNSEEN static inline void
 load_weights(T *v, const void *p, bool take, EMULATED_SITE)
 {
     if (take && (uintptr_t)p % sizeof(T) != 0)
-        emulation::misuse(EMULATED_HERE, "loads %zu bytes from an address that is no multiple of that", sizeof(T));
+        emulation::misuse(EMULATED_HERE, "loads %zu bytes from an address that is not a multiple of this size",
+                          sizeof(T));
     if (take) {
         emulation::constant(p, sizeof *v, EMULATED_HERE);
         *v = *(const T *)p;
@@ -160,7 +161,8 @@ static inline void
 load_state(uint4 *v, const void *p, EMULATED_SITE)
 {
     if ((uintptr_t)p % sizeof *v != 0)
-        emulation::misuse(EMULATED_HERE, "loads %zu bytes from an address that is no multiple of that", sizeof *v);
+        emulation::misuse(EMULATED_HERE, "loads %zu bytes from an address that is not a multiple of this size",
+                          sizeof *v);
     emulation::loaded(p, sizeof *v, EMULATED_HERE);
     *v = *(const uint4 *)p;
 }
@@ -187,12 +189,13 @@ opaque(const T *p)
 static inline uint4
 load_smem(const uint4 *p, EMULATED_SITE)
 {
-    unsigned char nobody_wrote[sizeof *p];
+    unsigned char never_written[sizeof *p];
     if ((uintptr_t)p % sizeof *p != 0)
-        emulation::misuse(EMULATED_HERE, "loads %zu bytes from an address that is no multiple of that", sizeof *p);
-    memset(nobody_wrote, emulation::POISON, sizeof nobody_wrote);
-    if (memcmp(p, nobody_wrote, sizeof nobody_wrote) == 0)
-        emulation::misuse(EMULATED_HERE, "loads activations of a row that is not there");
+        emulation::misuse(EMULATED_HERE, "loads %zu bytes from an address that is not a multiple of this size",
+                          sizeof *p);
+    memset(never_written, emulation::POISON, sizeof never_written);
+    if (memcmp(p, never_written, sizeof never_written) == 0)
+        emulation::misuse(EMULATED_HERE, "loads activations of a row that does not exist");
     return *p;
 }
 
@@ -207,10 +210,9 @@ static inline void
 prefetch_l2(const void *p, uint32_t bytes, uint32_t, uint32_t, EMULATED_SITE)
 {
     if ((uintptr_t)p % 32 != 0 || bytes % 32 != 0 || bytes == 0)
-        emulation::misuse(EMULATED_HERE, "fetches %u bytes ahead, from an address of which one is no multiple of 32",
-                          bytes);
+        emulation::misuse(EMULATED_HERE, "prefetches %u bytes: the address or the size is not a multiple of 32", bytes);
     if (!emulation::on_device(p, bytes))
-        emulation::misuse(EMULATED_HERE, "fetches ahead what is no memory of the device");
+        emulation::misuse(EMULATED_HERE, "prefetches an address that is not device memory");
 }
 
 /* Lets other threads run first, because a thread that calls it in a loop waits for their stores. */
