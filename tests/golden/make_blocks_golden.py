@@ -4,12 +4,12 @@
     pip install numpy gguf
     python3 tests/golden/make_blocks_golden.py
 
-Writes two files for every type into this folder: blocks_TYPE.bin, ROWS rows of COLS values as GGUF stores them, and
-blocks_TYPE.txt, a line `TYPE ROWS COLS` and the values as the gguf package dequantises them, one a line. Types that the
+Writes two files for every type into tests/golden/blocks: TYPE.bin, ROWS rows of COLS values as GGUF stores them, and
+TYPE.txt, a line `TYPE ROWS COLS` and the values as the gguf package dequantises them, one a line. Types that the
 package can quantise are made from normal numbers; the others, which it can only read, from random bytes under scales of
 a sensible size (MXFP4's first ones of the least and the greatest), so that every bit pattern of scales, mins and quants occurs.
 
-blocks_digests.txt has a line `TYPE BLOCKS DIGEST` for types with tables: of so many blocks of 256 values, made of SplitMix64's
+digests.txt has a line `TYPE BLOCKS DIGEST` for types with tables: of so many blocks of 256 values, made of SplitMix64's
 numbers, so that every row of every table occurs; the digest is the sum of mix(bits + i * STEP) of the values' bits, modulo 2^64.
 """
 import pathlib
@@ -19,7 +19,7 @@ from gguf import GGML_QUANT_SIZES, GGMLQuantizationType as T
 from gguf.quants import dequantize, quantize
 
 ROWS, COLS = 3, 256
-HERE = pathlib.Path(__file__).parent
+OUT = pathlib.Path(__file__).parent / "blocks"
 QUANTISED = [T.F16, T.BF16, T.Q8_0, T.Q4_0, T.Q4_1, T.Q5_0, T.Q5_1]
 HALVES = {T.Q2_K: (80, 82), T.Q3_K: (108,), T.Q4_K: (0, 2), T.Q5_K: (0, 2), T.Q6_K: (208,), T.MXFP4: (),
           T.IQ4_NL: (0,), T.IQ4_XS: (0,), T.IQ3_S: (0,), T.IQ3_XXS: (0,), T.IQ2_S: (0,), T.IQ2_XS: (0,), T.IQ2_XXS: (0,), T.IQ1_M: (),
@@ -56,9 +56,9 @@ def normal_rows():
 for kind in QUANTISED + list(HALVES):
     data = quantize(normal_rows(), kind).view(np.uint8) if kind in QUANTISED else random_blocks(kind)
     name = kind.name.lower()
-    (HERE / f"blocks_{name}.bin").write_bytes(data.tobytes())
+    (OUT / f"{name}.bin").write_bytes(data.tobytes())
     values = dequantize(data if kind != T.F16 else data.view(np.float16), kind).reshape(-1)
-    (HERE / f"blocks_{name}.txt").write_text(
+    (OUT / f"{name}.txt").write_text(
         f"{kind.name} {len(values) // COLS} {COLS}\n" + "".join(f"{v:.9g}\n" for v in values))
 
 
@@ -83,4 +83,4 @@ def digest(kind):
     return int((mix(values.view(np.uint32) + np.arange(len(values), dtype=np.uint64) * STEP)).sum())
 
 
-(HERE / "blocks_digests.txt").write_text("".join(f"{kind.name} {BLOCKS} {digest(kind):016x}\n" for kind in DIGESTED))
+(OUT / "digests.txt").write_text("".join(f"{kind.name} {BLOCKS} {digest(kind):016x}\n" for kind in DIGESTED))

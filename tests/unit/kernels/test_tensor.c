@@ -25,7 +25,7 @@ check_kind(const char *file, enum weight_type type)
 {
     char path[96], name[16];
     unsigned rows, cols;
-    snprintf(path, sizeof path, "tests/golden/blocks_%s.txt", file);
+    snprintf(path, sizeof path, "tests/golden/blocks/%s.txt", file);
     FILE *text = fopen(path, "r");
     assert_non_null(text);
     assert_int_equal(fscanf(text, "%15s %u %u", name, &rows, &cols), 3);
@@ -34,7 +34,7 @@ check_kind(const char *file, enum weight_type type)
     unsigned char *blocks = malloc(rows * bytes);
     float *y = malloc(cols * sizeof *y);
     assert_true(blocks != NULL && y != NULL);
-    snprintf(path, sizeof path, "tests/golden/blocks_%s.bin", file);
+    snprintf(path, sizeof path, "tests/golden/blocks/%s.bin", file);
     FILE *binary = fopen(path, "rb");
     assert_non_null(binary);
     assert_int_equal(fread(blocks, bytes, rows, binary), rows);
@@ -76,7 +76,7 @@ digested_blocks(enum weight_type type, unsigned char *blocks, size_t bytes)
 /* Of types that are looked up in tables, every row of these. */
 TEST(every_row_of_every_table_equals_the_gguf_packages)
 {
-    FILE *f = fopen("tests/golden/blocks_digests.txt", "r");
+    FILE *f = fopen("tests/golden/blocks/digests.txt", "r");
     char name[16];
     unsigned n, lines = 0;
     uint64_t want;
