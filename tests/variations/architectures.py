@@ -3,7 +3,7 @@
 
     python3 tests/variations/architectures.py build/tests/model_logits [--table FILE] [NAME…]
 
-For each model_type the script makes a folder (F32, the golden Llama's tokenizer) and opens it. Logits must equal transformers', and a
+For each model_type the script makes a folder (F32, with the files of tests/golden/shared) and opens it. Logits must equal transformers', and a
 refusal must name the unsupported feature. Needs torch and transformers 5. Prints a line for each model; exits with 1 if one is wrong.
 """
 import argparse

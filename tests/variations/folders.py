@@ -12,7 +12,7 @@ from safetensors.torch import load_file, save_file
 import draws
 from bases import BASES
 from make_families_golden import attention, experts
-from make_models_golden import N, randomise, write_tokenizer
+from make_models_golden import N, randomise, write_shared
 
 LARGEST = dict(hidden_size=128, num_hidden_layers=8, vocab_size=1024, intermediate_size=600, n_embd=128, n_layer=8)
 tf.models.dbrx.configuration_dbrx.DbrxAttentionConfig.rope_theta = 0.0  # which transformers asks for and doesn't read
@@ -153,7 +153,6 @@ def make_folder(folder, family, edits, seed):
     config = draws.apply(BASES[family]()[0], edits)
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir(parents=True)
-    write_tokenizer(folder)
     (folder / "config.json").write_text(json.dumps(config, indent=1))
     made = parsed(folder)
     try:
@@ -179,7 +178,7 @@ def make_folder(folder, family, edits, seed):
             edit(t, e, rng)
     write_tensors(folder, {k: v.contiguous() for k, v in t.items()}, 3 if ["tensors", "shards"] in edits else 1)
     (folder / "config.json").write_text(json.dumps(config, indent=1))
-    (folder / "generation_config.json").write_text(json.dumps(dict(bos_token_id=1, eos_token_id=2)))
+    write_shared(folder)
     return config, [1] + [rng.randrange(3, N - 8) for _ in range(rng.choice([9, 39, 39]))]
 
 
