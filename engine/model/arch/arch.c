@@ -62,20 +62,18 @@ arch_count(const struct arch_taking *t, const struct tensor *taken)
 const char *
 arch_layer_name(const struct arch_source *s, uint32_t layer, enum layer_tensor which, char name[ARCH_NAME_SIZE])
 {
-    const struct arch_rename *r = s->names->naming == LAYER_NAMED_HF ? s->arch->renames : s->arch->gguf_renames;
-    char end[LAYER_NAME_SIZE];
+    const struct layer_tensor_info *info = &layer_tensors[which];
+    char own[LAYER_NAME_SIZE], end[LAYER_NAME_SIZE];
     struct arch_tensor found;
-    bool renamed = false, there = false;
-    for (; r != NULL && r->name != NULL && !there; r++)
-        if (r->which == which) {
-            snprintf(name, ARCH_NAME_SIZE, "%s%" PRIu32 ".%s", s->names->layer, layer,
-                     layer_tensor_whole_name(end, r->name, layer_tensors[which].kind));
-            renamed = true;
-            there = s->tensor(s, name, &found);
-        }
-    if (!renamed)
+    bool there = false;
+    snprintf(own, sizeof own, "%s", info->names[s->names->naming]);
+    for (size_t n = 0; !there; n++) {
+        if (!arch_own_name(s->arch, s->names->naming, info->names[LAYER_NAMED_GGUF], n, own) && n > 0)
+            break;
         snprintf(name, ARCH_NAME_SIZE, "%s%" PRIu32 ".%s", s->names->layer, layer,
-                 layer_tensor_name(end, which, s->names->naming));
+                 layer_tensor_whole_name(end, own, info->kind));
+        there = s->tensor(s, name, &found);
+    }
     return name;
 }
 
@@ -369,35 +367,21 @@ arch_read_whole(const struct arch_source *s, enum arch_number which, uint32_t ot
     return true;
 }
 
-/* Returns the architecture's default for a number of config.json. Returns UINT32_MAX, which arch_read_whole() treats as
- * required, for GGUF files and if there is no default. */
-static uint32_t
-usual(const struct arch_source *s, uint32_t value)
-{
-    return s->names->naming == LAYER_NAMED_HF && value > 0 ? value : UINT32_MAX;
-}
-
 static bool
 read_heads(struct model_desc *d, const struct arch_source *s, struct err *err)
 {
     double given;
     uint32_t value_dim = 0;
-    const uint32_t kv_usual = usual(s, s->arch->usual_kv_heads);
-    if (!arch_read_whole(s, ARCH_HEADS, usual(s, s->arch->usual_heads), 1, MOST_UNITS, &d->heads, err) ||
-        !arch_read_whole(s, ARCH_KV_HEADS, kv_usual != UINT32_MAX ? kv_usual : d->heads, 1, MOST_UNITS, &d->kv_heads,
-                         err))
+    if (!arch_read_whole(s, ARCH_HEADS, UINT32_MAX, 1, MOST_UNITS, &d->heads, err) ||
+        !arch_read_whole(s, ARCH_KV_HEADS, d->heads, 1, MOST_UNITS, &d->kv_heads, err))
         return false;
     if (d->heads % d->kv_heads != 0)
         return err_set(err, ERR_WORK, "%s: %" PRIu32 " heads cannot share %" PRIu32 " KV heads evenly; %s", s->path,
                        d->heads, d->kv_heads, s->names->remedy);
-    uint32_t dim = s->names->numbers[ARCH_VALUE_DIM] == NULL ? s->arch->usual_head_dim
-                                                             : 0; /* config.json's default; GGUF has ARCH_VALUE_DIM */
-    if (dim == 0) {
-        if (find_number(s, ARCH_HEAD_DIM, &given) == VALUE_MISSING && d->width % d->heads != 0)
-            return err_set(err, ERR_WORK, "%s: width %" PRIu32 " cannot be divided among %" PRIu32 " heads; %s",
-                           s->path, d->width, d->heads, s->names->remedy);
-        dim = d->width / d->heads == 0 ? 1 : d->width / d->heads;
-    }
+    if (find_number(s, ARCH_HEAD_DIM, &given) == VALUE_MISSING && d->width % d->heads != 0)
+        return err_set(err, ERR_WORK, "%s: width %" PRIu32 " cannot be divided among %" PRIu32 " heads; %s", s->path,
+                       d->width, d->heads, s->names->remedy);
+    const uint32_t dim = d->width / d->heads == 0 ? 1 : d->width / d->heads;
     if (!arch_read_whole(s, ARCH_HEAD_DIM, dim, 1, MOST_UNITS / d->heads, &d->head_dim, err) ||
         !arch_read_whole(s, ARCH_VALUE_DIM, d->head_dim, 1, MOST_UNITS / d->heads, &value_dim, err))
         return false;
@@ -432,19 +416,17 @@ arch_read_recurrent(struct model *m, const struct arch_source *s, struct err *er
     if (f->value_heads % f->key_heads != 0 || (values > 0 && values % f->value_heads != 0))
         return err_set(err, ERR_WORK, "%s: %" PRIu32 " value heads cannot share %" PRIu32 " key heads evenly; %s",
                        s->path, f->value_heads, f->key_heads, s->names->remedy);
-    f->tiled = s->names->naming == LAYER_NAMED_GGUF && (s->arch->traits & ARCH_RECURRENT_TILED) != 0;
+    f->tiled = s->names->naming == LAYER_NAMED_GGUF && (s->arch->flags & ARCH_RECURRENT_TILED) != 0;
     return true;
 }
 
 static bool
 read_rope(struct model_desc *d, const struct arch_source *s, struct err *err)
 {
-    const bool said = s->names->naming != LAYER_NAMED_HF || !(s->arch->usual_base > 0);
-    const double usual_base = said ? 10000 : s->arch->usual_base;
-    double base = usual_base;
-    const double part = s->arch->usual_part > 0 ? s->arch->usual_part : 1;
+    double base = 10000;
+    const double part = s->arch->rotated_part > 0 ? s->arch->rotated_part : 1;
     if (!arch_read_whole(s, ARCH_ROPE_DIMS, (uint32_t)(part * d->head_dim), 1, MOST_UNITS, &d->rope_dims, err) ||
-        !arch_read_real(s, ARCH_ROPE_BASE, usual_base, &base, err))
+        !arch_read_real(s, ARCH_ROPE_BASE, base, &base, err))
         return false;
     if (d->rope_dims % 2 != 0 || d->rope_dims > d->head_dim)
         return err_set(err, ERR_WORK,
@@ -463,10 +445,9 @@ read_eps(struct model_desc *d, const struct arch_source *s, struct err *err)
 {
     double eps = -1;
     const enum arch_number which = find_number(s, ARCH_RMS_EPS, &eps) != VALUE_MISSING ? ARCH_RMS_EPS : ARCH_NORM_EPS;
-    const double usual = s->names->naming == LAYER_NAMED_HF ? s->arch->usual_eps : 0;
-    if (find_number(s, which, &eps) == VALUE_MISSING && usual <= 0)
+    if (find_number(s, which, &eps) == VALUE_MISSING)
         return missing(s, ARCH_RMS_EPS, err);
-    if (!arch_read_real(s, which, usual, &eps, err))
+    if (!arch_read_real(s, which, 0, &eps, err))
         return false;
     if (!(eps >= 0 && eps < 1))
         return err_set(err, ERR_WORK, "%s: a norm's epsilon of %g makes no sense; %s", s->path, eps, s->names->remedy);
@@ -502,9 +483,9 @@ read_form(struct model_desc *d, const struct arch_source *s, struct err *err)
                            key_name(key, s, reals[i].which), s->names->remedy);
         *reals[i].to = (float)v;
     }
-    if ((s->arch->traits & ARCH_EMBEDDING_BY_WIDTH) != 0)
+    if ((s->arch->flags & ARCH_EMBEDDING_BY_WIDTH) != 0)
         d->form.embedding_scale = (float)sqrt(d->width);
-    if ((s->arch->traits & ARCH_LOGITS_DIVIDED) != 0 && d->form.logit_scale > 0)
+    if ((s->arch->flags & ARCH_LOGITS_DIVIDED) != 0 && d->form.logit_scale > 0)
         d->form.logit_scale = 1 / d->form.logit_scale;
     return true;
 }
@@ -513,18 +494,15 @@ bool
 arch_read_numbers(struct model *m, const struct arch_source *s, struct err *err)
 {
     struct model_desc *d = &m->desc;
-    const uint32_t tokens = d->vocab;
+    const bool hf = s->names->naming == LAYER_NAMED_HF;
+    const uint32_t tokens = d->vocab, by = (s->arch->flags & ARCH_NO_MLP) != 0 ? 1 : hf ? s->arch->ffn_by_width : 0;
     uint32_t ahead = 0;
     if (!arch_read_whole(s, ARCH_LAYERS, UINT32_MAX, 1, MOST_LAYERS, &d->n_layers, err) ||
         !arch_read_whole(s, ARCH_LAYERS_AHEAD, 0, 0, d->n_layers - 1, &ahead, err) ||
-        !arch_read_whole(s, ARCH_CTX, usual(s, s->arch->usual_ctx > 0 ? s->arch->usual_ctx : USUAL_CTX), 1, MOST_CTX,
-                         &m->ctx_train, err) ||
+        !arch_read_whole(s, ARCH_CTX, hf ? USUAL_CTX : UINT32_MAX, 1, MOST_CTX, &m->ctx_train, err) ||
         !arch_read_whole(s, ARCH_WIDTH, UINT32_MAX, 1, MOST_UNITS, &d->width, err) ||
-        !arch_read_whole(s, ARCH_FFN,
-                         (s->arch->traits & ARCH_NO_MLP) != 0 ? d->width : usual(s, s->arch->ffn_by_width * d->width),
-                         1, MOST_UNITS, &d->ffn, err) ||
-        !arch_read_whole(s, ARCH_VOCAB, tokens != 0 ? tokens : usual(s, s->arch->usual_vocab), 1, INT32_MAX / 4,
-                         &d->vocab, err) ||
+        !arch_read_whole(s, ARCH_FFN, by > 0 ? by * d->width : UINT32_MAX, 1, MOST_UNITS, &d->ffn, err) ||
+        !arch_read_whole(s, ARCH_VOCAB, tokens != 0 ? tokens : UINT32_MAX, 1, INT32_MAX / 4, &d->vocab, err) ||
         !arch_read_whole(s, ARCH_WINDOW, 0, 0, UINT32_MAX - 1, &d->window, err) || !read_heads(d, s, err) ||
         !read_rope(d, s, err))
         return false;
@@ -533,7 +511,7 @@ arch_read_numbers(struct model *m, const struct arch_source *s, struct err *err)
         return err_set(err, ERR_WORK, "%s: %s '%s' is %" PRIu32 ", but the tokenizer has %" PRIu32 " tokens; %s",
                        s->path, s->names->where, key_name(key, s, ARCH_VOCAB), d->vocab, tokens, s->names->remedy);
     }
-    d->n_layers -= (s->arch->traits & ARCH_LOOKS_AHEAD) != 0 ? ahead : 0;
+    d->n_layers -= (s->arch->flags & ARCH_LOOKS_AHEAD) != 0 ? ahead : 0;
     return read_eps(d, s, err) && read_form(d, s, err);
 }
 
@@ -552,7 +530,7 @@ arch_usual_layers(struct model *m, const struct arch *arch, struct layer_desc *l
         struct layer_form *f = &layers[l - 1].form;
         f->kind = arch->attention_every == 0 || is_nth(l, arch->attention_every) ? LAYER_ATTENTION : LAYER_RECURRENT;
         f->sees_all = window > 0 && is_nth(l, arch->full_every);
-        if (is_nth(l, arch->unrotated_every) || (arch->traits & (ARCH_LEARNED | ARCH_USES_ALIBI)) != 0)
+        if (is_nth(l, arch->unrotated_every) || (arch->flags & (ARCH_LEARNED | ARCH_USES_ALIBI)) != 0)
             f->rope = LAYER_ROPE_NONE;
     }
 }
@@ -579,7 +557,7 @@ arch_read_kinds(struct model *m, const struct arch_source *s, struct layer_desc 
 {
     struct model_desc *d = &m->desc;
     uint32_t dim, local_dim, local_rotated, kv_heads, shared;
-    if ((s->arch->traits & ARCH_KINDS) == 0)
+    if ((s->arch->flags & ARCH_KINDS) == 0)
         return true;
     const uint32_t most = MOST_UNITS / d->heads;
     if (!arch_read_whole(s, ARCH_GLOBAL_HEAD_DIM, d->head_dim, 2, most, &dim, err) ||
@@ -607,7 +585,7 @@ arch_rotations(struct model *m, const struct arch *arch, struct layer_desc *laye
 {
     for (uint32_t l = 1; l <= m->desc.n_layers; l++) {
         struct layer_form *f = &layers[l - 1].form;
-        if (f->sees_all && (arch->traits & ARCH_WINDOWS_ROTATE) != 0)
+        if (f->sees_all && (arch->flags & ARCH_WINDOWS_ROTATE) != 0)
             f->rope = LAYER_ROPE_NONE;
         if (!f->sees_all && m->desc.window > 0 && m->desc.form.local_base > 0)
             f->rope = LAYER_ROPE_LOCAL;

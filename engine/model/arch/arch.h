@@ -9,16 +9,10 @@
 #include "base/slice.h"
 #include "engine/model/model.h"
 
+struct cJSON;
 struct gguf;
 struct hf_folder;
 struct packed;
-
-/* Another name of a layer's tensor, without the ending. A list may contain several names of a tensor, of which the
- * first that exists is used. It ends with a name of NULL. */
-struct arch_rename {
-    enum layer_tensor which;
-    const char *name;
-};
 
 /* Names of fused tensors. `qkvz` and `ba` are those of a gated delta net: for each key head the rows of q, k, its v and
  * its z, and of its b and its a. `qkv` contains the rows of Q, then K, then V; with `by_group` each key-value head's rows
@@ -45,7 +39,7 @@ struct arch_experts {
     const char *shared[3];                /* the shared expert; NULL: Qwen's names. Its gate and up may be one tensor */
 };
 
-enum arch_traits {
+enum arch_flags {
     ARCH_NORMS_LESS_ONE = 1 << 0,     /* Hugging Face's norms are stored less 1, which is added to them */
     ARCH_NORMS_OF_ONES = 1 << 1,      /* norms have no weights */
     ARCH_EMBEDDING_BY_WIDTH = 1 << 2, /* the embedding is scaled by sqrt(width) */
@@ -73,36 +67,34 @@ enum arch_traits {
     ARCH_RECURRENT_TILED = 1 << 20, /* in GGUF files every (key heads)th value head of a delta net shares a key head */
     ARCH_NO_MLP = 1 << 21,          /* all layers have experts, so files may lack the MLP's width */
     ARCH_NORMS_BY_KIND = 1 << 22,   /* recurrent layers have norms before sublayers, attention after them */
+    ARCH_ADJACENT = 1 << 23,        /* the elements of a RoPE pair are adjacent */
+    ARCH_GGUF_ADJACENT = 1 << 24,   /* only in GGUF files, as converters permute the rows of Q and K */
 };
 
-/* An architecture, as data. An entry of zero means the same as in Llama. */
+/* An architecture, as data: a line of the table in architectures.c, which explains the words of its strings. A member of
+ * zero means the same as in Llama. Defaults are those of both formats; `config` has those of config.json alone. */
 struct arch {
-    const char *gguf;           /* general.architecture; NULL: its GGUF files are not supported */
-    const char *hf;             /* config.json's model_type */
-    enum rope_layout gguf_rope; /* ADJACENT where converters permute the rows of Q and K */
-    enum rope_layout hf_rope;
-    layer_set_t needs, may;                            /* optional tensors of a layer: required, allowed */
-    layer_set_t lacks;                                 /* usual tensors of a layer that the architecture lacks */
-    uint32_t usual_head_dim;                           /* default for config.json; 0: width / heads */
-    uint32_t usual_window;                             /* default for config.json; 0: none */
-    uint32_t usual_heads, usual_kv_heads, usual_vocab; /* defaults for config.json; 0: required */
-    double usual_base;                                 /* default for config.json; 0: 10000 */
-    uint32_t usual_ctx;                                /* default for config.json; 0: 2048 */
-    uint32_t ffn_by_width;                             /* default, as a multiple of the width; 0: required */
-    unsigned traits;                                   /* enum arch_traits */
-    uint32_t full_every;                               /* default: every nth layer has no window; 0: all have it */
+    const char *gguf;   /* general.architecture; NULL: its GGUF files are not supported */
+    const char *hf;     /* config.json's model_type */
+    const char *config; /* entries of config.json, and their defaults */
+    /* Changes a copy of config.json, with these defaults, where they cannot express what transformers does. Or NULL. */
+    bool (*adjust)(const struct hf_folder *, struct cJSON *config, struct err *);
+    layer_set_t needs, may;            /* optional tensors of a layer: required, allowed */
+    layer_set_t lacks;                 /* usual tensors of a layer that the architecture lacks */
+    double rotated_part;               /* default for the rotated part of a head; 0: all */
+    uint32_t ffn_by_width;             /* default for config.json, as a multiple of the width; 0: required */
+    uint32_t full_every;               /* default: every nth layer has no window; 0: all have it */
     uint32_t attention_every;          /* default: every nth layer is attention, the others are recurrent; 0: all are */
     uint32_t unrotated_every;          /* default: every nth layer doesn't rotate; 0: all rotate */
-    double usual_eps;                  /* default for config.json; 0: required */
-    double usual_part;                 /* default for the rotated part of a head; 0: all */
+    unsigned flags;                    /* enum arch_flags */
     struct model_form form;            /* activation and other defaults */
-    const struct arch_rename *renames; /* or NULL */
-    const struct arch_rename *gguf_renames; /* for GGUF, or NULL */
-    const struct arch_names *hf_names;      /* or NULL: Llama's names */
-    const char *gguf_final_norm;            /* or NULL: Llama's name */
+    const char *hf_names, *gguf_names; /* names of tensors, or NULL */
     struct arch_fused hf_fused, gguf_fused; /* "self_attn.qkv_proj" */
     const struct arch_experts *experts;     /* or NULL: the architecture has no experts */
 };
+
+extern const struct arch architectures[];
+extern const size_t n_architectures;
 
 /* Returns the architecture for a general.architecture or a model_type; NULL, with an error that names it, if it is not
  * supported. */
@@ -110,6 +102,9 @@ const struct arch *arch_of_gguf(const char *path, struct slice name, struct err 
 const struct arch *arch_of_hf(const char *path, const char *model_type, struct err *);
 /* Sets an error that names an unsupported architecture. */
 void arch_unsupported(const char *path, struct slice name, struct err *);
+/* Writes the nth own name, from 0, of a tensor with this name in GGUF files. Returns false if there are fewer. */
+bool arch_own_name(const struct arch *, enum layer_naming, const char *name, size_t nth, char out[LAYER_NAME_SIZE]);
+enum rope_layout arch_rope(const struct arch *, enum layer_naming);
 
 /* ---- names and values of a format ---- */
 
@@ -162,19 +157,21 @@ enum arch_number {
 };
 
 struct arch_names {
-    const char *numbers[ARCH_NUMBERS];         /* NULL: the format lacks the number */
-    const char *embedding, *final_norm, *head; /* tensors */
-    const char *positions;                     /* only with ARCH_LEARNED */
-    const char *embedding_norm;                /* only with ARCH_EMBEDDING_NORM */
-    const char *layer;                         /* "blk.": a layer's number, a point and the tensor's name follow */
-    enum layer_naming naming;                  /* of a layer's tensors */
-    const char *computable[12];                /* parts of names of tensors that are ignored; may end with NULL */
-    const char *where;                         /* "metadata": the place of the numbers, for messages */
-    const char *remedy;                        /* "convert the model again", for messages */
+    const char *numbers[ARCH_NUMBERS]; /* NULL: the format lacks the number */
+    /* Tensors. The positions exist only with ARCH_LEARNED, and the embedding's norm with ARCH_EMBEDDING_NORM. */
+    char embedding[LAYER_NAME_SIZE], final_norm[LAYER_NAME_SIZE], head[LAYER_NAME_SIZE];
+    char positions[LAYER_NAME_SIZE], embedding_norm[LAYER_NAME_SIZE];
+    char layer[LAYER_NAME_SIZE]; /* "blk.": a layer's number, a point and the tensor's name follow */
+    enum layer_naming naming;    /* of a layer's tensors */
+    const char *computable[12];  /* parts of names of tensors that are ignored; may end with NULL */
+    const char *where;           /* "metadata": the place of the numbers, for messages */
+    const char *remedy;          /* "convert the model again", for messages */
 };
 
 /* Returns the names in an architecture's Hugging Face folders. */
 struct arch_names arch_hf_names(const struct arch *);
+/* Replaces usual names of tensors by the architecture's own. */
+void arch_own_names(const struct arch *, struct arch_names *);
 
 enum arch_value { VALUE_MISSING, VALUE_WHOLE, VALUE_REAL, VALUE_OTHER };
 

@@ -234,7 +234,7 @@ static bool
 take_norm(const struct arch_taking *t, const char *name, uint32_t n, struct tensor *out)
 {
     const struct arch_source *s = t->source;
-    const bool less_one = s->names->naming == LAYER_NAMED_HF && (s->arch->traits & ARCH_NORMS_LESS_ONE) != 0;
+    const bool less_one = s->names->naming == LAYER_NAMED_HF && (s->arch->flags & ARCH_NORMS_LESS_ONE) != 0;
     return arch_take_vector(t, name, n, NULL, less_one ? 1 : 0, out);
 }
 
@@ -316,7 +316,7 @@ take_layer_ahead(const struct arch_taking *t)
         if (has(t, ahead_name(t, layer, ahead_names[i].join, name)))
             n = &ahead_names[i];
     if (n != NULL && n->layer != NULL) {
-        names.layer = n->layer;
+        snprintf(names.layer, sizeof names.layer, "%s", n->layer);
         source.names = &names;
         layer = 0;
     }
@@ -344,7 +344,7 @@ arch_read_tensors(struct model *m, const struct arch_source *s, bool tied, bool 
     const struct arch_taking t = {.model = m, .source = s, .used = used, .err = err};
     if (!arch_take_model(m, s, tied, used, err))
         return false;
-    if ((s->arch->traits & ARCH_LOOKS_AHEAD) != 0 && !take_layer_ahead(&t))
+    if ((s->arch->flags & ARCH_LOOKS_AHEAD) != 0 && !take_layer_ahead(&t))
         return false;
     return arch_refuse_leftovers(&t);
 }

@@ -105,7 +105,7 @@ number(const struct arch_source *s, const char *name, double *out)
     const struct gguf_value *v = gguf_find(s->file, name);
     if (v == NULL)
         return VALUE_MISSING;
-    if (v->type == GGUF_ARRAY && ((s->arch->traits & ARCH_KINDS) != 0 || s->arch->attention_every > 0))
+    if (v->type == GGUF_ARRAY && ((s->arch->flags & ARCH_KINDS) != 0 || s->arch->attention_every > 0))
         return largest(v, out);
     if (v->type == GGUF_ARRAY)
         return uniform(v, out);
@@ -183,7 +183,7 @@ read_yarn(const struct reading *r, double factor)
         !read_f32(r, "rope.scaling.yarn_attn_factor", 0, &attention) ||
         !read_f32(r, "attention.temperature_scale", 0, &growth))
         return false;
-    const bool whole = (r->arch->traits & ARCH_YARN_IN_PART) == 0;
+    const bool whole = (r->arch->flags & ARCH_YARN_IN_PART) == 0;
     if (!(growth >= 0 && growth <= 1e3f && all >= 0 && all <= 1e3f))
         return err_set(r->err, ERR_WORK, "%s: the factors of its RoPE scaling 'yarn' make no sense; " REMEDY,
                        r->model->path);
@@ -271,7 +271,7 @@ read_rope(const struct reading *r)
     float local = r->model->desc.form.local_base;
     if (!read_scaling(r) || !read_long(r) || (t != NULL && !read_divisors(r, ROPE_FREQS, t)))
         return false;
-    if ((r->arch->traits & ARCH_WINDOWS_PLAIN) != 0 && r->model->desc.window > 0)
+    if ((r->arch->flags & ARCH_WINDOWS_PLAIN) != 0 && r->model->desc.window > 0)
         local = r->model->desc.rope_base;
     if (local > 0 && !read_f32(r, "rope.freq_base_swa", local, &local))
         return false;
@@ -367,7 +367,7 @@ read_own_numbers(const struct reading *r)
 {
     struct model_desc *d = &r->model->desc;
     struct layer_desc *layers = (struct layer_desc *)d->layers; /* allocated by arch_make_layers(), so it is writable */
-    for (size_t i = 0; i < 2 && (r->arch->traits & ARCH_KINDS) != 0; i++) {
+    for (size_t i = 0; i < 2 && (r->arch->flags & ARCH_KINDS) != 0; i++) {
         char key[KEY_SIZE];
         const struct gguf_value *v =
             gguf_find(r->gguf, key_of(r, gguf_names.numbers[i == 0 ? ARCH_KV_HEADS : ARCH_FFN], key));
@@ -445,10 +445,9 @@ arch_read_gguf(struct model *m, const struct gguf *g, const struct arch *arch, s
     if (used == NULL)
         return err_set(err, ERR_WORK, "%s: out of memory", m->path);
     const struct reading r = {.model = m, .gguf = g, .arch = arch, .used = used, .err = err};
-    if (arch->gguf_final_norm != NULL)
-        names.final_norm = arch->gguf_final_norm;
+    arch_own_names(arch, &names);
     s.names = &names;
-    m->desc.rope = arch->gguf_rope;
+    m->desc.rope = arch_rope(arch, LAYER_NAMED_GGUF);
     bool ok = arch_read_numbers(m, &s, err) && arch_make_layers(m, &s, err) && read_rope(&r) && read_form(&r) &&
               read_windows(&r) && arch_read_kinds(m, &s, (struct layer_desc *)m->desc.layers, err) &&
               read_own_numbers(&r) && read_recurrent_layers(&r) && arch_read_recurrent(m, &s, err) &&
@@ -510,7 +509,7 @@ read_head_vocabulary(const struct reading *r, const struct model *target)
 bool
 arch_read_gguf_head(struct model *m, const struct gguf *g, const struct model *target, struct err *err)
 {
-    static const struct arch arch = {.gguf = head_arch, .hf = head_arch};
+    static const struct arch arch = {.gguf = head_arch, .hf = head_arch, .flags = ARCH_GGUF_ADJACENT};
     const struct arch_source s = source_of(m, g, &arch);
     bool *used = calloc(s.n_tensors + 1, sizeof *used);
     if (used == NULL)
@@ -524,7 +523,7 @@ arch_read_gguf_head(struct model *m, const struct gguf *g, const struct model *t
         free(used);
         return false;
     }
-    m->desc.rope = arch.gguf_rope;
+    m->desc.rope = arch_rope(&arch, LAYER_NAMED_GGUF);
     bool ok = arch_read_numbers(m, &s, err) && arch_make_layers(m, &s, err) && read_rope(&r) &&
               read_head_layers(&r, &h) &&
               gguf_get_u32(g, key_of(&r, "target_hidden_size", key), 0, &h.target_width, err) &&

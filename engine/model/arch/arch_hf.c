@@ -131,7 +131,7 @@ static bool
 multi_query(const struct arch_source *s)
 {
     const struct hf_folder *f = folder_of(s);
-    return (s->arch->traits & ARCH_MULTI_QUERY) != 0 && !cJSON_IsFalse(arch_hf_entry(f->config, "multi_query")) &&
+    return (s->arch->flags & ARCH_MULTI_QUERY) != 0 && !cJSON_IsFalse(arch_hf_entry(f->config, "multi_query")) &&
            !cJSON_IsTrue(arch_hf_entry(f->config, "new_decoder_architecture"));
 }
 
@@ -154,7 +154,7 @@ number(const struct arch_source *s, const char *name, double *out)
         if (strcmp(name, hf_names.numbers[other_names[i].which]) == 0 &&
             !(rotates && other_names[i].which == ARCH_ROPE_BASE && strchr(other_names[i].name, '.') != NULL))
             v = arch_hf_entry(f->config, other_names[i].name);
-    return arch_hf_kind(v, out);
+    return v != NULL ? arch_hf_kind(v, out) : arch_hf_default(s->arch, name, out);
 }
 
 static bool
@@ -209,31 +209,24 @@ is_tied(const struct hf_folder *f, const struct arch_source *s)
 {
     struct arch_tensor head;
     const cJSON *tie = arch_hf_entry(f->config, "tie_word_embeddings");
-    const bool said = cJSON_IsBool(tie) ? cJSON_IsTrue(tie) : (s->arch->traits & ARCH_TIED) != 0;
+    const bool said = cJSON_IsBool(tie) ? cJSON_IsTrue(tie) : (s->arch->flags & ARCH_TIED) != 0;
     return cJSON_IsFalse(tie) ? false : said ? !has_own_head(s) : !s->tensor(s, s->names->head, &head);
 }
 
-static const char *
-behind_point(const char *name)
+/* Removes the first part of a name. */
+static void
+remove_part(char *name)
 {
-    const char *point = name != NULL ? strchr(name, '.') : NULL;
-    return point != NULL ? point + 1 : name;
+    const char *point = strchr(name, '.');
+    if (point != NULL)
+        memmove(name, point + 1, strlen(point));
 }
 
-/* Returns Llama's names, replaced by the architecture's own names where it has any. */
 struct arch_names
 arch_hf_names(const struct arch *arch)
 {
     struct arch_names n = hf_names;
-    const struct arch_names *own = arch->hf_names;
-    if (own != NULL) {
-        n.embedding = own->embedding != NULL ? own->embedding : n.embedding;
-        n.positions = own->positions;
-        n.embedding_norm = own->embedding_norm;
-        n.final_norm = own->final_norm != NULL ? own->final_norm : n.final_norm;
-        n.head = own->head != NULL ? own->head : n.head;
-        n.layer = own->layer != NULL ? own->layer : n.layer;
-    }
+    arch_own_names(arch, &n);
     return n;
 }
 
@@ -243,34 +236,27 @@ arch_hf_names(const struct arch *arch)
 static struct arch_names
 names_of(const struct arch *arch, const struct hf_folder *f)
 {
-    static const char newer_embedding[] =
-        "model.language_model.embed_tokens.weight"; /* the name in transformers' modules */
+    static const char *const other_parts[] = {"vision_tower.", "vision_model.", "multi_modal_projector.",
+                                              "audio_tower.",  "embed_vision.", "embed_audio.",
+                                              "visual."};
     struct arch_names n = arch_hf_names(arch);
-    if (f->part_of[0] != '\0' && arch->hf_names == NULL) {
-        n.embedding = "language_model.model.embed_tokens.weight";
-        n.final_norm = "language_model.model.norm.weight";
-        n.head = hf_folder_find(f, n.head) != NULL ? n.head : "language_model.lm_head.weight";
-        n.layer = "language_model.model.layers.";
-        if (hf_folder_find(f, newer_embedding) != NULL) {
-            n.embedding = newer_embedding;
-            n.final_norm = "model.language_model.norm.weight";
-            n.layer = "model.language_model.layers.";
-        }
-        n.computable[COMPUTABLE] = "vision_tower.";
-        n.computable[COMPUTABLE + 1] = "vision_model.";
-        n.computable[COMPUTABLE + 2] = "multi_modal_projector.";
-        n.computable[COMPUTABLE + 3] = "audio_tower.";
-        n.computable[COMPUTABLE + 4] = "embed_vision.";
-        n.computable[COMPUTABLE + 5] = "embed_audio.";
-        n.computable[COMPUTABLE + 6] = "visual.";
+    const bool usual = strcmp(n.layer, hf_names.layer) == 0 && strcmp(n.final_norm, hf_names.final_norm) == 0;
+    if (f->part_of[0] != '\0' && usual) {
+        /* the names in transformers' modules, or older ones */
+        const bool newer = hf_folder_find(f, "model.language_model.embed_tokens.weight") != NULL;
+        const char *part = newer ? "model.language_model" : "language_model.model";
+        snprintf(n.embedding, sizeof n.embedding, "%s.embed_tokens.weight", part);
+        snprintf(n.final_norm, sizeof n.final_norm, "%s.norm.weight", part);
+        snprintf(n.layer, sizeof n.layer, "%s.layers.", part);
+        if (hf_folder_find(f, n.head) == NULL)
+            snprintf(n.head, sizeof n.head, "language_model.lm_head.weight");
+        memcpy(n.computable + COMPUTABLE, other_parts, sizeof other_parts);
     }
-    if (hf_folder_find(f, n.embedding) == NULL && hf_folder_find(f, behind_point(n.embedding)) != NULL) {
-        n.embedding = behind_point(n.embedding);
-        n.positions = behind_point(n.positions);
-        n.embedding_norm = behind_point(n.embedding_norm);
-        n.final_norm = behind_point(n.final_norm);
-        n.layer = behind_point(n.layer);
-    }
+    char *const names[] = {n.embedding, n.positions, n.embedding_norm, n.final_norm, n.layer};
+    const char *point = strchr(n.embedding, '.');
+    if (hf_folder_find(f, n.embedding) == NULL && point != NULL && hf_folder_find(f, point + 1) != NULL)
+        for (size_t i = 0; i < sizeof names / sizeof names[0]; i++)
+            remove_part(names[i]);
     return n;
 }
 
@@ -305,7 +291,7 @@ read_understood(struct model *m, const struct hf_folder *f, const struct packed 
     if (packed != NULL)
         memcpy(used, packed->pieces, s.n_tensors * sizeof *used);
     const struct arch_taking taking = {.model = m, .source = &s, .used = used, .err = err};
-    m->desc.rope = arch->hf_rope;
+    m->desc.rope = arch_rope(arch, LAYER_NAMED_HF);
     bool ok = arch_read_numbers(m, &s, err) && arch_make_layers(m, &s, err) && arch_read_experts(m, &s, err) &&
               arch_hf_form(m, f, arch, err) && arch_read_recurrent(m, &s, err) &&
               arch_read_kinds(m, &s, (struct layer_desc *)m->desc.layers, err);
@@ -328,11 +314,11 @@ arch_read_hf(struct model *m, const struct hf_folder *f, const struct packed *pa
         return false;
     snprintf(m->arch, sizeof m->arch, "%s", arch->hf);
     struct hf_folder understood = *f;
-    understood.config = arch_hf_understood(f, arch->hf, err);
+    understood.config = arch_hf_understood(f, arch, err);
     if (understood.config == NULL)
         return false;
     struct arch this = *arch;
-    arch_hf_switch(understood.config, arch_hf_usual(arch->hf), &this);
+    arch_hf_switch(understood.config, &this);
     const bool ok = read_understood(m, &understood, packed, &this, err);
     cJSON_Delete(understood.config);
     return ok;
@@ -430,9 +416,9 @@ read_head(struct model *m, const struct hf_folder *f, const struct arch_head *h,
           const struct model *target, struct err *err)
 {
     struct arch_names names = hf_names;
-    names.embedding = "embed_tokens.weight";
-    names.final_norm = "norm.weight";
-    names.layer = "layers.";
+    remove_part(names.embedding);
+    remove_part(names.final_norm);
+    remove_part(names.layer);
     names.computable[COMPUTABLE] = "t2d";
     const struct hf_source file = {f, NULL};
     const struct arch_source s = source_of(&file, arch, &names, head_tensor);
@@ -440,7 +426,7 @@ read_head(struct model *m, const struct hf_folder *f, const struct arch_head *h,
     if (used == NULL)
         return err_set(err, ERR_WORK, "%s: out of memory", f->path);
     const struct arch_taking taking = {.model = m, .source = &s, .used = used, .err = err};
-    m->desc.rope = arch->hf_rope;
+    m->desc.rope = arch_rope(arch, LAYER_NAMED_HF);
     const bool ok = arch_read_numbers(m, &s, err) && arch_make_layers(m, &s, err) && arch_hf_form(m, f, arch, err) &&
                     arch_hf_read_rope(m, f, arch, err) && arch_take_head(&taking, h, target);
     free(used);
@@ -450,19 +436,18 @@ read_head(struct model *m, const struct hf_folder *f, const struct arch_head *h,
 bool
 arch_read_hf_head(struct model *m, const struct hf_folder *f, const struct model *target, struct err *err)
 {
-    static const char llama[] = "llama";
-    const struct arch *arch = arch_of_hf(f->path, llama, err);
+    const struct arch *arch = arch_of_hf(f->path, "llama", err);
     struct arch_head h;
     struct hf_folder layer = *f;
     if (arch == NULL || !read_head_form(f, &h, err))
         return false;
     cJSON *config = layer.config = head_config(f);
-    layer.config = config != NULL ? arch_hf_understood(&layer, llama, err) : NULL;
+    layer.config = config != NULL ? arch_hf_understood(&layer, arch, err) : NULL;
     cJSON_Delete(config);
     if (layer.config == NULL)
         return config != NULL ? false : err_set(err, ERR_WORK, "%s: out of memory for config.json", f->path);
     struct arch this = *arch;
-    arch_hf_switch(layer.config, arch_hf_usual(llama), &this);
+    arch_hf_switch(layer.config, &this);
     const bool ok = read_head(m, &layer, &h, &this, target, err);
     cJSON_Delete(layer.config);
     return ok;

@@ -18,15 +18,20 @@ enum arch_value arch_hf_kind(const cJSON *, double *out);
 #define ARCH_HF_ROPE_LOCAL "rope_parameters of windows"
 
 /* Returns a normalised copy of a folder's config.json: without the entries that transformers ignores for this
- * model_type, and with its defaults for missing entries. RoPE's parameters are in `rope_parameters`, also if the file
+ * architecture, and with its defaults for missing entries. RoPE's parameters are in `rope_parameters`, also if the file
  * has the older rope_scaling; if layers with a window rotate differently, their parameters are in ARCH_HF_ROPE_LOCAL.
  * The caller deletes the copy. Returns NULL, with an error, if the configuration is not supported. */
-cJSON *arch_hf_understood(const struct hf_folder *, const char *model_type, struct err *);
-/* Returns the entries that an architecture's config.json may have, as words; NULL if there is no list, and all entries
- * are used. */
-const char *arch_hf_usual(const char *model_type);
+cJSON *arch_hf_understood(const struct hf_folder *, const struct arch *, struct err *);
+/* Reads the architecture's default for a number of config.json. */
+enum arch_value arch_hf_default(const struct arch *, const char *name, double *out);
 /* Removes from `arch` the biases and norms of layers that the configuration turns off. */
-void arch_hf_switch(const cJSON *config, const char *words, struct arch *);
+void arch_hf_switch(const cJSON *config, struct arch *);
+
+/* What lines of the table change in config.json (arch.adjust). */
+bool arch_hf_gemma4(const struct hf_folder *, cJSON *, struct err *);
+bool arch_hf_mamba(const struct hf_folder *, cJSON *, struct err *);
+bool arch_hf_lfm2(const struct hf_folder *, cJSON *, struct err *);
+bool arch_hf_olmo_hybrid(const struct hf_folder *, cJSON *, struct err *);
 
 /* ---- the model's form ---- */
 

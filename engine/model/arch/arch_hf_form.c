@@ -269,7 +269,7 @@ bool
 arch_hf_read_rope(struct model *m, const struct hf_folder *f, const struct arch *arch, struct err *err)
 {
     const struct reading r = {.model = m, .folder = f, .rope = arch_hf_entry(f->config, "rope_parameters"), .err = err};
-    return ((arch->traits & ARCH_KINDS) != 0 || read_part(&r)) && read_local(&r, arch) && (r.rope == NULL || scale(&r));
+    return ((arch->flags & ARCH_KINDS) != 0 || read_part(&r)) && read_local(&r, arch) && (r.rope == NULL || scale(&r));
 }
 
 /* ---- form ---- */
@@ -343,7 +343,7 @@ refuse_variants(const struct hf_folder *f, const struct arch *arch, struct err *
         const char *key = variants[i];
         const cJSON *v = arch_hf_entry(f->config, key);
         const bool ours = (strcmp(key, "use_qk_norm") == 0 && (arch->may >> LAYER_Q_NORM & 1u) != 0) ||
-                          (strcmp(key, "clip_qkv") == 0 && (arch->traits & ARCH_CLIPS) != 0) ||
+                          (strcmp(key, "clip_qkv") == 0 && (arch->flags & ARCH_CLIPS) != 0) ||
                           (strcmp(key, "alibi") == 0 && strcmp(arch->hf, "falcon") == 0);
         /* Gemma 4's "vision": only images are read in both directions. */
         const bool seen = cJSON_IsString(v) && strcmp(v->valuestring, "vision") == 0;
@@ -406,7 +406,7 @@ read_alibi(struct model *m, const struct hf_folder *f, const struct arch *arch, 
            struct err *err)
 {
     struct model_desc *d = &m->desc;
-    if ((arch->traits & ARCH_USES_ALIBI) != 0 && cJSON_IsFalse(arch_hf_entry(f->config, "attn_config.alibi")))
+    if ((arch->flags & ARCH_USES_ALIBI) != 0 && cJSON_IsFalse(arch_hf_entry(f->config, "attn_config.alibi")))
         return err_set(err, ERR_WORK, "%s: has learned positions (attn_config.alibi is false), which is not supported",
                        f->path);
     if (!cJSON_IsTrue(arch_hf_entry(f->config, "alibi")))
@@ -502,10 +502,10 @@ rotate_windows(struct model *m, const struct hf_folder *f, const struct arch *ar
                struct err *err)
 {
     double n = 28;
-    const bool odd = (arch->traits & ARCH_WINDOWS_ODD) != 0;
+    const bool odd = (arch->flags & ARCH_WINDOWS_ODD) != 0;
     for (uint32_t l = 0; l < m->desc.n_layers && arch->unrotated_every > 0; l++)
         layers[l].form.sees_all = layers[l].form.rope != LAYER_ROPE_NONE;
-    if ((arch->traits & (ARCH_WINDOWS_LATE | ARCH_WINDOWS_ODD)) == 0)
+    if ((arch->flags & (ARCH_WINDOWS_LATE | ARCH_WINDOWS_ODD)) == 0)
         return true;
     const enum arch_value kind = arch_hf_kind(arch_hf_entry(f->config, "max_window_layers"), &n);
     if ((kind != VALUE_WHOLE && kind != VALUE_MISSING) || n < 0)
@@ -522,10 +522,10 @@ read_window(struct model *m, const struct hf_folder *f, const struct arch *arch,
 {
     const cJSON *window = cJSON_GetObjectItemCaseSensitive(f->config, "sliding_window"),
                 *used = arch_hf_entry(f->config, "use_sliding_window");
-    double size = arch->usual_window;
+    double size = 0;
     m->desc.window = 0;
     if (cJSON_IsNull(window) || (used != NULL && !cJSON_IsTrue(used)) ||
-        (used == NULL && (arch->traits & ARCH_WINDOWED) == 0))
+        (used == NULL && (arch->flags & ARCH_WINDOWED) == 0))
         return true;
     if (window != NULL && (arch_hf_kind(window, &size) != VALUE_WHOLE || size < 1 || size > UINT32_MAX - 1))
         return err_set(err, ERR_WORK, "%s: config.json's 'sliding_window' should be a whole number of tokens; " REMEDY,
@@ -545,7 +545,7 @@ read_windows(struct model *m, const struct hf_folder *f, const struct arch *arch
     double n = 0;
     if (!read_window(m, f, arch, err))
         return false;
-    const uint32_t last = arch->full_every > 0 && (arch->traits & ARCH_FULL_FIRST) == 0 ? arch->full_every - 1 : 0;
+    const uint32_t last = arch->full_every > 0 && (arch->flags & ARCH_FULL_FIRST) == 0 ? arch->full_every - 1 : 0;
     see_all(m, layers, last, m->desc.window > 0 ? arch->full_every : 0);
     if (m->desc.window > 0 && cJSON_IsArray(types)) {
         if (!read_layer_types(m, f, types, layers, err))
@@ -557,7 +557,7 @@ read_windows(struct model *m, const struct hf_folder *f, const struct arch *arch
     } else if (m->desc.window > 0 && !rotate_windows(m, f, arch, layers, err)) {
         return false;
     }
-    if ((arch->traits & ARCH_KINDS) != 0) /* as transformers has it */
+    if ((arch->flags & ARCH_KINDS) != 0) /* as transformers has it */
         layers[m->desc.n_layers - 1].form.sees_all = true;
     bool any = false;
     for (uint32_t l = 0; l < m->desc.n_layers; l++)

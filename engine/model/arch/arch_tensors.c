@@ -448,22 +448,18 @@ fused_name(const struct arch *a, enum layer_naming naming, const struct model_de
 
 size_t
 arch_stems(const struct arch *a, enum layer_naming naming, const struct model_desc *d, enum layer_tensor which,
-           const char *names[ARCH_STEMS], struct arch_slice parts[ARCH_STEMS])
+           char names[ARCH_STEMS][LAYER_NAME_SIZE], struct arch_slice parts[ARCH_STEMS])
 {
-    size_t n = 0;
-    const struct arch_rename *r = naming == LAYER_NAMED_HF ? a->renames : a->gguf_renames;
-    names[0] = fused_name(a, naming, d, which, &parts[0]);
-    n += names[0] != NULL;
-    const size_t before = n;
-    for (; r != NULL && r->name != NULL && n < ARCH_STEMS; r++)
-        if (r->which == which) {
-            parts[n] = (struct arch_slice){.n = 0};
-            names[n++] = r->name;
-        }
-    const char *usual = layer_tensors[which].names[naming];
-    if (n == before && (before == 0 || strcmp(names[0], usual) != 0)) {
+    const struct layer_tensor_info *info = &layer_tensors[which];
+    const char *fused = fused_name(a, naming, d, which, &parts[0]), *usual = info->names[naming];
+    const size_t before = fused != NULL;
+    size_t n = before;
+    snprintf(names[0], LAYER_NAME_SIZE, "%s", fused != NULL ? fused : "");
+    for (; n < ARCH_STEMS && arch_own_name(a, naming, info->names[LAYER_NAMED_GGUF], n - before, names[n]); n++)
         parts[n] = (struct arch_slice){.n = 0};
-        names[n++] = usual;
+    if (n == before && (before == 0 || strcmp(fused, usual) != 0)) {
+        parts[n] = (struct arch_slice){.n = 0};
+        snprintf(names[n++], LAYER_NAME_SIZE, "%s", usual);
     }
     return n;
 }
@@ -607,7 +603,7 @@ take_of_layer(const struct arch_taking *t, uint32_t layer, enum layer_tensor i, 
             t->used[found.index] = true;
         return true;
     }
-    if (norm && layer_tensors[i].need == LAYER_USUAL && (s->arch->traits & ARCH_NORMS_OF_ONES) != 0)
+    if (norm && layer_tensors[i].need == LAYER_USUAL && (s->arch->flags & ARCH_NORMS_OF_ONES) != 0)
         return arch_make_ones(t, cols, out);
     if (is_separate(t, layer, i))
         return take_separate(t, layer, i, out);
@@ -624,10 +620,10 @@ take_of_layer(const struct arch_taking *t, uint32_t layer, enum layer_tensor i, 
         ((s->arch->may & bit) == 0 || !s->tensor(s, name, &found) || (fused == NULL && t->used[found.index])))
         return true;
     if (layer_tensors[i].kind == LAYER_MATRIX) {
-        part.columns = s->names->naming == LAYER_NAMED_HF && (s->arch->traits & ARCH_COLUMNS) != 0;
+        part.columns = s->names->naming == LAYER_NAMED_HF && (s->arch->flags & ARCH_COLUMNS) != 0;
         return arch_take_slice(t, name, rows, cols, &part, out);
     }
-    const bool less_one = norm && s->names->naming == LAYER_NAMED_HF && (s->arch->traits & ARCH_NORMS_LESS_ONE) != 0 &&
+    const bool less_one = norm && s->names->naming == LAYER_NAMED_HF && (s->arch->flags & ARCH_NORMS_LESS_ONE) != 0 &&
                           ((LAYER_OF_RECURRENT | 1ull << LAYER_SHARED_MIX) & bit) == 0;
     return arch_take_vector(t, name, cols, &part, less_one ? 1 : 0, out) &&
            (i != LAYER_RECURRENT_DECAY || s->names->naming != LAYER_NAMED_HF || negate_exponentials(t, out));
@@ -640,7 +636,7 @@ arch_take_layer(const struct arch_taking *t, uint32_t layer, struct layer_desc *
     const bool beside = (t->source->arch->needs & LAYER_BESIDE) != 0;
     layer_set_t without =
         layer_others(&t->model->desc.form, &out->form) | (t->model->desc.form.per_layer > 0 ? 0 : LAYER_INPUTS);
-    if ((t->source->arch->traits & ARCH_NORMS_BY_KIND) != 0)
+    if ((t->source->arch->flags & ARCH_NORMS_BY_KIND) != 0)
         without |= out->form.kind == LAYER_RECURRENT ? LAYER_POST_NORMS : LAYER_PRE_NORMS;
     if (sparse && !beside)
         without |= LAYER_MLP;
@@ -657,7 +653,7 @@ arch_looks_ahead(const struct arch_taking *t, const char *name, size_t len)
 {
     const char *before = t->source->names->layer;
     const size_t n = strlen(before);
-    if ((t->source->arch->traits & ARCH_LOOKS_AHEAD) == 0)
+    if ((t->source->arch->flags & ARCH_LOOKS_AHEAD) == 0)
         return false;
     return memmem(name, len, ".mtp_", 5) != NULL || (len > 4 && strncmp(name, "mtp.", 4) == 0) ||
            (len > n && strncmp(name, before, n) == 0 && strtoul(name + n, NULL, 10) >= t->model->desc.n_layers);
@@ -720,7 +716,7 @@ take_positions(const struct arch_taking *t)
 {
     struct model *m = t->model;
     struct tensor found;
-    if ((t->source->arch->traits & ARCH_LEARNED) == 0)
+    if ((t->source->arch->flags & ARCH_LEARNED) == 0)
         return true;
     if (!arch_take_tensor(t, t->source->names->positions, m->ctx_train, m->desc.width, &found))
         return false;
@@ -738,7 +734,7 @@ take_embedding_norm(const struct arch_taking *t)
 {
     struct model_desc *d = &t->model->desc;
     const char *name = t->source->names->embedding_norm;
-    return (t->source->arch->traits & ARCH_EMBEDDING_NORM) == 0 ||
+    return (t->source->arch->flags & ARCH_EMBEDDING_NORM) == 0 ||
            (arch_take_vector(t, name, d->width, NULL, 0, &d->embedding_norm) &&
             take_bias(t, name, d->width, &d->embedding_norm_bias));
 }
@@ -748,9 +744,9 @@ take_final_norm(const struct arch_taking *t)
 {
     const struct arch_source *s = t->source;
     struct model_desc *d = &t->model->desc;
-    if ((s->arch->traits & ARCH_NORMS_OF_ONES) != 0)
+    if ((s->arch->flags & ARCH_NORMS_OF_ONES) != 0)
         return arch_make_ones(t, d->width, &d->final_norm);
-    const bool less_one = s->names->naming == LAYER_NAMED_HF && (s->arch->traits & ARCH_NORMS_LESS_ONE) != 0;
+    const bool less_one = s->names->naming == LAYER_NAMED_HF && (s->arch->flags & ARCH_NORMS_LESS_ONE) != 0;
     return arch_take_vector(t, s->names->final_norm, d->width, NULL, less_one ? 1 : 0, &d->final_norm) &&
            (!d->form.layer_norm || take_bias(t, s->names->final_norm, d->width, &d->final_norm_bias));
 }

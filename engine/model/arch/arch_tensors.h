@@ -6,7 +6,7 @@
 #include "engine/model/arch/arch.h"
 #include "kernels/experts.h"
 
-#define ARCH_NAME_SIZE 96
+#define ARCH_NAME_SIZE 128
 
 struct arch_taking {
     struct model *model;
@@ -33,7 +33,7 @@ struct arch_slice {
 /* Lists the possible names of a layer's tensor, without the layer and the ending, and the rows of the named tensor that
  * belong to it. Returns the number of names. */
 size_t arch_stems(const struct arch *, enum layer_naming, const struct model_desc *, enum layer_tensor,
-                  const char *names[ARCH_STEMS], struct arch_slice parts[ARCH_STEMS]);
+                  char names[ARCH_STEMS][LAYER_NAME_SIZE], struct arch_slice parts[ARCH_STEMS]);
 
 /* Returns true if the tensor consists of `planes` matrices of (rows, cols) and has a type that backends compute with;
  * otherwise sets an error. */

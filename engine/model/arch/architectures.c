@@ -1,169 +1,76 @@
-/* The table of supported architectures. An entry contains the differences from Llama. To add an architecture, add a
- * line here and in docs/models.md. A feature that the table cannot express first needs a member in struct model_form
- * (kernels/form.h). */
+/* The table of supported architectures. To add one, add a line here, a golden model and a row in docs/models.md. A feature
+ * that the table cannot express first needs a member in struct model_form (kernels/form.h).
+ *
+ * A line has GGUF's name, config.json's name, and then the differences from Llama (struct arch). Its first string are the
+ * entries of config.json that the architecture reads, besides sizes, as words:
+ *
+ *   NAME         the entry is read; other entries are ignored, as in transformers
+ *   NAME=VALUE   the same; VALUE (JSON, with ' for ") is added to a config.json without the entry
+ *   NAME:VALUE   a default of a number that the entry, or another name of the number (arch_hf.c), lacks or has as null; does
+ *                not make the entry one that is read
+ *
+ * The last of several words for an entry counts. `hf_names` and `gguf_names` are names of tensors that differ from Llama's,
+ * as words OURS:NAME. OURS is the name in GGUF files (kernels/layer_tensors.h; token_embd, position_embd, token_embd_norm,
+ * output_norm, output, and blk for the layers). A bias has the name of its matrix or norm. Of several names for a tensor
+ * the first that is in the file is used. */
+#include <stdio.h>
 #include <string.h>
 
 #include "base/utf8.h"
-#include "engine/model/arch/arch.h"
+#include "engine/arch/arch_hf.h"
 
-/* ---- names that differ from Llama's in Hugging Face's files ---- */
+/* ---- words that several lines share ---- */
 
-static const struct arch_rename gemma2_names[] = {{LAYER_ATTN_POST, "post_attention_layernorm"},
-                                                  {LAYER_FFN_NORM, "pre_feedforward_layernorm"},
-                                                  {LAYER_FFN_POST, "post_feedforward_layernorm"},
-                                                  {LAYER_TENSORS, NULL}};
-static const struct arch_rename gemma4_names[] = {{LAYER_ATTN_POST, "post_attention_layernorm"},
-                                                  {LAYER_FFN_NORM, "pre_feedforward_layernorm"},
-                                                  {LAYER_FFN_POST, "post_feedforward_layernorm"},
-                                                  {LAYER_ROUTER, "router.proj"},
-                                                  {LAYER_TENSORS, NULL}};
-static const struct arch_rename vaultgemma_names[] = {{LAYER_FFN_NORM, "pre_feedforward_layernorm"},
-                                                      {LAYER_TENSORS, NULL}};
-static const struct arch_rename hyperclovax_names[] = {
-    {LAYER_ATTN_POST, "post_norm1"}, {LAYER_FFN_POST, "post_norm2"}, {LAYER_TENSORS, NULL}};
-static const struct arch_rename olmo2_names[] = {{LAYER_ATTN_POST, "post_attention_layernorm"},
-                                                 {LAYER_FFN_POST, "post_feedforward_layernorm"},
-                                                 {LAYER_TENSORS, NULL}};
-static const struct arch_rename glm4_names[] = {
-    {LAYER_ATTN_POST, "post_self_attn_layernorm"}, {LAYER_FFN_POST, "post_mlp_layernorm"}, {LAYER_TENSORS, NULL}};
-static const struct arch_rename starcoder2_names[] = {{LAYER_UP, "mlp.c_fc"},
-                                                      {LAYER_DOWN, "mlp.c_proj"},
-                                                      {LAYER_BUP, "mlp.c_fc"},
-                                                      {LAYER_BDOWN, "mlp.c_proj"},
-                                                      {LAYER_TENSORS, NULL}};
-static const struct arch_rename phi_names[] = {
-    {LAYER_WO, "self_attn.dense"}, {LAYER_BO, "self_attn.dense"}, {LAYER_UP, "mlp.fc1"}, {LAYER_BUP, "mlp.fc1"},
-    {LAYER_DOWN, "mlp.fc2"},       {LAYER_BDOWN, "mlp.fc2"},      {LAYER_TENSORS, NULL}};
-static const struct arch_rename neox_names[] = {{LAYER_WO, "attention.dense"},
-                                                {LAYER_BO, "attention.dense"},
-                                                {LAYER_UP, "mlp.dense_h_to_4h"},
-                                                {LAYER_BUP, "mlp.dense_h_to_4h"},
-                                                {LAYER_DOWN, "mlp.dense_4h_to_h"},
-                                                {LAYER_BDOWN, "mlp.dense_4h_to_h"},
-                                                {LAYER_TENSORS, NULL}};
-static const struct arch_rename hunyuan_names[] = {
-    {LAYER_Q_NORM, "self_attn.query_layernorm"}, {LAYER_K_NORM, "self_attn.key_layernorm"}, {LAYER_TENSORS, NULL}};
+/* clang-format off */
+#define RMS     "rope_theta hidden_act num_key_value_heads head_dim rms_norm_eps rms_norm_eps:1e-6 "
+#define LAYER   "rope_theta hidden_act num_key_value_heads head_dim layer_norm_eps layer_norm_eps:1e-5 "
+#define QWEN    RMS "use_sliding_window sliding_window=4096 "
+#define GEMMA   "rope_theta num_key_value_heads=4 head_dim rms_norm_eps rms_norm_eps:1e-6 hidden_activation " \
+                "query_pre_attn_scalar=256 sliding_window=4096 layer_types "
+#define GEMMA4  "num_key_value_heads=4 head_dim rms_norm_eps rms_norm_eps:1e-6 hidden_activation layer_types " \
+                "final_logit_softcapping attention_bias=false partial_rotary_factor global_head_dim=512 head_dim:256 " \
+                "num_attention_heads:8 vocab_size:262144 rope_theta:1000000 rope_parameters={'full_attention':" \
+                "{'rope_type':'proportional','partial_rotary_factor':0.25,'rope_theta':1000000}," \
+                "'sliding_attention':{'rope_type':'default','rope_theta':10000}} "
+#define DELTA   "attention_bias=false partial_rotary_factor layer_types linear_num_key_heads=16 " \
+                "linear_num_value_heads=32 linear_key_head_dim=128 linear_value_head_dim=128 linear_conv_kernel_dim=4 "
+#define LFM2    "rope_theta rope_theta:1000000 num_key_value_heads=8 norm_eps layer_norm_eps:1e-5 layer_types conv_L_cache=3 "
+#define MAMBA   "mamba_n_heads=128 mamba_n_groups=1 mamba_d_state=256 mamba_d_conv=4 mamba_expand=2 mamba_conv_bias=true "
+#define GRANITE "embedding_multiplier residual_multiplier attention_multiplier=1 logits_scaling "
+#define GPT2    "layer_norm_epsilon layer_norm_eps:1e-5 activation_function scale_attn_weights n_inner "
+#define LLAMA3_ROPE(base, factor) \
+                "rope_theta:" base " rope_parameters={'rope_type':'llama3','rope_theta':" base ",'factor':" factor "," \
+                "'original_max_position_embeddings':8192,'low_freq_factor':1,'high_freq_factor':4} "
+#define MINISTRAL_ROPE \
+                "rope_parameters={'rope_type':'yarn','rope_theta':1000000,'factor':16,'mscale_all_dim':1,'mscale':1," \
+                "'original_max_position_embeddings':16384,'beta_fast':32,'beta_slow':1,'llama_4_scaling_beta':0.1} "
+#define GPT_OSS_ROPE \
+                "rope_parameters={'rope_type':'yarn','factor':32,'beta_fast':32,'beta_slow':1,'truncate':false," \
+                "'original_max_position_embeddings':4096} "
 
-static const struct arch_rename gpt2_names[] = {
-    {LAYER_ATTN_NORM, "ln_1"},  {LAYER_ATTN_NORM_B, "ln_1"}, {LAYER_WO, "attn.c_proj"}, {LAYER_BO, "attn.c_proj"},
-    {LAYER_FFN_NORM, "ln_2"},   {LAYER_FFN_NORM_B, "ln_2"},  {LAYER_UP, "mlp.c_fc"},    {LAYER_BUP, "mlp.c_fc"},
-    {LAYER_DOWN, "mlp.c_proj"}, {LAYER_BDOWN, "mlp.c_proj"}, {LAYER_TENSORS, NULL}};
-/* Older Falcons have one norm before both sublayers, or one before each. The large ones have two parallel norms. */
-static const struct arch_rename falcon_names[] = {{LAYER_ATTN_NORM, "input_layernorm"},
-                                                  {LAYER_ATTN_NORM, "ln_attn"},
-                                                  {LAYER_ATTN_NORM_B, "input_layernorm"},
-                                                  {LAYER_ATTN_NORM_B, "ln_attn"},
-                                                  {LAYER_FFN_NORM, "post_attention_layernorm"},
-                                                  {LAYER_FFN_NORM, "ln_mlp"},
-                                                  {LAYER_FFN_NORM_B, "post_attention_layernorm"},
-                                                  {LAYER_FFN_NORM_B, "ln_mlp"},
-                                                  {LAYER_WO, "self_attention.dense"},
-                                                  {LAYER_BO, "self_attention.dense"},
-                                                  {LAYER_UP, "mlp.dense_h_to_4h"},
-                                                  {LAYER_BUP, "mlp.dense_h_to_4h"},
-                                                  {LAYER_DOWN, "mlp.dense_4h_to_h"},
-                                                  {LAYER_BDOWN, "mlp.dense_4h_to_h"},
-                                                  {LAYER_TENSORS, NULL}};
-/* If a layer has two norms, attn_norm is the MLP's and attn_norm_2 is attention's. */
-static const struct arch_rename falcon_gguf_names[] = {{LAYER_ATTN_NORM, "attn_norm_2"},
-                                                       {LAYER_ATTN_NORM, "attn_norm"},
-                                                       {LAYER_ATTN_NORM_B, "attn_norm_2"},
-                                                       {LAYER_ATTN_NORM_B, "attn_norm"},
-                                                       {LAYER_FFN_NORM, "attn_norm"},
-                                                       {LAYER_FFN_NORM_B, "attn_norm"},
-                                                       {LAYER_TENSORS, NULL}};
-static const struct arch_rename apertus_names[] = {
-    {LAYER_ATTN_NORM, "attention_layernorm"}, {LAYER_FFN_NORM, "feedforward_layernorm"}, {LAYER_TENSORS, NULL}};
-/* Two names each: of the published files, and of transformers 5. */
-static const struct arch_rename mixtral_names[] = {
-    {LAYER_ROUTER, "block_sparse_moe.gate"}, {LAYER_ROUTER, "mlp.gate"}, {LAYER_TENSORS, NULL}};
-static const struct arch_rename granitemoe_names[] = {
-    {LAYER_ROUTER, "block_sparse_moe.router.layer"}, {LAYER_ROUTER, "block_sparse_moe.router"}, {LAYER_TENSORS, NULL}};
-#define MAMBA_NAMES                                                                                                    \
-    {LAYER_RECURRENT_CONV, "mamba.conv1d"}, {LAYER_RECURRENT_CONV_B, "mamba.conv1d"},                                  \
-        {LAYER_RECURRENT_STEP, "=mamba.dt_bias"}, {LAYER_RECURRENT_DECAY, "=mamba.A_log"},                             \
-        {LAYER_RECURRENT_SKIP, "=mamba.D"}, {LAYER_RECURRENT_NORM, "mamba.norm"},                                      \
-    {                                                                                                                  \
-        LAYER_RECURRENT_OUT, "mamba.out_proj"                                                                          \
-    }
-/* Without experts the MLP has the name of the shared expert. */
-static const struct arch_rename granite_hybrid_names[] = {{LAYER_DOWN, "shared_mlp.output_linear"},
-                                                          {LAYER_ROUTER, "block_sparse_moe.router.layer"},
-                                                          {LAYER_ROUTER, "block_sparse_moe.router"},
-                                                          MAMBA_NAMES,
-                                                          {LAYER_TENSORS, NULL}};
-/* Two names each of the first norms: of the published files, and of transformers 5. */
-static const struct arch_rename olmo_hybrid_names[] = {
-    {LAYER_ATTN_NORM, "attention_layer_norm"},     {LAYER_ATTN_NORM, "input_layernorm"},
-    {LAYER_FFN_NORM, "feedforward_layer_norm"},    {LAYER_FFN_NORM, "post_attention_layernorm"},
-    {LAYER_ATTN_POST, "post_attention_layernorm"}, {LAYER_FFN_POST, "post_feedforward_layernorm"},
-    {LAYER_RECURRENT_Z, "linear_attn.g_proj"},     {LAYER_RECURRENT_B, "linear_attn.b_proj"},
-    {LAYER_RECURRENT_A, "linear_attn.a_proj"},     {LAYER_RECURRENT_NORM, "linear_attn.o_norm"},
-    {LAYER_RECURRENT_OUT, "linear_attn.o_proj"},   {LAYER_TENSORS, NULL}};
-static const struct arch_rename bamba_names[] = {{LAYER_FFN_NORM, "pre_ff_layernorm"},
-                                                 {LAYER_GATE, "feed_forward.gate_proj"},
-                                                 {LAYER_BGATE, "feed_forward.gate_proj"},
-                                                 {LAYER_UP, "feed_forward.up_proj"},
-                                                 {LAYER_BUP, "feed_forward.up_proj"},
-                                                 {LAYER_DOWN, "feed_forward.down_proj"},
-                                                 {LAYER_BDOWN, "feed_forward.down_proj"},
-                                                 MAMBA_NAMES,
-                                                 {LAYER_TENSORS, NULL}};
-static const struct arch_rename phimoe_names[] = {
-    {LAYER_ROUTER, "block_sparse_moe.gate"}, {LAYER_ROUTER, "mlp.router"}, {LAYER_TENSORS, NULL}};
-static const struct arch_rename dbrx_names[] = {{LAYER_ATTN_NORM, "norm_attn_norm.norm_1"},
-                                                {LAYER_WO, "norm_attn_norm.attn.out_proj"},
-                                                {LAYER_FFN_NORM, "norm_attn_norm.norm_2"},
-                                                {LAYER_ROUTER, "ffn.router.layer"},
-                                                {LAYER_TENSORS, NULL}};
-static const struct arch_rename dbrx_gguf_names[] = {{LAYER_FFN_NORM, "attn_output_norm"}, {LAYER_TENSORS, NULL}};
-static const struct arch_rename mpt_names[] = {{LAYER_ATTN_NORM, "norm_1"},   {LAYER_WO, "attn.out_proj"},
-                                               {LAYER_FFN_NORM, "norm_2"},    {LAYER_UP, "ffn.up_proj"},
-                                               {LAYER_DOWN, "ffn.down_proj"}, {LAYER_TENSORS, NULL}};
-static const struct arch_rename gpt_oss_names[] = {
-    {LAYER_ROUTER, "mlp.router"}, {LAYER_BROUTER, "mlp.router"}, {LAYER_TENSORS, NULL}};
-static const struct arch_rename ernie_moe_names[] = {{LAYER_CORRECTION, "=mlp.moe_statics.e_score_correction_bias"},
-                                                     {LAYER_TENSORS, NULL}};
-
-static const struct arch_rename lfm2_names[] = {{LAYER_ATTN_NORM, "operator_norm"},
-                                                {LAYER_Q_NORM, "self_attn.q_layernorm"},
-                                                {LAYER_K_NORM, "self_attn.k_layernorm"},
-                                                {LAYER_WO, "self_attn.out_proj"},
-                                                {LAYER_RECURRENT_CONV, "conv.conv"},
-                                                {LAYER_RECURRENT_OUT, "conv.out_proj"},
-                                                {LAYER_FFN_NORM, "ffn_norm"},
-                                                {LAYER_GATE, "feed_forward.w1"},
-                                                {LAYER_UP, "feed_forward.w3"},
-                                                {LAYER_DOWN, "feed_forward.w2"},
-                                                {LAYER_ROUTER, "feed_forward.gate"},
-                                                {LAYER_CORRECTION, "=feed_forward.expert_bias"},
-                                                {LAYER_TENSORS, NULL}};
-static const struct arch_rename lfm2_gguf_names[] = {
-    {LAYER_RECURRENT_CONV, "shortconv.conv"}, {LAYER_RECURRENT_OUT, "shortconv.out_proj"}, {LAYER_TENSORS, NULL}};
-
-static const struct arch_rename seed_gguf_names[] = {{LAYER_FFN_NORM, "post_attention_norm"}, {LAYER_TENSORS, NULL}};
-
-static const struct arch_names lfm2_ends = {.final_norm = "model.embedding_norm.weight"};
-static const struct arch_names phi_ends = {.final_norm = "model.final_layernorm.weight"};
-static const struct arch_names neox_ends = {.embedding = "gpt_neox.embed_in.weight",
-                                            .final_norm = "gpt_neox.final_layer_norm.weight",
-                                            .head = "embed_out.weight",
-                                            .layer = "gpt_neox.layers."};
-static const struct arch_names gpt2_ends = {.embedding = "transformer.wte.weight",
-                                            .positions = "transformer.wpe.weight",
-                                            .final_norm = "transformer.ln_f.weight",
-                                            .layer = "transformer.h."};
-static const struct arch_names falcon_ends = {.embedding = "transformer.word_embeddings.weight",
-                                              .final_norm = "transformer.ln_f.weight",
-                                              .layer = "transformer.h."};
-
-static const struct arch_names bloom_ends = {.embedding = "transformer.word_embeddings.weight",
-                                             .embedding_norm = "transformer.word_embeddings_layernorm.weight",
-                                             .final_norm = "transformer.ln_f.weight",
-                                             .layer = "transformer.h."};
-/* Also used for DBRX. */
-static const struct arch_names mpt_ends = {
-    .embedding = "transformer.wte.weight", .final_norm = "transformer.norm_f.weight", .layer = "transformer.blocks."};
+#define POST_NORM_NAME  "post_attention_norm:post_attention_layernorm "
+#define GEMMA_NAMES     POST_NORM_NAME "ffn_norm:pre_feedforward_layernorm "
+#define GPT2_NAMES      "attn_norm:ln_1 attn_output:attn.c_proj ffn_norm:ln_2 ffn_up:mlp.c_fc ffn_down:mlp.c_proj " \
+                        "token_embd:transformer.wte position_embd:transformer.wpe output_norm:transformer.ln_f " \
+                        "blk:transformer.h "
+/* Older Falcons have one norm before both sublayers, or one before each. The large ones have two parallel norms; in GGUF
+ * files attn_norm is then the MLP's and attn_norm_2 is attention's. */
+#define FALCON_NAMES    "attn_norm:input_layernorm attn_norm:ln_attn ffn_norm:post_attention_layernorm ffn_norm:ln_mlp " \
+                        "attn_output:self_attention.dense ffn_up:mlp.dense_h_to_4h ffn_down:mlp.dense_4h_to_h " \
+                        "token_embd:transformer.word_embeddings output_norm:transformer.ln_f blk:transformer.h "
+/* Two names each of the router, and of OLMo hybrid's first norms: of the published files, and of transformers 5. */
+#define GRANITE_ROUTER_NAMES "ffn_gate_inp:block_sparse_moe.router.layer ffn_gate_inp:block_sparse_moe.router "
+#define MAMBA_NAMES     "ssm_conv1d:mamba.conv1d =ssm_dt.bias:=mamba.dt_bias =ssm_a:=mamba.A_log =ssm_d:=mamba.D " \
+                        "ssm_norm:mamba.norm ssm_out:mamba.out_proj "
+#define LFM2_NAMES      "attn_norm:operator_norm attn_q_norm:self_attn.q_layernorm attn_k_norm:self_attn.k_layernorm " \
+                        "attn_output:self_attn.out_proj ssm_conv1d:conv.conv ssm_out:conv.out_proj ffn_norm:ffn_norm " \
+                        "ffn_gate:feed_forward.w1 ffn_up:feed_forward.w3 ffn_down:feed_forward.w2 " \
+                        "ffn_gate_inp:feed_forward.gate exp_probs_b:=feed_forward.expert_bias " \
+                        "output_norm:model.embedding_norm "
+#define LFM2_GGUF_NAMES "ssm_conv1d:shortconv.conv ssm_out:shortconv.out_proj output_norm:token_embd_norm "
+#define MPT_ENDS        "token_embd:transformer.wte output_norm:transformer.norm_f blk:transformer.blocks "
+#define NORM_NAME       "ffn_norm:post_attention_norm"
+/* clang-format on */
 
 /* ---- experts ---- */
 
@@ -230,247 +137,270 @@ static const struct arch_experts ernie_experts = {
 
 /* ---- the table ---- */
 
-#define QKVO_BIAS (LAYER_QKV_BIAS | 1ull << LAYER_BO)
+#define ONLY(NAME) (1ull << LAYER_##NAME)
+#define QKVO_BIAS  (LAYER_QKV_BIAS | ONLY(BO))
+#define ALL_BIASES (QKVO_BIAS | LAYER_GATED_MLP_BIAS)
+#define GPT_BIASES (QKVO_BIAS | LAYER_MLP_BIAS | LAYER_NORM_BIAS)
+#define ARCH_GEMMA (ARCH_NORMS_LESS_ONE | ARCH_EMBEDDING_BY_WIDTH | ARCH_TIED)
 
-/* Most converters write 'llama' for Mistral, and all for Mixtral. Qwen 3 has heads of 128 dimensions at every width. */
+#define GEMMA4_LINE                                                                                                    \
+    .may = ONLY(WV) | ONLY(OUT_SCALE) | QKVO_BIAS, .lacks = ONLY(WV), .full_every = 6, .adjust = arch_hf_gemma4,       \
+    .flags = ARCH_EMBEDDING_BY_WIDTH | ARCH_TIED | ARCH_WINDOWED | ARCH_KINDS,                                         \
+    .form = {.activation = ACT_GELU_TANH, .local_base = 10000, .attention_scale = 1, .value_norms = true},             \
+    .hf_names = GEMMA_NAMES "ffn_gate_inp:router.proj"
+
+/* Most converters write 'llama' for Mistral, and all for Mixtral. Of several lines with a name in GGUF files the first one
+ * reads them. */
 /* clang-format off */
-static const struct arch architectures[] = {
-    {.gguf = "llama", .hf = "llama", .may = QKVO_BIAS | LAYER_GATED_MLP_BIAS, .usual_eps = 1e-6,
-     .hf_rope = ROPE_HALVES, .experts = &mixtral_experts},
-    {.gguf = "mistral", .hf = "mistral", .may = LAYER_QKV_BIAS, .usual_eps = 1e-6, .usual_ctx = 131072,
-     .usual_window = 4096,
-     .traits = ARCH_WINDOWED, .hf_rope = ROPE_HALVES},
-    {.gguf = "qwen2", .hf = "qwen2", .gguf_rope = ROPE_HALVES, .hf_rope = ROPE_HALVES, .needs = LAYER_QKV_BIAS,
-     .usual_eps = 1e-6, .usual_ctx = 32768, .traits = ARCH_WINDOWS_LATE},
-    {.gguf = "qwen3", .hf = "qwen3", .gguf_rope = ROPE_HALVES, .hf_rope = ROPE_HALVES, .needs = LAYER_QK_NORM,
-     .may = LAYER_QKV_BIAS, .usual_head_dim = 128, .usual_eps = 1e-6, .usual_ctx = 32768, .traits = ARCH_WINDOWS_LATE},
-    {.gguf = "gemma", .hf = "gemma", .gguf_rope = ROPE_HALVES, .hf_rope = ROPE_HALVES, .usual_head_dim = 256,
-     .usual_eps = 1e-6, .usual_ctx = 8192, .traits = ARCH_NORMS_LESS_ONE | ARCH_EMBEDDING_BY_WIDTH | ARCH_TIED,
-     .form = {.activation = ACT_GELU_TANH}},
-    {.gguf = "gemma2", .hf = "gemma2", .gguf_rope = ROPE_HALVES, .hf_rope = ROPE_HALVES, .needs = LAYER_POST_NORMS,
-     .usual_head_dim = 256, .usual_eps = 1e-6, .usual_ctx = 8192, .full_every = 2, .usual_window = 4096,
-     .traits = ARCH_NORMS_LESS_ONE | ARCH_EMBEDDING_BY_WIDTH | ARCH_TIED | ARCH_WINDOWED,
-     .form = {.activation = ACT_GELU_TANH}, .renames = gemma2_names},
-    {.gguf = "gemma3", .hf = "gemma3_text", .gguf_rope = ROPE_HALVES, .hf_rope = ROPE_HALVES,
-     .needs = LAYER_POST_NORMS | LAYER_QK_NORM, .usual_head_dim = 256, .usual_heads = 8,
-     .usual_kv_heads = 4, .usual_vocab = 262208, .usual_base = 1e6, .usual_eps = 1e-6, .usual_ctx = 131072,
-     .full_every = 6,
-     .usual_window = 4096, .traits = ARCH_NORMS_LESS_ONE | ARCH_EMBEDDING_BY_WIDTH | ARCH_TIED | ARCH_WINDOWED,
-     .form = {.activation = ACT_GELU_TANH, .local_base = 10000}, .renames = gemma2_names},
-    {.gguf = "gemma4", .hf = "gemma4_text", .gguf_rope = ROPE_HALVES, .hf_rope = ROPE_HALVES,
-     .needs = LAYER_POST_NORMS | LAYER_QK_NORM | LAYER_BESIDE | LAYER_INPUTS,
-     .may = 1ull << LAYER_WV | 1ull << LAYER_OUT_SCALE | QKVO_BIAS, .lacks = 1ull << LAYER_WV,
-     .usual_head_dim = 256, .usual_heads = 8, .usual_kv_heads = 4, .usual_vocab = 262144, .usual_base = 1e6,
-     .usual_eps = 1e-6, .usual_ctx = 131072, .full_every = 6, .usual_window = 512,
-     .traits = ARCH_EMBEDDING_BY_WIDTH | ARCH_TIED | ARCH_WINDOWED | ARCH_KINDS,
-     .form = {.activation = ACT_GELU_TANH, .local_base = 10000, .attention_scale = 1, .value_norms = true},
-     .renames = gemma4_names, .experts = &gemma4_experts},
-    {.gguf = "gemma4", .hf = "gemma4_unified_text", .gguf_rope = ROPE_HALVES, .hf_rope = ROPE_HALVES,
-     .needs = LAYER_POST_NORMS | LAYER_QK_NORM, .may = 1ull << LAYER_WV | 1ull << LAYER_OUT_SCALE | QKVO_BIAS,
-     .lacks = 1ull << LAYER_WV, .usual_head_dim = 256, .usual_heads = 8, .usual_kv_heads = 4, .usual_vocab = 262144,
-     .usual_base = 1e6, .usual_eps = 1e-6, .usual_ctx = 262144, .full_every = 6, .usual_window = 1024,
-     .traits = ARCH_EMBEDDING_BY_WIDTH | ARCH_TIED | ARCH_WINDOWED | ARCH_KINDS,
-     .form = {.activation = ACT_GELU_TANH, .local_base = 10000, .attention_scale = 1, .value_norms = true},
-     .renames = gemma4_names},
-    {.hf = "vaultgemma", .hf_rope = ROPE_HALVES, .usual_head_dim = 256, .usual_eps = 1e-6, .usual_ctx = 8192,
-     .full_every = 2, .usual_window = 4096,
-     .traits = ARCH_NORMS_LESS_ONE | ARCH_EMBEDDING_BY_WIDTH | ARCH_TIED | ARCH_WINDOWED,
-     .form = {.activation = ACT_GELU_TANH}, .renames = vaultgemma_names},
-    {.hf = "cwm", .hf_rope = ROPE_HALVES, .may = LAYER_GATED_MLP_BIAS, .usual_head_dim = 128,
-     .usual_base = 1e6, .usual_eps = 1e-5, .usual_ctx = 131072, .full_every = 4, .usual_window = 8192,
-     .traits = ARCH_WINDOWED | ARCH_FULL_FIRST},
-    {.hf = "glm", .hf_rope = ROPE_ADJACENT, .may = LAYER_QKV_BIAS, .usual_eps = 1.5625e-7, .usual_ctx = 131072,
-     .usual_part = 0.5, .hf_fused = {.gate_up = "mlp.gate_up_proj"}},
-    {.hf = "helium", .hf_rope = ROPE_ADJACENT, .may = LAYER_QKV_BIAS | LAYER_GATED_MLP_BIAS,
-     .usual_head_dim = 128, .usual_base = 1e5, .usual_eps = 1e-8, .usual_ctx = 4096},
-    {.gguf = "llama", .hf = "internlm3", .may = QKVO_BIAS | LAYER_GATED_MLP_BIAS, .hf_rope = ROPE_HALVES,
-     .usual_head_dim = 128, .usual_eps = 1e-5, .usual_ctx = 32768},
-    {.gguf = "llama", .hf = "iquestcoder", .may = QKVO_BIAS | LAYER_GATED_MLP_BIAS,
-     .hf_rope = ROPE_HALVES, .usual_head_dim = 128, .usual_eps = 1e-5, .usual_ctx = 131072},
-    {.hf = "jais2", .hf_rope = ROPE_HALVES, .needs = LAYER_NORM_BIAS, .may = QKVO_BIAS | LAYER_MLP_BIAS,
-     .lacks = LAYER_GATED, .usual_eps = 1e-5, .usual_ctx = 8192,
+const struct arch architectures[] = {
+    {"llama", "llama", RMS "attention_bias=false mlp_bias=false", .may = ALL_BIASES, .flags = ARCH_GGUF_ADJACENT,
+     .experts = &mixtral_experts},
+    {"mistral", "mistral", RMS "sliding_window=4096 num_key_value_heads=8 max_position_embeddings:131072",
+     .may = LAYER_QKV_BIAS, .flags = ARCH_GGUF_ADJACENT | ARCH_WINDOWED},
+    {"qwen2", "qwen2", QWEN "max_window_layers=28 layer_types num_key_value_heads=32 max_position_embeddings:32768",
+     .needs = LAYER_QKV_BIAS, .flags = ARCH_WINDOWS_LATE},
+    {"qwen3", "qwen3", QWEN "attention_bias=false max_window_layers=28 layer_types num_key_value_heads=32 "
+     "head_dim:128 max_position_embeddings:32768", .needs = LAYER_QK_NORM, .may = LAYER_QKV_BIAS,
+     .flags = ARCH_WINDOWS_LATE},
+    {"gemma", "gemma", "rope_theta num_key_value_heads=16 head_dim rms_norm_eps hidden_act rms_norm_eps:1e-6 "
+     "head_dim:256 max_position_embeddings:8192", .flags = ARCH_GEMMA, .form = {.activation = ACT_GELU_TANH}},
+    {"gemma2", "gemma2", GEMMA "final_logit_softcapping=30 attn_logit_softcapping=50 head_dim:256 "
+     "max_position_embeddings:8192", .needs = LAYER_POST_NORMS, .full_every = 2, .flags = ARCH_GEMMA | ARCH_WINDOWED,
+     .form = {.activation = ACT_GELU_TANH}, .hf_names = GEMMA_NAMES},
+    {"gemma3", "gemma3_text", GEMMA "rope_theta:1000000 final_logit_softcapping sliding_window_pattern "
+     "rope_local_base_freq head_dim:256 num_attention_heads:8 vocab_size:262208 max_position_embeddings:131072",
+     .needs = LAYER_POST_NORMS | LAYER_QK_NORM, .full_every = 6, .flags = ARCH_GEMMA | ARCH_WINDOWED,
+     .form = {.activation = ACT_GELU_TANH, .local_base = 10000}, .hf_names = GEMMA_NAMES},
+    {"gemma4", "gemma4_text", GEMMA4 "sliding_window=512 hidden_size_per_layer_input=256 top_k_experts "
+     "moe_intermediate_size max_position_embeddings:131072",
+     .needs = LAYER_POST_NORMS | LAYER_QK_NORM | LAYER_BESIDE | LAYER_INPUTS, GEMMA4_LINE, .experts = &gemma4_experts},
+    {"gemma4", "gemma4_unified_text", GEMMA4 "sliding_window=1024 max_position_embeddings:262144",
+     .needs = LAYER_POST_NORMS | LAYER_QK_NORM, GEMMA4_LINE},
+    {NULL, "vaultgemma", GEMMA "final_logit_softcapping=30 attn_logit_softcapping=50 head_dim:256 "
+     "max_position_embeddings:8192", .full_every = 2, .flags = ARCH_GEMMA | ARCH_WINDOWED,
+     .form = {.activation = ACT_GELU_TANH}, .hf_names = "ffn_norm:pre_feedforward_layernorm"},
+    {NULL, "cwm", RMS LLAMA3_ROPE("1000000", "16") "num_key_value_heads=8 sliding_window=8192 "
+     "layer_types mlp_bias=false rms_norm_eps:1e-5 head_dim:128 max_position_embeddings:131072",
+     .may = LAYER_GATED_MLP_BIAS, .full_every = 4, .flags = ARCH_WINDOWED | ARCH_FULL_FIRST},
+    {NULL, "glm", RMS "attention_bias=true partial_rotary_factor head_dim=128 num_key_value_heads=2 "
+     "rms_norm_eps:1.5625e-7 max_position_embeddings:131072", .may = LAYER_QKV_BIAS, .rotated_part = 0.5,
+     .flags = ARCH_ADJACENT, .hf_fused = {.gate_up = "mlp.gate_up_proj"}},
+    {NULL, "helium", RMS "rope_theta:100000 num_key_value_heads=20 qkv_bias=false attention_bias=false "
+     "mlp_bias=false rms_norm_eps:1e-8 head_dim:128 max_position_embeddings:4096",
+     .may = LAYER_QKV_BIAS | LAYER_GATED_MLP_BIAS, .flags = ARCH_ADJACENT},
+    {"llama", "internlm3", RMS "num_key_value_heads=2 attention_bias=false mlp_bias=false rms_norm_eps:1e-5 "
+     "head_dim:128 max_position_embeddings:32768", .may = ALL_BIASES, .flags = ARCH_GGUF_ADJACENT},
+    {"llama", "iquestcoder", RMS "num_key_value_heads=8 attention_bias=false mlp_bias=false rms_norm_eps:1e-5 "
+     "head_dim:128 max_position_embeddings:131072", .may = ALL_BIASES, .flags = ARCH_GGUF_ADJACENT},
+    {NULL, "jais2", LAYER "attention_bias=true mlp_bias=true max_position_embeddings:8192", .needs = LAYER_NORM_BIAS,
+     .may = QKVO_BIAS | LAYER_MLP_BIAS, .lacks = LAYER_GATED,
      .form = {.activation = ACT_RELU_SQUARED, .layer_norm = true}},
-    {.hf = "hyperclovax", .hf_rope = ROPE_HALVES, .needs = LAYER_POST_NORMS,
-     .may = QKVO_BIAS | LAYER_GATED_MLP_BIAS, .usual_eps = 1e-6, .renames = hyperclovax_names},
-    {.hf = "flex_olmo", .hf_rope = ROPE_HALVES, .needs = LAYER_QK_NORM | LAYER_POST_NORMS, .may = QKVO_BIAS,
-     .lacks = LAYER_PRE_NORMS, .usual_base = 5e5, .usual_eps = 1e-6, .usual_ctx = 4096, .form = {.whole_norms = true},
-     .renames = olmo2_names, .experts = &qwen2_experts},
-    {.gguf = "dots1", .hf = "dots1", .gguf_rope = ROPE_HALVES, .hf_rope = ROPE_HALVES,
-     .needs = LAYER_QK_NORM | 1ull << LAYER_CORRECTION, .may = QKVO_BIAS, .usual_eps = 1e-6,
-     .traits = ARCH_WINDOWED | ARCH_WINDOWS_LATE, .experts = &glm4_experts},
-    {.hf = "solar_open", .hf_rope = ROPE_HALVES,
-     .needs = 1ull << LAYER_CORRECTION, .may = LAYER_QKV_BIAS, .usual_head_dim = 128, .usual_base = 1e6,
-     .usual_eps = 1e-5, .usual_ctx = 131072, .ffn_by_width = 1, .experts = &glm4_experts},
-    {.gguf = "phi3", .hf = "phi3", .gguf_rope = ROPE_HALVES, .hf_rope = ROPE_HALVES, .usual_eps = 1e-5,
-     .usual_ctx = 4096,
-     .traits = ARCH_WINDOWED, .hf_fused = {.qkv = "self_attn.qkv_proj", .gate_up = "mlp.gate_up_proj"},
+    {NULL, "hyperclovax", RMS "embedding_multiplier residual_multiplier attention_multiplier logits_scaling "
+     "attention_bias=false mlp_bias=false use_post_norm=true", .needs = LAYER_POST_NORMS, .may = ALL_BIASES,
+     .hf_names = "post_attention_norm:post_norm1 post_ffw_norm:post_norm2"},
+    {NULL, "flex_olmo", RMS "rope_theta:500000 attention_bias=false num_experts=7 num_local_experts "
+     "num_experts_per_tok=5 norm_topk_prob=false max_position_embeddings:4096",
+     .needs = LAYER_QK_NORM | LAYER_POST_NORMS, .may = QKVO_BIAS, .lacks = LAYER_PRE_NORMS,
+     .form = {.whole_norms = true}, .hf_names = POST_NORM_NAME, .experts = &qwen2_experts},
+    {"dots1", "dots1", RMS "attention_bias=false n_routed_experts num_local_experts num_experts_per_tok "
+     "moe_intermediate_size=1408 n_shared_experts n_group=1 topk_group=1 routed_scaling_factor norm_topk_prob=false "
+     "sliding_window=4096 max_window_layers=62 layer_types", .needs = LAYER_QK_NORM | ONLY(CORRECTION),
+     .may = QKVO_BIAS, .flags = ARCH_WINDOWED | ARCH_WINDOWS_LATE, .experts = &glm4_experts},
+    {NULL, "solar_open", RMS "rope_theta:1000000 attention_bias=false num_key_value_heads=8 partial_rotary_factor "
+     "n_routed_experts=128 num_local_experts num_experts_per_tok=8 moe_intermediate_size=1280 n_shared_experts=1 "
+     "n_group=1 topk_group=1 routed_scaling_factor norm_topk_prob=true rms_norm_eps:1e-5 head_dim:128 "
+     "max_position_embeddings:131072", .needs = ONLY(CORRECTION), .may = LAYER_QKV_BIAS, .ffn_by_width = 1,
+     .experts = &glm4_experts},
+    {"phi3", "phi3", RMS "sliding_window partial_rotary_factor original_max_position_embeddings=4096 "
+     "rms_norm_eps:1e-5 max_position_embeddings:4096", .flags = ARCH_WINDOWED,
+     .hf_fused = {.qkv = "self_attn.qkv_proj", .gate_up = "mlp.gate_up_proj"},
      .gguf_fused = {.qkv = "attn_qkv", .gate_up = "ffn_up"}},
-    {.gguf = "smollm3", .hf = "smollm3", .hf_rope = ROPE_HALVES, .usual_eps = 1e-6, .usual_ctx = 32768,
-     .unrotated_every = 4,
-     .traits = ARCH_TIED},
-    {.gguf = "olmo", .hf = "olmo", .hf_rope = ROPE_HALVES, .lacks = LAYER_PRE_NORMS, .usual_eps = 1e-5,
-     .traits = ARCH_NORMS_OF_ONES | ARCH_CLIPS, .form = {.layer_norm = true}},
-    {.gguf = "olmo2", .hf = "olmo2", .gguf_rope = ROPE_HALVES, .hf_rope = ROPE_HALVES,
-     .needs = LAYER_QK_NORM | LAYER_POST_NORMS, .lacks = LAYER_PRE_NORMS, .usual_eps = 1e-5,
-     .traits = ARCH_WINDOWS_PLAIN, .form = {.whole_norms = true}, .renames = olmo2_names},
-    {.hf = "olmo3", .hf_rope = ROPE_HALVES, .needs = LAYER_QK_NORM | LAYER_POST_NORMS, .lacks = LAYER_PRE_NORMS,
-     .usual_eps = 1e-5, .full_every = 4, .usual_window = 4096, .traits = ARCH_WINDOWED,
-     .form = {.whole_norms = true, .local_base = 500000}, .renames = olmo2_names},
-    {.gguf = "granite", .hf = "granite", .hf_rope = ROPE_HALVES, .may = QKVO_BIAS, .usual_eps = 1e-6,
-     .traits = ARCH_LOGITS_DIVIDED},
-    {.gguf = "granitehybrid", .hf = "granitemoehybrid", .hf_rope = ROPE_HALVES, .needs = LAYER_OF_RECURRENT,
-     .may = QKVO_BIAS | LAYER_GATED_MLP_BIAS, .usual_eps = 1e-6, .attention_every = UINT32_MAX, .traits = ARCH_LOGITS_DIVIDED,
-     .form = {.recurrent = {.kind = RECURRENCE_MAMBA}}, .renames = granite_hybrid_names,
+    {"smollm3", "smollm3", RMS "rope_theta:2000000 num_key_value_heads=4 use_sliding_window sliding_window "
+     "layer_types no_rope_layers no_rope_layer_interval max_position_embeddings:32768", .unrotated_every = 4,
+     .flags = ARCH_GGUF_ADJACENT | ARCH_TIED},
+    {"olmo", "olmo", "rope_theta hidden_act num_key_value_heads head_dim layer_norm_eps:1e-5",
+     .lacks = LAYER_PRE_NORMS, .flags = ARCH_GGUF_ADJACENT | ARCH_NORMS_OF_ONES | ARCH_CLIPS,
+     .form = {.layer_norm = true}},
+    {"olmo2", "olmo2", RMS "rms_norm_eps:1e-5", .needs = LAYER_QK_NORM | LAYER_POST_NORMS, .lacks = LAYER_PRE_NORMS,
+     .flags = ARCH_WINDOWS_PLAIN, .form = {.whole_norms = true}, .hf_names = POST_NORM_NAME},
+    {NULL, "olmo3", RMS "rope_theta:500000 sliding_window=4096 layer_types rms_norm_eps:1e-5",
+     .needs = LAYER_QK_NORM | LAYER_POST_NORMS, .lacks = LAYER_PRE_NORMS, .full_every = 4, .flags = ARCH_WINDOWED,
+     .form = {.whole_norms = true, .local_base = 500000}, .hf_names = POST_NORM_NAME},
+    {"granite", "granite", RMS GRANITE "attention_bias=false", .may = QKVO_BIAS,
+     .flags = ARCH_GGUF_ADJACENT | ARCH_LOGITS_DIVIDED},
+    {"granitehybrid", "granitemoehybrid", RMS GRANITE MAMBA "attention_bias=false layer_types num_local_experts=8 "
+     "num_experts_per_tok=2 shared_intermediate_size=1024 no_rope_layer_interval", .needs = LAYER_OF_RECURRENT,
+     .may = ALL_BIASES, .attention_every = UINT32_MAX, .flags = ARCH_GGUF_ADJACENT | ARCH_LOGITS_DIVIDED,
+     .form = {.recurrent = {.kind = RECURRENCE_MAMBA}}, .hf_names = GRANITE_ROUTER_NAMES MAMBA_NAMES
+     "ffn_down:shared_mlp.output_linear",
      .hf_fused = {.gate_up = "shared_mlp.input_linear", .recurrent = "mamba.in_proj"},
-     .gguf_fused = {.recurrent = "ssm_in"}, .experts = &granite_shared_experts},
-    {.hf = "olmo_hybrid", .hf_rope = ROPE_HALVES, .needs = LAYER_QK_NORM | LAYER_POST_NORMS | LAYER_OF_RECURRENT,
-     .may = QKVO_BIAS, .usual_eps = 1e-6, .usual_ctx = 65536, .attention_every = 4, .traits = ARCH_NORMS_BY_KIND,
-     .form = {.whole_norms = true, .recurrent = {.norm_eps = 1e-5f}}, .renames = olmo_hybrid_names},
-    {.gguf = "granitehybrid", .hf = "bamba", .hf_rope = ROPE_HALVES, .needs = LAYER_OF_RECURRENT,
-     .may = QKVO_BIAS | LAYER_GATED_MLP_BIAS, .usual_eps = 1e-5, .usual_ctx = 262144, .usual_part = 0.5, .attention_every = UINT32_MAX,
-     .form = {.recurrent = {.kind = RECURRENCE_MAMBA}}, .renames = bamba_names, .hf_names = &phi_ends,
-     .hf_fused = {.recurrent = "mamba.in_proj"}},
-    {.gguf = "glm4", .hf = "glm4", .hf_rope = ROPE_ADJACENT, .needs = LAYER_POST_NORMS, .may = LAYER_QKV_BIAS,
-     .usual_eps = 1.5625e-7, .usual_ctx = 131072, .usual_part = 0.5, .renames = glm4_names, .hf_fused = {.gate_up = "mlp.gate_up_proj"},
-     .gguf_fused = {.gate_up = "ffn_up"}},
-    {.gguf = "command-r", .hf = "cohere", .hf_rope = ROPE_ADJACENT, .lacks = 1ull << LAYER_FFN_NORM, .usual_eps = 1e-5,
-     .usual_ctx = 8192,
-     .traits = ARCH_TIED, .form = {.layer_norm = true, .parallel = true}},
-    {.gguf = "cohere2", .hf = "cohere2", .hf_rope = ROPE_ADJACENT, .lacks = 1ull << LAYER_FFN_NORM, .usual_eps = 1e-5,
-     .usual_ctx = 8192,
-     .full_every = 4, .usual_window = 4096, .traits = ARCH_TIED | ARCH_WINDOWED | ARCH_WINDOWS_ROTATE,
+     .gguf_fused = {.recurrent = "ssm_in"}, .experts = &granite_shared_experts, .adjust = arch_hf_mamba},
+    {NULL, "olmo_hybrid", RMS "attention_bias=false layer_types linear_conv_kernel_dim=4 "
+     "linear_allow_neg_eigval=true no_rope_layer_interval max_position_embeddings:65536",
+     .needs = LAYER_QK_NORM | LAYER_POST_NORMS | LAYER_OF_RECURRENT, .may = QKVO_BIAS, .attention_every = 4,
+     .flags = ARCH_NORMS_BY_KIND, .form = {.whole_norms = true, .recurrent = {.norm_eps = 1e-5f}},
+     .hf_names = POST_NORM_NAME "attn_norm:attention_layer_norm attn_norm:input_layernorm "
+     "ffn_norm:feedforward_layer_norm ffn_norm:post_attention_layernorm attn_gate:linear_attn.g_proj "
+     "ssm_beta:linear_attn.b_proj ssm_alpha:linear_attn.a_proj ssm_norm:linear_attn.o_norm "
+     "ssm_out:linear_attn.o_proj", .adjust = arch_hf_olmo_hybrid},
+    {"granitehybrid", "bamba", RMS MAMBA "attention_bias=false mlp_bias=false num_key_value_heads=8 "
+     "partial_rotary_factor rms_norm_eps:1e-5 max_position_embeddings:262144", .needs = LAYER_OF_RECURRENT,
+     .may = ALL_BIASES, .rotated_part = 0.5, .attention_every = UINT32_MAX, .flags = ARCH_GGUF_ADJACENT,
+     .form = {.recurrent = {.kind = RECURRENCE_MAMBA}}, .hf_names = MAMBA_NAMES "ffn_norm:pre_ff_layernorm "
+     "ffn_gate:feed_forward.gate_proj ffn_up:feed_forward.up_proj ffn_down:feed_forward.down_proj "
+     "output_norm:model.final_layernorm", .hf_fused = {.recurrent = "mamba.in_proj"}, .adjust = arch_hf_mamba},
+    {"glm4", "glm4", RMS "attention_bias=true partial_rotary_factor head_dim=128 num_key_value_heads=2 "
+     "rms_norm_eps:1.5625e-7 max_position_embeddings:131072", .needs = LAYER_POST_NORMS, .may = LAYER_QKV_BIAS,
+     .rotated_part = 0.5, .flags = ARCH_ADJACENT,
+     .hf_names = "post_attention_norm:post_self_attn_layernorm post_ffw_norm:post_mlp_layernorm",
+     .hf_fused = {.gate_up = "mlp.gate_up_proj"}, .gguf_fused = {.gate_up = "ffn_up"}},
+    {"command-r", "cohere", LAYER "logit_scale=0.0625 rope_theta:500000 max_position_embeddings:8192",
+     .lacks = ONLY(FFN_NORM), .flags = ARCH_ADJACENT | ARCH_TIED, .form = {.layer_norm = true, .parallel = true}},
+    {"cohere2", "cohere2", "rope_theta hidden_act num_key_value_heads layer_norm_eps logit_scale=0.0625 "
+     "sliding_window=4096 layer_types sliding_window_pattern layer_norm_eps:1e-5 max_position_embeddings:8192",
+     .lacks = ONLY(FFN_NORM), .full_every = 4,
+     .flags = ARCH_ADJACENT | ARCH_TIED | ARCH_WINDOWED | ARCH_WINDOWS_ROTATE,
      .form = {.layer_norm = true, .parallel = true}},
-    {.gguf = "starcoder2", .hf = "starcoder2", .gguf_rope = ROPE_HALVES, .hf_rope = ROPE_HALVES,
-     .needs = LAYER_NORM_BIAS, .may = QKVO_BIAS | LAYER_MLP_BIAS, .lacks = LAYER_GATED, .usual_eps = 1e-5,
-     .usual_ctx = 4096,
-     .traits = ARCH_WINDOWED | ARCH_TIED, .form = {.activation = ACT_GELU_TANH, .layer_norm = true},
-     .renames = starcoder2_names},
-    {.gguf = "phi2", .hf = "phi", .gguf_rope = ROPE_HALVES, .hf_rope = ROPE_HALVES,
-     .needs = QKVO_BIAS | LAYER_MLP_BIAS | 1ull << LAYER_ATTN_NORM_B, .lacks = LAYER_GATED | 1ull << LAYER_FFN_NORM,
-     .usual_eps = 1e-5, .usual_part = 0.5, .form = {.activation = ACT_GELU_TANH, .layer_norm = true, .parallel = true},
-     .renames = phi_names, .hf_names = &phi_ends, .gguf_fused = {.qkv = "attn_qkv"}},
-    {.gguf = "gptneox", .hf = "gpt_neox", .gguf_rope = ROPE_HALVES, .hf_rope = ROPE_HALVES,
-     .needs = QKVO_BIAS | LAYER_MLP_BIAS | LAYER_NORM_BIAS, .lacks = LAYER_GATED, .usual_eps = 1e-5,
-     .usual_part = 0.25, .form = {.activation = ACT_GELU, .layer_norm = true, .parallel = true}, .renames = neox_names,
-     .hf_names = &neox_ends, .hf_fused = {.qkv = "attention.query_key_value", .by_group = true},
+    {"starcoder2", "starcoder2", "rope_theta hidden_act num_key_value_heads=2 head_dim norm_epsilon sliding_window "
+     "use_bias=true layer_norm_eps:1e-5 max_position_embeddings:4096", .needs = LAYER_NORM_BIAS,
+     .may = QKVO_BIAS | LAYER_MLP_BIAS, .lacks = LAYER_GATED, .flags = ARCH_WINDOWED | ARCH_TIED,
+     .form = {.activation = ACT_GELU_TANH, .layer_norm = true}, .hf_names = "ffn_up:mlp.c_fc ffn_down:mlp.c_proj"},
+    {"phi2", "phi", LAYER "partial_rotary_factor", .needs = QKVO_BIAS | LAYER_MLP_BIAS | ONLY(ATTN_NORM_B),
+     .lacks = LAYER_GATED | ONLY(FFN_NORM), .rotated_part = 0.5,
+     .form = {.activation = ACT_GELU_TANH, .layer_norm = true, .parallel = true},
+     .hf_names = "attn_output:self_attn.dense ffn_up:mlp.fc1 ffn_down:mlp.fc2 output_norm:model.final_layernorm",
      .gguf_fused = {.qkv = "attn_qkv"}},
-    {.gguf = "stablelm", .hf = "stablelm", .gguf_rope = ROPE_HALVES, .hf_rope = ROPE_HALVES, .needs = LAYER_NORM_BIAS,
-     .may = LAYER_QKV_BIAS, .usual_eps = 1e-5, .usual_ctx = 4096, .usual_part = 0.25, .form = {.layer_norm = true}},
-    {.gguf = "nemotron", .hf = "nemotron", .gguf_rope = ROPE_HALVES, .hf_rope = ROPE_HALVES, .needs = LAYER_NORM_BIAS,
-     .may = QKVO_BIAS | LAYER_MLP_BIAS, .lacks = LAYER_GATED, .usual_eps = 1e-5, .usual_ctx = 4096, .usual_part = 0.5,
-     .traits = ARCH_NORMS_LESS_ONE, .form = {.activation = ACT_RELU_SQUARED, .layer_norm = true}},
-    {.gguf = "arcee", .hf = "arcee", .hf_rope = ROPE_HALVES, .lacks = LAYER_GATED, .usual_eps = 1e-5, .usual_ctx = 4096,
-     .form = {.activation = ACT_RELU_SQUARED}},
-    {.gguf = "seed_oss", .hf = "seed_oss", .gguf_rope = ROPE_HALVES, .hf_rope = ROPE_HALVES,
-     .gguf_renames = seed_gguf_names, .may = QKVO_BIAS | LAYER_MLP_BIAS, .usual_head_dim = 128, .usual_eps = 1e-6,
-     .usual_ctx = 524288},
-    {.gguf = "ernie4_5", .hf = "ernie4_5", .hf_rope = ROPE_ADJACENT, .usual_head_dim = 128, .usual_eps = 1e-5,
-     .usual_ctx = 131072,
-     .traits = ARCH_TIED},
-    {.gguf = "gpt2", .hf = "gpt2", .needs = QKVO_BIAS | LAYER_MLP_BIAS | LAYER_NORM_BIAS, .lacks = LAYER_GATED,
-     .usual_eps = 1e-5, .usual_ctx = 1024, .ffn_by_width = 4, .traits = ARCH_LEARNED | ARCH_COLUMNS | ARCH_TIED,
-     .form = {.activation = ACT_GELU_TANH, .layer_norm = true}, .renames = gpt2_names, .hf_names = &gpt2_ends,
-     .hf_fused = {.qkv = "attn.c_attn"}, .gguf_fused = {.qkv = "attn_qkv"}},
-    {.gguf = "starcoder", .hf = "gpt_bigcode", .needs = QKVO_BIAS | LAYER_MLP_BIAS | LAYER_NORM_BIAS,
-     .lacks = LAYER_GATED, .usual_eps = 1e-5, .usual_ctx = 1024, .ffn_by_width = 4,
-     .traits = ARCH_LEARNED | ARCH_MULTI_QUERY | ARCH_TIED, .form = {.activation = ACT_GELU_TANH, .layer_norm = true},
-     .renames = gpt2_names, .hf_names = &gpt2_ends, .hf_fused = {.qkv = "attn.c_attn", .by_group = true},
-     .gguf_fused = {.qkv = "attn_qkv"}},
-    {.gguf = "falcon", .hf = "falcon", .gguf_rope = ROPE_HALVES, .hf_rope = ROPE_HALVES,
-     .needs = 1ull << LAYER_ATTN_NORM_B, .lacks = LAYER_GATED | 1ull << LAYER_FFN_NORM,
-     .may = QKVO_BIAS | LAYER_MLP_BIAS | 1ull << LAYER_FFN_NORM | 1ull << LAYER_FFN_NORM_B, .usual_eps = 1e-5,
-     .ffn_by_width = 4, .traits = ARCH_MULTI_QUERY | ARCH_TIED,
-     .form = {.activation = ACT_GELU, .layer_norm = true, .parallel = true}, .renames = falcon_names,
-     .gguf_renames = falcon_gguf_names, .hf_names = &falcon_ends,
+    {"gptneox", "gpt_neox", "rotary_emb_base rotary_pct hidden_act layer_norm_eps use_parallel_residual "
+     "attention_bias=true layer_norm_eps:1e-5", .needs = GPT_BIASES, .lacks = LAYER_GATED, .rotated_part = 0.25,
+     .form = {.activation = ACT_GELU, .layer_norm = true, .parallel = true},
+     .hf_names = "attn_output:attention.dense ffn_up:mlp.dense_h_to_4h ffn_down:mlp.dense_4h_to_h "
+     "token_embd:gpt_neox.embed_in output_norm:gpt_neox.final_layer_norm output:embed_out blk:gpt_neox.layers",
+     .hf_fused = {.qkv = "attention.query_key_value", .by_group = true}, .gguf_fused = {.qkv = "attn_qkv"}},
+    {"stablelm", "stablelm", LAYER "use_qkv_bias=false partial_rotary_factor use_parallel_residual "
+     "max_position_embeddings:4096", .needs = LAYER_NORM_BIAS, .may = LAYER_QKV_BIAS, .rotated_part = 0.25,
+     .form = {.layer_norm = true}},
+    {"nemotron", "nemotron", "rope_theta hidden_act num_key_value_heads head_dim norm_eps partial_rotary_factor "
+     "attention_bias=false mlp_bias=false layer_norm_eps:1e-5 max_position_embeddings:4096", .needs = LAYER_NORM_BIAS,
+     .may = QKVO_BIAS | LAYER_MLP_BIAS, .lacks = LAYER_GATED, .rotated_part = 0.5, .flags = ARCH_NORMS_LESS_ONE,
+     .form = {.activation = ACT_RELU_SQUARED, .layer_norm = true}},
+    {"arcee", "arcee", RMS "rms_norm_eps:1e-5 max_position_embeddings:4096", .lacks = LAYER_GATED,
+     .flags = ARCH_GGUF_ADJACENT, .form = {.activation = ACT_RELU_SQUARED}},
+    {"seed_oss", "seed_oss", RMS "num_key_value_heads=8 attention_bias=true attention_out_bias=false mlp_bias=false "
+     "head_dim:128 max_position_embeddings:524288", .may = QKVO_BIAS | LAYER_MLP_BIAS, .gguf_names = NORM_NAME},
+    {"ernie4_5", "ernie4_5", RMS "rope_theta:500000 num_key_value_heads=2 rms_norm_eps:1e-5 head_dim:128 "
+     "max_position_embeddings:131072", .flags = ARCH_ADJACENT | ARCH_TIED},
+    {"gpt2", "gpt2", GPT2 "max_position_embeddings:1024", .needs = GPT_BIASES, .lacks = LAYER_GATED, .ffn_by_width = 4,
+     .flags = ARCH_LEARNED | ARCH_COLUMNS | ARCH_TIED, .form = {.activation = ACT_GELU_TANH, .layer_norm = true},
+     .hf_names = GPT2_NAMES, .hf_fused = {.qkv = "attn.c_attn"}, .gguf_fused = {.qkv = "attn_qkv"}},
+    {"starcoder", "gpt_bigcode", GPT2 "multi_query max_position_embeddings:1024", .needs = GPT_BIASES,
+     .lacks = LAYER_GATED, .ffn_by_width = 4, .flags = ARCH_LEARNED | ARCH_MULTI_QUERY | ARCH_TIED,
+     .form = {.activation = ACT_GELU_TANH, .layer_norm = true}, .hf_names = GPT2_NAMES,
+     .hf_fused = {.qkv = "attn.c_attn", .by_group = true}, .gguf_fused = {.qkv = "attn_qkv"}},
+    {"falcon", "falcon", "rope_theta activation layer_norm_epsilon new_decoder_architecture multi_query "
+     "parallel_attn bias=false num_kv_heads ffn_hidden_size num_ln_in_parallel_attn layer_norm_eps:1e-5",
+     .needs = ONLY(ATTN_NORM_B), .may = QKVO_BIAS | LAYER_MLP_BIAS | ONLY(FFN_NORM) | ONLY(FFN_NORM_B),
+     .lacks = LAYER_GATED | ONLY(FFN_NORM), .ffn_by_width = 4, .flags = ARCH_MULTI_QUERY | ARCH_TIED,
+     .form = {.activation = ACT_GELU, .layer_norm = true, .parallel = true}, .hf_names = FALCON_NAMES,
+     .gguf_names = "attn_norm:attn_norm_2 attn_norm:attn_norm ffn_norm:attn_norm",
      .hf_fused = {.qkv = "self_attention.query_key_value", .by_group = true}, .gguf_fused = {.qkv = "attn_qkv"}},
-    {.gguf = "apertus", .hf = "apertus", .gguf_rope = ROPE_HALVES, .hf_rope = ROPE_HALVES, .needs = LAYER_QK_NORM,
-     .may = QKVO_BIAS, .lacks = LAYER_GATED, .usual_eps = 1e-5, .usual_ctx = 65536, .form = {.activation = ACT_XIELU},
-     .renames = apertus_names},
-    {.gguf = "mistral3", .hf = "ministral3", .hf_rope = ROPE_HALVES, .usual_head_dim = 128, .usual_eps = 1e-5,
-     .usual_ctx = 262144,
-     .traits = ARCH_WINDOWED},
-    {.hf = "ministral", .hf_rope = ROPE_HALVES, .usual_eps = 1e-6, .usual_ctx = 131072, .usual_window = 4096,
-     .traits = ARCH_WINDOWED},
-    {.gguf = "hunyuan-dense", .hf = "hunyuan_v1_dense", .gguf_rope = ROPE_HALVES, .hf_rope = ROPE_HALVES,
-     .needs = LAYER_QK_NORM, .usual_eps = 1e-5,
-     .form = {.late_norms = true}, .renames = hunyuan_names},
-    {.gguf = "exaone4", .hf = "exaone4", .gguf_rope = ROPE_HALVES, .hf_rope = ROPE_HALVES,
-     .needs = LAYER_QK_NORM | LAYER_POST_NORMS, .lacks = LAYER_PRE_NORMS, .usual_eps = 1e-5, .full_every = 4,
-     .traits = ARCH_WINDOWED | ARCH_WINDOWS_ROTATE, .renames = olmo2_names},
-    {.gguf = "llama", .hf = "mixtral", .hf_rope = ROPE_HALVES, .usual_eps = 1e-5, .usual_ctx = 131072, .traits = ARCH_WINDOWED,
-     .renames = mixtral_names, .experts = &mixtral_experts},
-    {.gguf = "qwen2moe", .hf = "qwen2_moe", .gguf_rope = ROPE_HALVES, .hf_rope = ROPE_HALVES,
-     .needs = 1ull << LAYER_SHARED_MIX, .may = LAYER_QKV_BIAS, .usual_eps = 1e-6, .usual_ctx = 32768, .traits = ARCH_WINDOWS_ODD,
-     .experts = &qwen2_experts},
-    {.gguf = "qwen3moe", .hf = "qwen3_moe", .gguf_rope = ROPE_HALVES, .hf_rope = ROPE_HALVES, .needs = LAYER_QK_NORM,
-     .may = LAYER_QKV_BIAS, .usual_eps = 1e-6, .usual_ctx = 32768, .experts = &qwen3_experts},
-    {.gguf = "qwen3next", .hf = "qwen3_next", .gguf_rope = ROPE_HALVES, .hf_rope = ROPE_HALVES,
-     .needs = LAYER_QK_NORM | LAYER_OF_RECURRENT | 1ull << LAYER_SHARED_MIX, .usual_head_dim = 256, .usual_eps = 1e-6,
-     .usual_ctx = 32768, .usual_part = 0.25, .attention_every = 4,
-     .traits = ARCH_NORMS_LESS_ONE | ARCH_LOOKS_AHEAD | ARCH_NO_MLP, .form = {.output_gate = true},
-     .gguf_renames = seed_gguf_names,
-     .hf_fused = {.qkvz = "linear_attn.in_proj_qkvz", .ba = "linear_attn.in_proj_ba"},
+    {"apertus", "apertus", RMS LLAMA3_ROPE("12000000", "8") "attention_bias=false rms_norm_eps:1e-5 "
+     "max_position_embeddings:65536", .needs = LAYER_QK_NORM, .may = QKVO_BIAS, .lacks = LAYER_GATED,
+     .form = {.activation = ACT_XIELU}, .hf_names = "attn_norm:attention_layernorm ffn_norm:feedforward_layernorm"},
+    {"mistral3", "ministral3", RMS MINISTRAL_ROPE "num_key_value_heads=8 sliding_window llama_4_scaling_beta "
+     "rms_norm_eps:1e-5 head_dim:128 max_position_embeddings:262144", .flags = ARCH_GGUF_ADJACENT | ARCH_WINDOWED},
+    {NULL, "ministral", RMS "num_key_value_heads=8 sliding_window=4096 layer_types max_position_embeddings:131072",
+     .flags = ARCH_WINDOWED},
+    {"hunyuan-dense", "hunyuan_v1_dense", RMS "alpha rms_norm_eps:1e-5", .needs = LAYER_QK_NORM,
+     .form = {.late_norms = true},
+     .hf_names = "attn_q_norm:self_attn.query_layernorm attn_k_norm:self_attn.key_layernorm"},
+    {"exaone4", "exaone4", RMS "num_key_value_heads=32 sliding_window=4096 sliding_window_pattern layer_types "
+     "rms_norm_eps:1e-5", .needs = LAYER_QK_NORM | LAYER_POST_NORMS, .lacks = LAYER_PRE_NORMS, .full_every = 4,
+     .flags = ARCH_WINDOWED | ARCH_WINDOWS_ROTATE, .hf_names = POST_NORM_NAME},
+    {"llama", "mixtral", RMS "num_key_value_heads=8 sliding_window rope_theta:1000000 num_local_experts num_experts "
+     "num_experts_per_tok=2 rms_norm_eps:1e-5 max_position_embeddings:131072",
+     .flags = ARCH_GGUF_ADJACENT | ARCH_WINDOWED,
+     .hf_names = "ffn_gate_inp:block_sparse_moe.gate ffn_gate_inp:mlp.gate", .experts = &mixtral_experts},
+    {"qwen2moe", "qwen2_moe", QWEN "num_key_value_heads=16 max_window_layers=28 layer_types num_experts "
+     "num_experts_per_tok=4 qkv_bias=true moe_intermediate_size=1408 shared_expert_intermediate_size=5632 "
+     "norm_topk_prob max_position_embeddings:32768", .needs = ONLY(SHARED_MIX), .may = LAYER_QKV_BIAS,
+     .flags = ARCH_WINDOWS_ODD, .experts = &qwen2_experts},
+    {"qwen3moe", "qwen3_moe", QWEN "attention_bias=false num_key_value_heads=4 num_experts num_local_experts "
+     "num_experts_per_tok=8 moe_intermediate_size=768 norm_topk_prob max_position_embeddings:32768",
+     .needs = LAYER_QK_NORM, .may = LAYER_QKV_BIAS, .experts = &qwen3_experts},
+    {"qwen3next", "qwen3_next", RMS DELTA "num_key_value_heads=2 intermediate_size=5632 num_experts=512 "
+     "num_local_experts num_experts_per_tok=10 moe_intermediate_size=512 shared_expert_intermediate_size=512 "
+     "norm_topk_prob=true head_dim:256 max_position_embeddings:32768",
+     .needs = LAYER_QK_NORM | LAYER_OF_RECURRENT | ONLY(SHARED_MIX), .rotated_part = 0.25, .attention_every = 4,
+     .flags = ARCH_NORMS_LESS_ONE | ARCH_LOOKS_AHEAD | ARCH_NO_MLP, .form = {.output_gate = true},
+     .gguf_names = NORM_NAME, .hf_fused = {.qkvz = "linear_attn.in_proj_qkvz", .ba = "linear_attn.in_proj_ba"},
      .gguf_fused = {.qkvz = "ssm_in", .ba = "ssm_ba"}, .experts = &qwen3_next_experts},
-    {.gguf = "qwen35", .hf = "qwen3_5_text", .gguf_rope = ROPE_HALVES, .hf_rope = ROPE_HALVES,
-     .needs = LAYER_QK_NORM | LAYER_OF_RECURRENT, .usual_head_dim = 256, .usual_eps = 1e-6, .usual_ctx = 32768,
-     .usual_part = 0.25, .attention_every = 4, .traits = ARCH_NORMS_LESS_ONE | ARCH_LOOKS_AHEAD | ARCH_RECURRENT_TILED,
-     .form = {.output_gate = true}, .gguf_renames = seed_gguf_names},
-    {.gguf = "qwen35moe", .hf = "qwen3_5_moe_text", .gguf_rope = ROPE_HALVES, .hf_rope = ROPE_HALVES,
-     .needs = LAYER_QK_NORM | LAYER_OF_RECURRENT | 1ull << LAYER_SHARED_MIX, .usual_head_dim = 256, .usual_eps = 1e-6,
-     .usual_ctx = 32768, .usual_part = 0.25, .attention_every = 4,
-     .traits = ARCH_NORMS_LESS_ONE | ARCH_LOOKS_AHEAD | ARCH_NO_MLP | ARCH_RECURRENT_TILED, .form = {.output_gate = true},
-     .gguf_renames = seed_gguf_names, .experts = &qwen35_experts},
-    {.gguf = "olmoe", .hf = "olmoe", .gguf_rope = ROPE_HALVES, .hf_rope = ROPE_HALVES, .needs = LAYER_QK_NORM,
-     .may = QKVO_BIAS, .usual_eps = 1e-5, .usual_ctx = 4096, .traits = ARCH_CLIPS, .form = {.whole_norms = true},
-     .experts = &qwen2_experts},
-    {.gguf = "granitemoe", .hf = "granitemoe", .hf_rope = ROPE_HALVES, .may = QKVO_BIAS, .usual_eps = 1e-6,
-     .traits = ARCH_LOGITS_DIVIDED, .renames = granitemoe_names, .experts = &granite_experts},
-    {.gguf = "granitemoe", .hf = "granitemoeshared", .hf_rope = ROPE_HALVES, .may = QKVO_BIAS, .usual_eps = 1e-6,
-     .traits = ARCH_LOGITS_DIVIDED, .renames = granitemoe_names, .experts = &granite_shared_experts},
-    {.gguf = "phimoe", .hf = "phimoe", .gguf_rope = ROPE_HALVES, .hf_rope = ROPE_HALVES, .needs = LAYER_NORM_BIAS,
-     .may = QKVO_BIAS, .usual_base = 1e6, .usual_eps = 1e-5, .usual_ctx = 131072, .traits = ARCH_WINDOWED,
-     .form = {.layer_norm = true}, .renames = phimoe_names, .experts = &phimoe_experts},
-    {.gguf = "dbrx", .hf = "dbrx", .gguf_rope = ROPE_HALVES, .hf_rope = ROPE_HALVES, .usual_kv_heads = 1,
-     .usual_eps = 1e-5, .usual_ctx = 2048, .traits = ARCH_CLIPS, .form = {.layer_norm = true}, .renames = dbrx_names,
-     .gguf_renames = dbrx_gguf_names, .hf_names = &mpt_ends, .hf_fused = {.qkv = "norm_attn_norm.attn.Wqkv"},
+    {"qwen35", "qwen3_5_text", RMS DELTA "num_key_value_heads=4 head_dim:256 max_position_embeddings:32768",
+     .needs = LAYER_QK_NORM | LAYER_OF_RECURRENT, .rotated_part = 0.25, .attention_every = 4,
+     .flags = ARCH_NORMS_LESS_ONE | ARCH_LOOKS_AHEAD | ARCH_RECURRENT_TILED, .form = {.output_gate = true},
+     .gguf_names = NORM_NAME},
+    {"qwen35moe", "qwen3_5_moe_text", RMS DELTA "num_key_value_heads=2 num_experts=256 num_local_experts "
+     "num_experts_per_tok=8 moe_intermediate_size=512 shared_expert_intermediate_size=512 head_dim:256 "
+     "max_position_embeddings:32768", .needs = LAYER_QK_NORM | LAYER_OF_RECURRENT | ONLY(SHARED_MIX),
+     .rotated_part = 0.25, .attention_every = 4,
+     .flags = ARCH_NORMS_LESS_ONE | ARCH_LOOKS_AHEAD | ARCH_NO_MLP | ARCH_RECURRENT_TILED,
+     .form = {.output_gate = true}, .gguf_names = NORM_NAME, .experts = &qwen35_experts},
+    {"olmoe", "olmoe", RMS "attention_bias=false num_experts num_local_experts num_experts_per_tok=8 norm_topk_prob "
+     "rms_norm_eps:1e-5 max_position_embeddings:4096", .needs = LAYER_QK_NORM, .may = QKVO_BIAS, .flags = ARCH_CLIPS,
+     .form = {.whole_norms = true}, .experts = &qwen2_experts},
+    {"granitemoe", "granitemoe", RMS GRANITE "attention_bias=false num_local_experts=8 num_experts_per_tok=2",
+     .may = QKVO_BIAS, .flags = ARCH_GGUF_ADJACENT | ARCH_LOGITS_DIVIDED, .hf_names = GRANITE_ROUTER_NAMES,
+     .experts = &granite_experts},
+    {"granitemoe", "granitemoeshared", RMS GRANITE "attention_bias=false num_local_experts=8 num_experts_per_tok=2 "
+     "shared_intermediate_size=0", .may = QKVO_BIAS, .flags = ARCH_GGUF_ADJACENT | ARCH_LOGITS_DIVIDED,
+     .hf_names = GRANITE_ROUTER_NAMES, .experts = &granite_shared_experts},
+    {"phimoe", "phimoe", RMS "rope_theta:1000000 attention_bias=false num_key_value_heads=8 sliding_window "
+     "num_local_experts=16 num_experts_per_tok=2 short_mscale rms_norm_eps:1e-5 max_position_embeddings:131072",
+     .needs = LAYER_NORM_BIAS, .may = QKVO_BIAS, .flags = ARCH_WINDOWED, .form = {.layer_norm = true},
+     .hf_names = "ffn_gate_inp:block_sparse_moe.gate ffn_gate_inp:mlp.router", .experts = &phimoe_experts},
+    {"dbrx", "dbrx", "rope_theta layer_norm_eps:1e-5 num_key_value_heads:1", .flags = ARCH_CLIPS,
+     .form = {.layer_norm = true}, .hf_names = MPT_ENDS "attn_norm:norm_attn_norm.norm_1 "
+     "attn_output:norm_attn_norm.attn.out_proj ffn_norm:norm_attn_norm.norm_2 ffn_gate_inp:ffn.router.layer",
+     .gguf_names = "ffn_norm:attn_output_norm", .hf_fused = {.qkv = "norm_attn_norm.attn.Wqkv"},
      .gguf_fused = {.qkv = "attn_qkv"}, .experts = &dbrx_experts},
-    {.gguf = "lfm2", .hf = "lfm2", .gguf_rope = ROPE_HALVES, .hf_rope = ROPE_HALVES,
-     .needs = LAYER_QK_NORM | LAYER_OF_RECURRENT, .usual_base = 1e6, .usual_eps = 1e-5, .usual_ctx = 128000,
-     .attention_every = 1, .traits = ARCH_TIED, .form = {.recurrent = {.kind = RECURRENCE_CONV}},
-     .renames = lfm2_names, .gguf_renames = lfm2_gguf_names, .hf_names = &lfm2_ends,
-     .gguf_final_norm = "token_embd_norm.weight",
-     .hf_fused = {.recurrent = "conv.in_proj"}, .gguf_fused = {.recurrent = "shortconv.in_proj"}},
-    {.gguf = "lfm2moe", .hf = "lfm2_moe", .gguf_rope = ROPE_HALVES, .hf_rope = ROPE_HALVES,
-     .needs = LAYER_QK_NORM | LAYER_OF_RECURRENT, .may = 1ull << LAYER_CORRECTION, .usual_base = 1e6, .usual_eps = 1e-5,
-     .usual_ctx = 128000, .attention_every = 1, .traits = ARCH_TIED, .form = {.recurrent = {.kind = RECURRENCE_CONV}},
-     .renames = lfm2_names, .gguf_renames = lfm2_gguf_names, .hf_names = &lfm2_ends,
-     .gguf_final_norm = "token_embd_norm.weight",
+    {"lfm2", "lfm2", LFM2 "block_multiple_of=256 block_ffn_dim_multiplier=1 max_position_embeddings:128000",
+     .needs = LAYER_QK_NORM | LAYER_OF_RECURRENT, .attention_every = 1, .flags = ARCH_TIED,
+     .form = {.recurrent = {.kind = RECURRENCE_CONV}}, .hf_names = LFM2_NAMES, .gguf_names = LFM2_GGUF_NAMES,
+     .hf_fused = {.recurrent = "conv.in_proj"}, .gguf_fused = {.recurrent = "shortconv.in_proj"},
+     .adjust = arch_hf_lfm2},
+    {"lfm2moe", "lfm2_moe", LFM2 "num_experts=32 num_local_experts num_experts_per_tok=4 moe_intermediate_size=1792 "
+     "routed_scaling_factor norm_topk_prob=true max_position_embeddings:128000",
+     .needs = LAYER_QK_NORM | LAYER_OF_RECURRENT, .may = ONLY(CORRECTION), .attention_every = 1, .flags = ARCH_TIED,
+     .form = {.recurrent = {.kind = RECURRENCE_CONV}}, .hf_names = LFM2_NAMES, .gguf_names = LFM2_GGUF_NAMES,
      .hf_fused = {.recurrent = "conv.in_proj"}, .gguf_fused = {.recurrent = "shortconv.in_proj"},
      .experts = &lfm2_experts},
-    {.gguf = "bloom", .hf = "bloom", .needs = QKVO_BIAS | LAYER_MLP_BIAS | LAYER_NORM_BIAS, .lacks = LAYER_GATED,
-     .usual_eps = 1e-5, .usual_ctx = 2048, .ffn_by_width = 4, .traits = ARCH_USES_ALIBI | ARCH_EMBEDDING_NORM | ARCH_TIED,
-     .form = {.activation = ACT_GELU_TANH, .layer_norm = true, .alibi = {.most = 8}}, .renames = falcon_names,
-     .hf_names = &bloom_ends, .hf_fused = {.qkv = "self_attention.query_key_value", .by_group = true},
-     .gguf_fused = {.qkv = "attn_qkv"}},
-    {.gguf = "mpt", .hf = "mpt", .lacks = LAYER_GATED, .usual_eps = 1e-5, .usual_ctx = 2048, .ffn_by_width = 4,
-     .traits = ARCH_USES_ALIBI | ARCH_CLIPS | ARCH_TIED,
-     .form = {.activation = ACT_GELU, .layer_norm = true, .alibi = {.most = 8}}, .renames = mpt_names,
-     .hf_names = &mpt_ends, .hf_fused = {.qkv = "attn.Wqkv"}, .gguf_fused = {.qkv = "attn_qkv"}},
-    {.gguf = "gpt-oss", .hf = "gpt_oss", .gguf_rope = ROPE_HALVES, .hf_rope = ROPE_HALVES,
-     .needs = QKVO_BIAS | 1ull << LAYER_SINKS | 1ull << LAYER_BROUTER, .usual_head_dim = 64, .usual_eps = 1e-5,
-     .usual_ctx = 131072, .full_every = 2, .usual_window = 128, .traits = ARCH_WINDOWED | ARCH_YARN_IN_PART,
-     .form = {.activation = ACT_SWIGLU_CLAMPED}, .renames = gpt_oss_names, .gguf_renames = seed_gguf_names,
-     .experts = &gpt_oss_experts},
-    {.gguf = "glm4moe", .hf = "glm4_moe", .gguf_rope = ROPE_HALVES, .hf_rope = ROPE_HALVES,
-     .needs = 1ull << LAYER_CORRECTION, .may = LAYER_QKV_BIAS | LAYER_QK_NORM, .usual_eps = 1e-5, .usual_ctx = 131072,
-     .usual_part = 0.5, .traits = ARCH_LOOKS_AHEAD, .gguf_renames = seed_gguf_names, .experts = &glm4_experts},
-    {.gguf = "ernie4_5-moe", .hf = "ernie4_5_moe", .hf_rope = ROPE_ADJACENT, .may = 1ull << LAYER_CORRECTION,
-     .usual_eps = 1e-5, .usual_ctx = 131072, .traits = ARCH_TIED | ARCH_LOOKS_AHEAD, .renames = ernie_moe_names,
-     .experts = &ernie_experts},
+    {"bloom", "bloom", "layer_norm_epsilon layer_norm_eps:1e-5", .needs = GPT_BIASES, .lacks = LAYER_GATED,
+     .ffn_by_width = 4, .flags = ARCH_USES_ALIBI | ARCH_EMBEDDING_NORM | ARCH_TIED,
+     .form = {.activation = ACT_GELU_TANH, .layer_norm = true, .alibi = {.most = 8}}, .hf_names = FALCON_NAMES
+     "token_embd_norm:transformer.word_embeddings_layernorm",
+     .hf_fused = {.qkv = "self_attention.query_key_value", .by_group = true}, .gguf_fused = {.qkv = "attn_qkv"}},
+    {"mpt", "mpt", "layer_norm_epsilon layer_norm_eps:1e-5", .lacks = LAYER_GATED, .ffn_by_width = 4,
+     .flags = ARCH_USES_ALIBI | ARCH_CLIPS | ARCH_TIED,
+     .form = {.activation = ACT_GELU, .layer_norm = true, .alibi = {.most = 8}}, .hf_names = MPT_ENDS
+     "attn_norm:norm_1 attn_output:attn.out_proj ffn_norm:norm_2 ffn_up:ffn.up_proj ffn_down:ffn.down_proj",
+     .hf_fused = {.qkv = "attn.Wqkv"}, .gguf_fused = {.qkv = "attn_qkv"}},
+    {"gpt-oss", "gpt_oss", RMS GPT_OSS_ROPE "rope_theta:150000 num_key_value_heads=8 sliding_window=128 layer_types "
+     "num_local_experts num_experts num_experts_per_tok=4 swiglu_alpha swiglu_limit attention_bias=true "
+     "rms_norm_eps:1e-5 head_dim:64 max_position_embeddings:131072", .needs = QKVO_BIAS | ONLY(SINKS) | ONLY(BROUTER),
+     .full_every = 2, .flags = ARCH_WINDOWED | ARCH_YARN_IN_PART, .form = {.activation = ACT_SWIGLU_CLAMPED},
+     .hf_names = "ffn_gate_inp:mlp.router", .gguf_names = NORM_NAME, .experts = &gpt_oss_experts},
+    {"glm4moe", "glm4_moe", RMS "num_key_value_heads=8 partial_rotary_factor n_routed_experts num_local_experts "
+     "num_experts_per_tok=8 moe_intermediate_size=1408 n_shared_experts=1 n_group=1 topk_group=1 "
+     "routed_scaling_factor norm_topk_prob attention_bias=false use_qk_norm=false rms_norm_eps:1e-5 "
+     "max_position_embeddings:131072", .needs = ONLY(CORRECTION), .may = LAYER_QKV_BIAS | LAYER_QK_NORM,
+     .rotated_part = 0.5, .flags = ARCH_LOOKS_AHEAD, .gguf_names = NORM_NAME, .experts = &glm4_experts},
+    {"ernie4_5-moe", "ernie4_5_moe", RMS "rope_theta:500000 num_key_value_heads=4 moe_num_experts num_experts "
+     "moe_k=6 num_experts_per_tok moe_intermediate_size=1536 moe_num_shared_experts=2 rms_norm_eps:1e-5 "
+     "max_position_embeddings:131072", .may = ONLY(CORRECTION), .flags = ARCH_ADJACENT | ARCH_TIED | ARCH_LOOKS_AHEAD,
+     .hf_names = "exp_probs_b:=mlp.moe_statics.e_score_correction_bias", .experts = &ernie_experts},
 };
 /* clang-format on */
 
-#define N_ARCHITECTURES (sizeof architectures / sizeof architectures[0])
+const size_t n_architectures = sizeof architectures / sizeof architectures[0];
 
 /* What architectures would need that are not supported: model_types and general.architectures, separated by blanks. */
 static const struct {
@@ -520,10 +450,49 @@ arch_unsupported(const char *path, struct slice name, struct err *err)
             path, shown);
 }
 
+bool
+arch_own_name(const struct arch *a, enum layer_naming naming, const char *name, size_t nth, char out[LAYER_NAME_SIZE])
+{
+    const char *words = naming == LAYER_NAMED_HF ? a->hf_names : a->gguf_names;
+    const size_t n = strlen(name);
+    for (const char *w = words != NULL ? words : ""; *w != '\0'; w += strcspn(w, " "), w += strspn(w, " "))
+        if (strncmp(w, name, n) == 0 && w[n] == ':' && nth-- == 0) {
+            snprintf(out, LAYER_NAME_SIZE, "%.*s", (int)(strcspn(w, " ") - n - 1), w + n + 1);
+            return true;
+        }
+    return false;
+}
+
+void
+arch_own_names(const struct arch *a, struct arch_names *n)
+{
+    const struct {
+        const char *name, *ending;
+        char *out;
+    } all[] = {{"token_embd", ".weight", n->embedding},
+               {"position_embd", ".weight", n->positions},
+               {"token_embd_norm", ".weight", n->embedding_norm},
+               {"output_norm", ".weight", n->final_norm},
+               {"output", ".weight", n->head},
+               {"blk", ".", n->layer}};
+    char own[LAYER_NAME_SIZE];
+    for (size_t i = 0; i < sizeof all / sizeof all[0]; i++)
+        if (arch_own_name(a, n->naming, all[i].name, 0, own))
+            snprintf(all[i].out, LAYER_NAME_SIZE, "%.*s%s", LAYER_NAME_SIZE - 8, own, all[i].ending);
+}
+
+enum rope_layout
+arch_rope(const struct arch *a, enum layer_naming naming)
+{
+    const unsigned adjacent = ARCH_ADJACENT | ARCH_LEARNED | ARCH_USES_ALIBI; /* the last two do not rotate */
+    return (a->flags & (naming == LAYER_NAMED_HF ? adjacent : adjacent | ARCH_GGUF_ADJACENT)) != 0 ? ROPE_ADJACENT
+                                                                                                   : ROPE_HALVES;
+}
+
 const struct arch *
 arch_of_gguf(const char *path, struct slice name, struct err *err)
 {
-    for (size_t i = 0; i < N_ARCHITECTURES; i++)
+    for (size_t i = 0; i < n_architectures; i++)
         if (architectures[i].gguf != NULL && slice_is(name, architectures[i].gguf))
             return &architectures[i];
     arch_unsupported(path, name, err);
@@ -533,7 +502,7 @@ arch_of_gguf(const char *path, struct slice name, struct err *err)
 const struct arch *
 arch_of_hf(const char *path, const char *model_type, struct err *err)
 {
-    for (size_t i = 0; i < N_ARCHITECTURES; i++)
+    for (size_t i = 0; i < n_architectures; i++)
         if (strcmp(architectures[i].hf, model_type) == 0)
             return &architectures[i];
     arch_unsupported(path, slice_of(model_type), err);

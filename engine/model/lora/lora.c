@@ -353,13 +353,15 @@ merge_of_layer(struct merging *g, uint32_t layer, enum layer_tensor which)
 {
     struct model_desc *d = &g->model->desc;
     struct layer_desc *layers = (struct layer_desc *)d->layers; /* allocated with the model, so it is writable */
-    const char *names[ARCH_STEMS], *prefix = g->file.naming == LAYER_NAMED_GGUF ? "blk." : arch_hf_names(g->arch).layer;
+    const struct arch_names usual = arch_hf_names(g->arch);
+    const char *prefix = g->file.naming == LAYER_NAMED_GGUF ? "blk." : usual.layer;
+    char names[ARCH_STEMS][LAYER_NAME_SIZE];
     struct arch_slice parts[ARCH_STEMS];
     const bool other_format = (g->model->file != NULL) != (g->file.naming == LAYER_NAMED_GGUF) && g->arch->gguf != NULL;
     /* Converters to GGUF permute rows of Q and K, and value heads of recurrent layers. */
-    const bool otherwise = other_format && g->arch->gguf_rope != g->arch->hf_rope;
+    const bool otherwise = other_format && (g->arch->flags & ARCH_GGUF_ADJACENT) != 0;
     const bool permuted =
-        other_format && (g->arch->traits & ARCH_RECURRENT_TILED) != 0 && (1ull << which & LAYER_OF_RECURRENT) != 0;
+        other_format && (g->arch->flags & ARCH_RECURRENT_TILED) != 0 && (1ull << which & LAYER_OF_RECURRENT) != 0;
     struct merge_target t = {.tensor = &layers[layer].all[which]};
     if (!tensor_present(t.tensor) || layer_tensors[which].kind != LAYER_MATRIX)
         return true;
@@ -369,7 +371,7 @@ merge_of_layer(struct merging *g, uint32_t layer, enum layer_tensor which)
         char stem[STEM_SIZE];
         struct lora_pair pair;
         bool there;
-        snprintf(stem, sizeof stem, "%s%" PRIu32 ".%s", prefix, layer, names[i]);
+        snprintf(stem, sizeof stem, "%s%" PRIu32 ".%.*s", prefix, layer, LAYER_NAME_SIZE - 1, names[i]);
         t.part = &parts[i];
         if (!lora_file_pair(&g->file, stem, &pair, &there, g->err))
             return false;
@@ -388,10 +390,10 @@ static bool
 merge_head(struct merging *g)
 {
     struct model_desc *d = &g->model->desc;
-    const char *name = arch_hf_names(g->arch).head;
+    const struct arch_names usual = arch_hf_names(g->arch);
     char stem[STEM_SIZE] = "output";
     if (g->file.naming == LAYER_NAMED_HF)
-        snprintf(stem, sizeof stem, "%.*s", (int)(strlen(name) - strlen(".weight")), name);
+        snprintf(stem, sizeof stem, "%.*s", (int)(strlen(usual.head) - strlen(".weight")), usual.head);
     const struct merge_target t = {.tensor = &d->head, .part = &whole};
     struct lora_pair pair;
     bool there;

@@ -1,5 +1,7 @@
 /* config.json as transformers understands it: which entries count, what is meant where one is missing, RoPE in one form. */
-#include "engine/model/arch/arch_hf.h"
+#include <math.h>
+
+#include "engine/arch/arch_hf.h"
 #include "tests/rigs/test.h"
 
 /* Of a configuration written with ' for ". */
@@ -13,7 +15,9 @@ understood(const char *model_type, const char *text, struct err *err)
     char path[] = "tiny";
     struct hf_folder f = {.path = path, .config = cJSON_Parse(json)};
     assert_non_null(f.config);
-    cJSON *c = arch_hf_understood(&f, model_type, err);
+    const struct arch *arch = arch_of_hf(path, model_type, err);
+    assert_non_null(arch);
+    cJSON *c = arch_hf_understood(&f, arch, err);
     cJSON_Delete(f.config);
     return c;
 }
@@ -65,12 +69,34 @@ TEST(missing_values_are_the_architectures_defaults)
     says("granite", "{}", "attention_multiplier", "1");
     says("gemma2", "{'attn_logit_softcapping':null}", "attn_logit_softcapping", "null");
     says("gemma2", "{}", "attn_logit_softcapping", "50");
-    says("smollm3", "{}", "rope_theta", "2000000");
     says("exaone4", "{}", "sliding_window", "4096");
     says("llama", "{}", "rope_theta", "");
     says("apertus", "{'rope_parameters':null}", "rope_parameters.rope_type", "\"llama3\"");
     says("apertus", "{'rope_scaling':{'type':'linear','factor':2}}", "rope_parameters.type", "\"linear\"");
     says("ministral3", "{}", "rope_parameters.llama_4_scaling_beta", "0.1");
+}
+
+TEST(a_missing_number_has_the_architectures_default)
+{
+    static const struct {
+        const char *model_type, *name;
+        double value; /* NAN: none */
+    } cases[] = {{"smollm3", "rope_theta", 2e6},
+                 {"olmo2", "rms_norm_eps", 1e-5},
+                 {"olmo", "layer_norm_eps", 1e-5},
+                 {"qwen3", "head_dim", 128},
+                 {"llama", "head_dim", NAN},
+                 {"gemma3_text", "vocab_size", 262208},
+                 {"gpt2", "max_position_embeddings", 1024}};
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        double value = NAN;
+        struct err err = {.kind = ERR_NONE};
+        const enum arch_value kind =
+            arch_hf_default(arch_of_hf("tiny", cases[i].model_type, &err), cases[i].name, &value);
+        assert_int_equal(kind == VALUE_MISSING, isnan(cases[i].value));
+        if (!isnan(cases[i].value))
+            assert_float_equal(value, cases[i].value, 1e-12);
+    }
 }
 
 #define DENSE "'layer_types':['attention','full_attention'],'num_local_experts':0,'shared_intermediate_size':40"
@@ -134,8 +160,10 @@ TEST(biases_are_there_where_a_switch_is_on)
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         struct err err = {.kind = ERR_NONE};
         cJSON *c = understood(cases[i].model_type, cases[i].text, &err);
-        struct arch arch = {.may = may, .needs = qkv};
-        arch_hf_switch(c, arch_hf_usual(cases[i].model_type), &arch);
+        struct arch arch = *arch_of_hf("tiny", cases[i].model_type, &err);
+        arch.may = may;
+        arch.needs = qkv;
+        arch_hf_switch(c, &arch);
         assert_int_equal(arch.may, cases[i].has | 1ull << LAYER_FFN_NORM);
         assert_int_equal(arch.needs, cases[i].needs);
         cJSON_Delete(c);
