@@ -17,7 +17,7 @@
 #include <string.h>
 
 #include "base/utf8.h"
-#include "engine/arch/arch_hf.h"
+#include "engine/model/arch/arch_hf.h"
 
 /* ---- words that several lines share ---- */
 

@@ -1,7 +1,7 @@
 /* config.json as transformers understands it: which entries count, what is meant where one is missing, RoPE in one form. */
 #include <math.h>
 
-#include "engine/arch/arch_hf.h"
+#include "engine/model/arch/arch_hf.h"
 #include "tests/rigs/test.h"
 
 /* Of a configuration written with ' for ". */
