@@ -53,7 +53,7 @@ embedded_at(const unsigned char *bytes)
 }
 
 bool
-embedded_or_there(const char *path)
+file_exists(const char *path)
 {
     const unsigned char *bytes;
     size_t n;

@@ -36,6 +36,6 @@ bool embedded_file(const char *path, const unsigned char **bytes, size_t *n);
 /* Returns the name of the i-th embedded file, or NULL after the last one. */
 const char *embedded_name(size_t i);
 /* Returns whether `path` is an embedded file or exists on disk; if not, errno is that of access(). */
-bool embedded_or_there(const char *path);
+bool file_exists(const char *path);
 
 #endif

@@ -331,9 +331,7 @@ side_json(const struct diff_side *s)
     json_number(j, "temperature", (double)r->info->sampling.temperature);
     json_number(j, "top_k", r->info->sampling.top_k);
     json_number(j, "top_p", (double)r->info->sampling.top_p);
-    char seed[24];
-    snprintf(seed, sizeof seed, "%llu", (unsigned long long)r->info->seed);
-    cJSON_AddStringToObject(j, "seed", seed);
+    json_seed(j, r->info->seed);
     cJSON_AddStringToObject(j, "model", r->info->model_name);
     cJSON_AddStringToObject(j, "backend", r->info->backend);
     cJSON_AddStringToObject(j, "isa", r->info->isa);
@@ -348,13 +346,9 @@ side_json(const struct diff_side *s)
 static void
 add_pair(cJSON *to, struct estimate a, struct estimate b, const char *verdict)
 {
-    const struct estimate q = estimate_quotient(b, a);
-    json_number(to, "a", a.value);
-    json_number(to, "a_se", a.se);
-    json_number(to, "b", b.value);
-    json_number(to, "b_se", b.se);
-    json_number(to, "b_over_a", q.value);
-    json_number(to, "b_over_a_se", q.se);
+    json_estimate(to, "a", a);
+    json_estimate(to, "b", b);
+    json_estimate(to, "b_over_a", estimate_quotient(b, a));
     cJSON_AddStringToObject(to, "b_against_a", verdict);
 }
 

@@ -156,40 +156,43 @@ print_comparison(const struct comparison *c, enum aux_role role)
                memory_text(size, c->accept_bytes));
 }
 
-static bool
+static void
 add_comparison(cJSON *json, const struct comparison *c, enum aux_role role)
 {
     cJSON *o = cJSON_AddObjectToObject(json, aux_names[role]);
     char hash[24];
     snprintf(hash, sizeof hash, "%016" PRIx64, c->aux->hash);
-    return cJSON_AddStringToObject(o, "name", c->aux->name) != NULL &&
-           cJSON_AddStringToObject(o, "hash", hash) != NULL &&
-           cJSON_AddNumberToObject(o, "layers", c->aux->desc.n_layers) != NULL &&
-           cJSON_AddNumberToObject(o, "parameters", (double)c->aux->parameters) != NULL &&
-           cJSON_AddNumberToObject(o, "weight_bytes", (double)model_weight_bytes(c->aux, false, false)) != NULL &&
-           cJSON_AddNumberToObject(o, "parameters_of_target", c->parameters) != NULL &&
-           cJSON_AddNumberToObject(o, "bytes_of_target", c->bytes) != NULL &&
-           cJSON_AddNumberToObject(o, "layer_of_target", c->layer) != NULL &&
-           cJSON_AddNumberToObject(o, "head_of_target", c->head) != NULL &&
-           cJSON_AddNumberToObject(o, "shared_tokens", c->shared) != NULL &&
-           cJSON_AddBoolToObject(o, "same_vocabulary", c->match) != NULL &&
-           (c->accept_bytes == 0 || cJSON_AddNumberToObject(o, "accept_head_bytes", (double)c->accept_bytes) != NULL) &&
-           (c->match || cJSON_AddStringToObject(o, "difference", c->difference) != NULL);
+    cJSON_AddStringToObject(o, "name", c->aux->name);
+    cJSON_AddStringToObject(o, "hash", hash);
+    cJSON_AddNumberToObject(o, "layers", c->aux->desc.n_layers);
+    cJSON_AddNumberToObject(o, "parameters", (double)c->aux->parameters);
+    cJSON_AddNumberToObject(o, "weight_bytes", (double)model_weight_bytes(c->aux, false, false));
+    cJSON_AddNumberToObject(o, "parameters_of_target", c->parameters);
+    cJSON_AddNumberToObject(o, "bytes_of_target", c->bytes);
+    cJSON_AddNumberToObject(o, "layer_of_target", c->layer);
+    cJSON_AddNumberToObject(o, "head_of_target", c->head);
+    cJSON_AddNumberToObject(o, "shared_tokens", c->shared);
+    cJSON_AddBoolToObject(o, "same_vocabulary", c->match);
+    if (c->accept_bytes > 0)
+        cJSON_AddNumberToObject(o, "accept_head_bytes", (double)c->accept_bytes);
+    if (!c->match)
+        cJSON_AddStringToObject(o, "difference", c->difference);
 }
 
 /* Describes an EAGLE-3 head that fits its target, like print_comparison() and add_comparison(). */
-static bool
+static void
 describe_head(const struct model *target, const struct model *head, cJSON *json)
 {
     const struct model_desc *d = &head->desc;
-    cJSON *o = json != NULL ? cJSON_AddObjectToObject(json, aux_names[AUX_EAGLE]) : NULL;
     if (json != NULL) {
+        cJSON *o = cJSON_AddObjectToObject(json, aux_names[AUX_EAGLE]);
         cJSON *layers = cJSON_AddArrayToObject(o, "reads_layers");
         for (uint32_t i = 0; i < head->n_features; i++)
             cJSON_AddItemToArray(layers, cJSON_CreateNumber(head->features[i]));
-        return cJSON_AddStringToObject(o, "name", head->name) != NULL &&
-               cJSON_AddNumberToObject(o, "parameters", (double)head->parameters) != NULL &&
-               cJSON_AddNumberToObject(o, "vocabulary", d->head.rows) != NULL && layers != NULL;
+        cJSON_AddStringToObject(o, "name", head->name);
+        cJSON_AddNumberToObject(o, "parameters", (double)head->parameters);
+        cJSON_AddNumberToObject(o, "vocabulary", d->head.rows);
+        return;
     }
     printf("%-14s%s: an EAGLE-3 head of width %" PRIu32 ", %" PRIu64 " parameters (%.3f of the model's)\n",
            aux_names[AUX_EAGLE], head->name, d->width, head->parameters,
@@ -200,7 +203,6 @@ describe_head(const struct model *target, const struct model *head, cJSON *json)
     printf("; drafts from %" PRIu32 " tokens of %" PRIu32 "; embedding: %s, head: %s\n", d->head.rows, d->vocab,
            d->embedding.data == target->desc.embedding.data ? "the model's" : "its own",
            d->head.data == target->desc.head.data ? "the model's" : "its own");
-    return true;
 }
 
 /* Compares an auxiliary model with its target, into `json` or, if that is NULL, to stdout. Different vocabularies are a finding, not a failure. */
@@ -216,18 +218,16 @@ info_compare(const struct model *target, enum aux_role role, const char *path, c
     if (!model_open_with(&aux, path, &(struct model_options){.target = target}, err))
         return false;
     if (aux->desc.drafter != NULL) {
-        const bool described = describe_head(target, aux, json);
-        model_close(aux);
-        return described || err_set(err, ERR_WORK, "out of memory writing JSON");
+        describe_head(target, aux, json);
+    } else {
+        const struct comparison c = compare_models(target, aux, role);
+        if (json == NULL)
+            print_comparison(&c, role);
+        else
+            add_comparison(json, &c, role);
     }
-    const struct comparison c = compare_models(target, aux, role);
-    bool ok = true;
-    if (json == NULL)
-        print_comparison(&c, role);
-    else
-        ok = add_comparison(json, &c, role) || err_set(err, ERR_WORK, "out of memory writing JSON");
     model_close(aux);
-    return ok;
+    return true;
 }
 
 /* ---- the description ---- */
@@ -432,15 +432,9 @@ print_text(const struct facts *f)
         print_weights(f);
 }
 
-/* ---- JSON ---- */
+/* ---- JSON: what memory ran out for is missing, and print_json() then fails ---- */
 
-static bool
-add_number(cJSON *o, const char *key, double v)
-{
-    return cJSON_AddNumberToObject(o, key, v) != NULL;
-}
-
-static bool
+static void
 add_lists(cJSON *o, const struct facts *f)
 {
     const struct model *m = f->model;
@@ -448,36 +442,36 @@ add_lists(cJSON *o, const struct facts *f)
     cJSON *kv = cJSON_AddArrayToObject(o, "kv_memory");
     cJSON *ends = cJSON_AddArrayToObject(o, "stop_tokens");
     const struct experts_form *experts = &m->desc.form.experts;
-    bool ok = types != NULL && kinds != NULL && kv != NULL && ends != NULL;
-    ok = ok && cJSON_AddStringToObject(o, "adapters", m->merged) != NULL;
-    ok = ok && cJSON_AddStringToObject(o, "packing", m->packing != NULL ? m->packing : "none") != NULL;
-    ok = ok && add_number(o, "active_parameters", (double)(m->parameters - model_idle_parameters(m))) &&
-         add_number(o, "experts", experts->n) && add_number(o, "experts_used", experts->used) &&
-         add_number(o, "recurrent_layers", model_recurrent_layers(m));
-    for (uint32_t id = 0; ok && id < tokenizer_size(m->tokenizer); id++)
+    cJSON_AddStringToObject(o, "adapters", m->merged);
+    cJSON_AddStringToObject(o, "packing", m->packing != NULL ? m->packing : "none");
+    cJSON_AddNumberToObject(o, "active_parameters", (double)(m->parameters - model_idle_parameters(m)));
+    cJSON_AddNumberToObject(o, "experts", experts->n);
+    cJSON_AddNumberToObject(o, "experts_used", experts->used);
+    cJSON_AddNumberToObject(o, "recurrent_layers", model_recurrent_layers(m));
+    for (uint32_t id = 0; id < tokenizer_size(m->tokenizer); id++)
         if (tokenizer_is_end(m->tokenizer, (token_t)id))
-            ok = cJSON_AddItemToArray(ends, cJSON_CreateNumber(id));
-    for (int t = 0; ok && t < WEIGHT_TYPES; t++) {
+            cJSON_AddItemToArray(ends, cJSON_CreateNumber(id));
+    for (int t = 0; t < WEIGHT_TYPES; t++) {
         if (m->tensors_of[t] == 0)
             continue;
         cJSON *one = cJSON_AddObjectToObject(types, tensor_type_name((enum weight_type)t));
-        ok = one != NULL && add_number(one, "tensors", m->tensors_of[t]) &&
-             add_number(one, "parameters", (double)m->parameters_of[t]);
+        cJSON_AddNumberToObject(one, "tensors", m->tensors_of[t]);
+        cJSON_AddNumberToObject(one, "parameters", (double)m->parameters_of[t]);
     }
-    for (int kind = 0; ok && kind < TOKEN_KINDS; kind++)
-        ok = add_number(kinds, kind_names[kind], f->kinds[kind]);
-    for (uint32_t i = 0; ok && i < f->n_ctx; i++) {
+    for (int kind = 0; kind < TOKEN_KINDS; kind++)
+        cJSON_AddNumberToObject(kinds, kind_names[kind], f->kinds[kind]);
+    for (uint32_t i = 0; i < f->n_ctx; i++) {
         cJSON *one = cJSON_CreateObject();
-        ok = one != NULL && cJSON_AddItemToArray(kv, one) && add_number(one, "ctx", f->ctx[i]) &&
-             add_number(one, "bytes", (double)model_kv_bytes(m, f->ctx[i], false)) &&
-             add_number(one, "bytes_exact", (double)model_kv_bytes(m, f->ctx[i], true)) &&
-             add_number(one, "run_bytes", (double)memory_of_run(m, f->ctx[i], false));
+        cJSON_AddItemToArray(kv, one);
+        cJSON_AddNumberToObject(one, "ctx", f->ctx[i]);
+        cJSON_AddNumberToObject(one, "bytes", (double)model_kv_bytes(m, f->ctx[i], false));
+        cJSON_AddNumberToObject(one, "bytes_exact", (double)model_kv_bytes(m, f->ctx[i], true));
+        cJSON_AddNumberToObject(one, "run_bytes", (double)memory_of_run(m, f->ctx[i], false));
     }
-    return ok;
 }
 
 /* Adds whether the chat template runs, or why it does not. */
-static bool
+static void
 add_chat(cJSON *o, const struct model *m)
 {
     const struct slice template = tokenizer_chat_template(m->tokenizer, "default");
@@ -485,10 +479,10 @@ add_chat(cJSON *o, const struct model *m)
     struct err why = {0};
     const bool runs = template.len > 0 && chat_open(&chat, template, &why);
     chat_close(chat);
-    return cJSON_AddStringToObject(o, "chat", runs ? "runs" : template.len > 0 ? why.text : "none") != NULL;
+    cJSON_AddStringToObject(o, "chat", runs ? "runs" : template.len > 0 ? why.text : "none");
 }
 
-static bool
+static void
 add_facts(cJSON *o, const struct facts *f)
 {
     const struct model *m = f->model;
@@ -526,21 +520,22 @@ add_facts(cJSON *o, const struct facts *f)
         {"bos", tokenizer_bos(m->tokenizer)},
         {"eos", tokenizer_eos(m->tokenizer)},
     };
-    bool ok = add_chat(o, m) && cJSON_AddStringToObject(o, "name", m->name) != NULL &&
-              cJSON_AddStringToObject(o, "path", path) != NULL &&
-              cJSON_AddStringToObject(o, "architecture", m->arch) != NULL &&
-              cJSON_AddStringToObject(o, "hash", hash) != NULL &&
-              cJSON_AddStringToObject(o, "rope", d->rope == ROPE_ADJACENT ? "adjacent" : "halves") != NULL &&
-              cJSON_AddBoolToObject(o, "rope_factors", d->rope_factors != NULL) != NULL &&
-              cJSON_AddBoolToObject(o, "tied", m->tied) != NULL &&
-              cJSON_AddBoolToObject(o, "quantized", m->quantized) != NULL &&
-              cJSON_AddBoolToObject(o, "vocabulary_only", m->vocabulary_only) != NULL &&
-              cJSON_AddBoolToObject(o, "qkv_bias", d->n_layers > 0 && tensor_present(&d->layers[0].bq)) != NULL &&
-              cJSON_AddBoolToObject(o, "qk_norm", d->n_layers > 0 && tensor_present(&d->layers[0].q_norm)) != NULL &&
-              cJSON_AddStringToObject(o, "tokenizer", tokenizer_description(m->tokenizer)) != NULL;
-    for (size_t i = 0; ok && i < sizeof numbers / sizeof numbers[0]; i++)
-        ok = add_number(o, numbers[i].key, numbers[i].value);
-    return ok && add_lists(o, f);
+    add_chat(o, m);
+    cJSON_AddStringToObject(o, "name", m->name);
+    cJSON_AddStringToObject(o, "path", path);
+    cJSON_AddStringToObject(o, "architecture", m->arch);
+    cJSON_AddStringToObject(o, "hash", hash);
+    cJSON_AddStringToObject(o, "rope", d->rope == ROPE_ADJACENT ? "adjacent" : "halves");
+    cJSON_AddBoolToObject(o, "rope_factors", d->rope_factors != NULL);
+    cJSON_AddBoolToObject(o, "tied", m->tied);
+    cJSON_AddBoolToObject(o, "quantized", m->quantized);
+    cJSON_AddBoolToObject(o, "vocabulary_only", m->vocabulary_only);
+    cJSON_AddBoolToObject(o, "qkv_bias", d->n_layers > 0 && tensor_present(&d->layers[0].bq));
+    cJSON_AddBoolToObject(o, "qk_norm", d->n_layers > 0 && tensor_present(&d->layers[0].q_norm));
+    cJSON_AddStringToObject(o, "tokenizer", tokenizer_description(m->tokenizer));
+    for (size_t i = 0; i < sizeof numbers / sizeof numbers[0]; i++)
+        cJSON_AddNumberToObject(o, numbers[i].key, numbers[i].value);
+    add_lists(o, f);
 }
 
 static bool
@@ -557,7 +552,9 @@ print_json(const struct facts *f, const struct options *options, struct err *err
 {
     cJSON *o = cJSON_CreateObject();
     const bool ok = compare_aux(f, options, o, err);
-    char *text = ok && o != NULL && add_facts(o, f) && !json_memory_ran_out() ? cJSON_Print(o) : NULL;
+    if (ok)
+        add_facts(o, f);
+    char *text = ok && !json_memory_ran_out() ? cJSON_Print(o) : NULL;
     if (text != NULL)
         puts(text);
     else if (ok)

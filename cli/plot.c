@@ -20,9 +20,10 @@ is_kind(const char *word)
 }
 
 /* The kind is the last operand, or the first where that is one and the last isn't. */
-static bool
-plot(const struct options *o, struct err *err)
+bool
+plot_main(struct options *o, int *status, struct err *err)
 {
+    (void)status;
     const char *const *inputs = o->operands.at;
     size_t n = o->operands.n;
     if (n == 0)
@@ -59,11 +60,4 @@ plot(const struct options *o, struct err *err)
     if (note[0] != '\0')
         fprintf(stderr, "specscope: %s: %s\n", o->plot.out, note);
     return true;
-}
-
-bool
-plot_main(struct options *o, int *status, struct err *err)
-{
-    (void)status;
-    return plot(o, err);
 }

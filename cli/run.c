@@ -200,9 +200,8 @@ struct running {
     const struct options *o;
     struct engine *engine;
     struct policy_memory *memory;
-    char **prompts, **categories; /* (n) of a file; NULL: the prompt of the command line */
-    size_t n;
-    bool untraced; /* a trace could not be written */
+    struct prompt_list prompts; /* of a file; empty: the prompt of the command line */
+    bool untraced;              /* a trace could not be written */
     struct tally total;
     struct acceptance acceptance;
 };
@@ -213,7 +212,8 @@ add_outcome(struct running *r, size_t first, const struct outcome *out, struct e
 {
     tally_add(&r->total, &out->metrics.total);
     for (size_t i = 0; i < out->n_texts && r->o->versus == NULL; i++)
-        if (!acceptance_add(&r->acceptance, r->categories != NULL ? r->categories[r->n > 1 ? first + i : 0] : NULL,
+        if (!acceptance_add(&r->acceptance,
+                            r->prompts.n > 0 ? r->prompts.categories[r->prompts.n > 1 ? first + i : 0] : NULL,
                             &out->texts[i]))
             return err_set(err, ERR_WORK, "out of memory");
     return true;
@@ -223,7 +223,7 @@ add_outcome(struct running *r, size_t first, const struct outcome *out, struct e
 static bool
 run_session(struct running *r, size_t first, struct prompt_text *batch, cJSON **result, struct err *err)
 {
-    const char *prompt = r->prompts != NULL && batch == NULL ? r->prompts[first] : NULL;
+    const char *prompt = r->prompts.n > 0 && batch == NULL ? r->prompts.texts[first] : NULL;
     const struct options *o = r->o;
     struct printer printer = {.tokenizer = r->engine->model->tokenizer,
                               .terminal = isatty(STDOUT_FILENO),
@@ -239,7 +239,7 @@ run_session(struct running *r, size_t first, struct prompt_text *batch, cJSON **
     struct outcome out;
     g.session.memory = r->memory;
     g.session.prompts = batch;
-    g.session.n_prompts = batch != NULL ? r->n : 0;
+    g.session.n_prompts = batch != NULL ? r->prompts.n : 0;
     g.session.prompts_path = o->prompts_file;
     if (prompt != NULL) {
         g.session.prompt = prompt;
@@ -263,8 +263,8 @@ run_session(struct running *r, size_t first, struct prompt_text *batch, cJSON **
 static bool
 run_batch(struct running *r, cJSON **result, struct err *err)
 {
-    struct prompt_text *batch = r->prompts != NULL ? generation_prompts(r->prompts, r->n, err) : NULL;
-    const bool ok = (r->prompts == NULL || batch != NULL) && run_session(r, 0, batch, result, err);
+    struct prompt_text *batch = r->prompts.n > 0 ? generation_prompts(&r->prompts, err) : NULL;
+    const bool ok = (r->prompts.n == 0 || batch != NULL) && run_session(r, 0, batch, result, err);
     free(batch);
     return ok;
 }
@@ -273,10 +273,10 @@ run_batch(struct running *r, cJSON **result, struct err *err)
 static bool
 run_prompts(struct running *r, cJSON **result, struct err *err)
 {
-    if (r->prompts == NULL)
+    if (r->prompts.n == 0)
         return run_session(r, 0, NULL, result, err);
     cJSON *all = cJSON_AddArrayToObject(*result = cJSON_CreateObject(), "results"), *one;
-    for (size_t i = 0; i < r->n && !generation_interrupted(); i++) {
+    for (size_t i = 0; i < r->prompts.n && !generation_interrupted(); i++) {
         if (!run_session(r, i, NULL, &one, err))
             return false;
         cJSON_AddItemToArray(all, one);
@@ -337,11 +337,11 @@ bool
 run_main(struct options *o, int *status, struct err *err)
 {
     struct policy_memory memory = {0};
-    struct running r = {.o = o, .memory = &memory, .n = 1};
+    struct running r = {.o = o, .memory = &memory};
     generation_catch_signals();
     bool ok = outputs_possible(o->json, &results_json_file, o->csv, &results_csv_file, err) &&
-              (o->prompts_file == NULL || prompts_read(o->prompts_file, &r.prompts, &r.categories, &r.n, err));
-    if (ok && r.n > 1 && o->trace != NULL && o->batch == 0)
+              (o->prompts_file == NULL || prompts_read(o->prompts_file, &r.prompts, err));
+    if (ok && r.prompts.n > 1 && o->trace != NULL && o->batch == 0)
         ok = err_set(err, ERR_USAGE,
                      "--trace with several prompts: a trace holds one run's; give a single prompt, or --batch");
     if (ok && o->csv != NULL && o->versus != NULL)
@@ -349,8 +349,7 @@ run_main(struct options *o, int *status, struct err *err)
     ok = ok && generation_engine(o, &r.engine, err) && run_all(&r, err);
     acceptance_free(&r.acceptance);
     policy_memory_free(&memory);
-    prompts_free(r.prompts, r.n);
-    prompts_free(r.categories, r.n);
+    prompts_free(&r.prompts);
     engine_close(r.engine);
     *status = generation_interrupted() ? command_interrupted() : r.untraced ? 1 : 0;
     return ok;

@@ -18,8 +18,7 @@
 /* State that outlives a change of the model. */
 struct showing {
     struct options *o;
-    char **prompts, **categories; /* (n_prompts) categories: NULL for the bundled ones */
-    size_t n_prompts;
+    struct prompt_list prompts;       /* of --prompts, else the bundled ones */
     struct race_prompt *tune_prompts; /* (n_tune_prompts) of :tune, for the model that is shown */
     size_t n_tune_prompts;
     bool chat_unused;     /* that model has a chat template, and prompts do not go through it */
@@ -36,8 +35,8 @@ show(const struct source *source, struct showing *w, double pace, struct err *er
     const struct app_options app = {.theme = o->theme,
                                     .script = o->script,
                                     .history_path = state_path(history, sizeof history, "prompts"),
-                                    .prompts = w->prompts,
-                                    .n_prompts = w->n_prompts,
+                                    .prompts = w->prompts.texts,
+                                    .n_prompts = w->prompts.n,
                                     .tune_prompts = w->tune_prompts,
                                     .n_tune_prompts = (uint32_t)w->n_tune_prompts,
                                     .chat_unused = w->chat_unused,
@@ -82,21 +81,17 @@ open_session(struct session **s, const struct showing *w, struct engine *engine,
 static int
 show_tunable(const struct source *source, struct showing *w, double pace, struct err *err)
 {
-    char **texts = NULL, **categories = NULL;
-    size_t n = 0;
-    if (w->categories == NULL)
-        generation_tune_prompts(w->o, &texts, &categories, &n, NULL);
-    else
-        n = w->n_prompts;
-    w->tune_prompts = n > 0 ? calloc(n, sizeof *w->tune_prompts) : NULL;
-    w->n_tune_prompts = w->tune_prompts != NULL ? n : 0;
+    struct prompt_list bundled = {0};
+    const struct prompt_list *list = w->o->prompts_file != NULL ? &w->prompts : &bundled;
+    if (list == &bundled)
+        generation_tune_prompts(w->o, &bundled, NULL);
+    w->tune_prompts = list->n > 0 ? calloc(list->n, sizeof *w->tune_prompts) : NULL;
+    w->n_tune_prompts = w->tune_prompts != NULL ? list->n : 0;
     for (size_t i = 0; i < w->n_tune_prompts; i++)
-        w->tune_prompts[i] = (struct race_prompt){texts != NULL ? texts[i] : w->prompts[i],
-                                                  categories != NULL ? categories[i] : w->categories[i]};
+        w->tune_prompts[i] = (struct race_prompt){list->texts[i], list->categories[i]};
     const int status = show(source, w, pace, err);
     free(w->tune_prompts);
-    prompts_free(texts, n);
-    prompts_free(categories, n);
+    prompts_free(&bundled);
     return status;
 }
 
@@ -106,8 +101,6 @@ static int
 scope_run_live(struct showing *w, struct engine *engine, struct err *err)
 {
     const struct options *o = w->o;
-    char **prompts = w->prompts;
-    const size_t n_prompts = w->n_prompts;
     struct session_options so = generation_options(o);
     so.stay = true;
     so.paused = o->script != NULL;
@@ -115,16 +108,16 @@ scope_run_live(struct showing *w, struct engine *engine, struct err *err)
     /* the bundled model would finish too fast to watch */
     const bool slowed = o->pace < 0 && bundled && o->script == NULL;
     so.pace = slowed ? WATCHABLE : o->pace > 0 ? (double)o->pace : 0;
-    struct prompt_text *batch = NULL; /* (n_prompts) */
+    struct prompt_text *batch = NULL; /* (w->prompts.n) */
     if (o->prompts_file != NULL) {
-        so.prompt = prompts[0];
-        so.prompt_len = strlen(prompts[0]);
+        so.prompt = w->prompts.texts[0];
+        so.prompt_len = strlen(so.prompt);
     }
     if (o->prompts_file != NULL && o->batch > 0) {
-        if ((batch = generation_prompts(prompts, n_prompts, err)) == NULL)
+        if ((batch = generation_prompts(&w->prompts, err)) == NULL)
             return command_failed(err);
         so.prompts = batch;
-        so.n_prompts = n_prompts;
+        so.n_prompts = w->prompts.n;
         so.prompts_path = o->prompts_file;
     }
     struct policy_memory memory = {0};
@@ -273,14 +266,13 @@ scope_main(struct options *o, int *status, struct err *err)
     struct showing w = {.o = o};
     bool ok = true;
     if (o->prompts_file != NULL)
-        ok = prompts_read(o->prompts_file, &w.prompts, &w.categories, &w.n_prompts, err);
+        ok = prompts_read(o->prompts_file, &w.prompts, err);
     else /* if this fails, no prompts are offered */
-        prompts_bundled("prompts", &w.prompts, NULL, &w.n_prompts, NULL);
+        prompts_bundled("prompts", &w.prompts, NULL);
     if (ok && (!isatty(STDIN_FILENO) || !isatty(STDOUT_FILENO)))
         ok = err_set(err, ERR_USAGE, "the scope needs a terminal; without one use `%s run`", program_name());
     if (ok)
         *status = show_models(&w, o->bare && o->model == NULL && o->synth == NULL && has_models());
-    prompts_free(w.prompts, w.n_prompts);
-    prompts_free(w.categories, w.n_prompts);
+    prompts_free(&w.prompts);
     return ok;
 }

@@ -147,9 +147,10 @@ open_tokenizer(struct tokenizer **t, struct gguf **file, const char *path, struc
     return gguf_open(file, path, err) && tokenizer_open(t, *file, err);
 }
 
-static bool
-answer(const struct options *o, struct err *err)
+bool
+tokenize_main(struct options *o, int *status, struct err *err)
 {
+    (void)status;
     const char *path = o->model != NULL ? o->model : bundled_model_path();
     struct gguf *file = NULL;
     struct tokenizer *t = NULL;
@@ -165,11 +166,4 @@ answer(const struct options *o, struct err *err)
     tokenizer_close(t);
     gguf_close(file);
     return ok;
-}
-
-bool
-tokenize_main(struct options *o, int *status, struct err *err)
-{
-    (void)status;
-    return answer(o, err);
 }

@@ -26,13 +26,12 @@
 struct tune {
     const struct options *o;
     struct engine *engine;
-    struct race_prompt *prompts; /* (n_prompts) owned; its texts are in the lists */
-    char **texts, **categories;
-    size_t n_prompts;
-    struct tuner *tuner;     /* NULL before the session's first event */
-    struct scope *scope;     /* of the runs whose layers are recorded, */
-    struct scope *beside;    /* and of those with another draft model; NULL: none */
-    struct session *session; /* owned after the race; tuner and scope use its description */
+    struct prompt_list list;
+    struct race_prompt *prompts; /* (list.n) owned; its texts are in the list */
+    struct tuner *tuner;         /* NULL before the session's first event */
+    struct scope *scope;         /* of the runs whose layers are recorded, */
+    struct scope *beside;        /* and of those with another draft model; NULL: none */
+    struct session *session;     /* owned after the race; tuner and scope use its description */
     struct drafts drafts;
     uint32_t draft;              /* of the next run, from 1 on in `drafts`; 0: the engine's own */
     struct session *other;       /* with this draft model, which the engine has as long as the session exists; owned */
@@ -76,7 +75,7 @@ open_other(struct tune *t, uint32_t draft, struct err *err)
 {
     struct session_options o = generation_options(t->o);
     o.policy = "ar";
-    o.prompt = t->texts[0];
+    o.prompt = t->list.texts[0];
     o.prompt_len = strlen(o.prompt);
     o.stay = true;
     engine_draft_swap(t->engine, &t->drafts.draft[draft - 1].reserve);
@@ -122,7 +121,7 @@ begin(struct tune *t, struct err *err)
                                          .policies = (const char *const *)t->o->policies.at,
                                          .n_policies = t->o->policies.n,
                                          .prompts = t->prompts,
-                                         .n_prompts = (uint32_t)t->n_prompts,
+                                         .n_prompts = (uint32_t)t->list.n,
                                          .drafts = drafts,
                                          .n_drafts = t->drafts.n,
                                          .time_s = t->o->time_s,
@@ -215,8 +214,8 @@ race(struct tune *t, struct err *err)
                            .user = t};
     struct outcome out;
     g.session.policy = "ar";
-    g.session.prompt = t->texts[0];
-    g.session.prompt_len = strlen(t->texts[0]);
+    g.session.prompt = t->list.texts[0];
+    g.session.prompt_len = strlen(t->list.texts[0]);
     g.session.stay = true;
     const bool ok = generate(&g, &out, err);
     if (t->shows_progress)
@@ -616,18 +615,18 @@ report(const struct tune *t, struct err *err)
 static bool
 read_prompts(struct tune *t, struct err *err)
 {
-    const bool ok = t->o->prompts_file != NULL
-                        ? prompts_read(t->o->prompts_file, &t->texts, &t->categories, &t->n_prompts, err)
-                        : generation_tune_prompts(t->o, &t->texts, &t->categories, &t->n_prompts, err);
-    if (ok && t->n_prompts < RACE_PROMPTS)
+    const size_t *n = &t->list.n;
+    const bool ok = t->o->prompts_file != NULL ? prompts_read(t->o->prompts_file, &t->list, err)
+                                               : generation_tune_prompts(t->o, &t->list, err);
+    if (ok && *n < RACE_PROMPTS)
         return err_set(
             err, ERR_USAGE,
             "a race needs at least %d prompts, and there are %zu; use a longer list, or none for the bundled one",
-            RACE_PROMPTS, t->n_prompts);
-    if (!ok || (t->prompts = calloc(t->n_prompts, sizeof *t->prompts)) == NULL)
+            RACE_PROMPTS, *n);
+    if (!ok || (t->prompts = calloc(*n, sizeof *t->prompts)) == NULL)
         return ok ? err_set(err, ERR_WORK, "out of memory for prompts") : false;
-    for (size_t i = 0; i < t->n_prompts; i++)
-        t->prompts[i] = (struct race_prompt){t->texts[i], t->categories[i]};
+    for (size_t i = 0; i < *n; i++)
+        t->prompts[i] = (struct race_prompt){t->list.texts[i], t->list.categories[i]};
     return true;
 }
 
@@ -655,8 +654,7 @@ tune_main(struct options *o, int *status, struct err *err)
     scope_close(t.scope);
     tuner_close(t.tuner);
     free(t.prompts);
-    prompts_free(t.texts, t.n_prompts);
-    prompts_free(t.categories, t.n_prompts);
+    prompts_free(&t.list);
     session_close(t.session);
     drafts_close(&t.drafts, t.engine);
     engine_close(t.engine);

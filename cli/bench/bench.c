@@ -47,10 +47,10 @@ one(struct bench *b, struct candidate *candidate, uint32_t pass, size_t prompt, 
 {
     struct generation g = {.engine = b->engine, .session = bench_session(b, candidate)};
     g.session.memory = &candidate->memory;
-    g.session.prompt = b->prompts[prompt];
-    g.session.prompt_len = strlen(b->prompts[prompt]);
+    g.session.prompt = b->prompts.texts[prompt];
+    g.session.prompt_len = strlen(g.session.prompt);
     g.session.prompts = b->batch;
-    g.session.n_prompts = b->batch != NULL ? b->n_prompts : 0;
+    g.session.n_prompts = b->batch != NULL ? b->prompts.n : 0;
     struct outcome out;
     bool ok = true;
     *sums = (struct tally){0};
@@ -63,7 +63,7 @@ one(struct bench *b, struct candidate *candidate, uint32_t pass, size_t prompt, 
         candidate->pass[pass].tokens += (double)t->emitted;
         candidate->pass[pass].s += (t->draft_us + t->verify_us) * 1e-6;
         for (size_t i = 0; i < out.n_texts; i++) {
-            const char *category = b->categories != NULL ? b->categories[b->n_prompts > 1 ? prompt + i : 0] : NULL;
+            const char *category = b->prompts.categories[b->prompts.n > 1 ? prompt + i : 0];
             ok = (pass > 0 || acceptance_add(&candidate->acceptance, category, &out.texts[i])) && ok;
             take_text(b, candidate, prompt + i, &out.texts[i]);
         }
@@ -127,7 +127,7 @@ all(struct bench *b, uint32_t pass, size_t prompt, size_t run, struct progress *
 bool
 bench_run(struct bench *b, struct err *err)
 {
-    const size_t runs = b->batch != NULL ? 1 : b->n_prompts; /* of a pass */
+    const size_t runs = b->batch != NULL ? 1 : b->prompts.n; /* of a pass */
     struct progress progress = {
         .work = b->o->repeat * runs * b->n_candidates, .shown = isatty(STDERR_FILENO), .start = now_us()};
     bool ok = true;
@@ -170,35 +170,28 @@ bench_end(struct bench *b)
 {
     bench_candidates_free(b);
     free(b->batch);
-    prompts_free(b->prompts, b->n_prompts);
-    prompts_free(b->categories, b->n_prompts);
+    prompts_free(&b->prompts);
     engine_close(b->engine);
 }
 
 static bool
 read_prompts(struct bench *b, struct err *err)
 {
-    if (b->o->prompt != NULL) {
-        b->prompts = calloc(1, sizeof *b->prompts);
-        if (b->prompts == NULL || (b->prompts[0] = strdup(b->o->prompt)) == NULL)
-            return err_set(err, ERR_WORK, "out of memory");
-        b->n_prompts = 1;
-        return true;
-    }
-    return b->o->prompts_file != NULL
-               ? prompts_read(b->o->prompts_file, &b->prompts, &b->categories, &b->n_prompts, err)
-               : prompts_bundled("prompts", &b->prompts, &b->categories, &b->n_prompts, err);
+    if (b->o->prompt != NULL)
+        return prompts_add(&b->prompts, b->o->prompt, "") || err_set(err, ERR_WORK, "out of memory");
+    return b->o->prompts_file != NULL ? prompts_read(b->o->prompts_file, &b->prompts, err)
+                                      : prompts_bundled("prompts", &b->prompts, err);
 }
 
 static bool
 list_texts(struct bench *b, struct err *err)
 {
-    b->n_texts = b->n_prompts;
+    b->n_texts = b->prompts.n;
     if (b->o->batch == 0)
         return true;
-    if (b->n_prompts == 1)
+    if (b->prompts.n == 1)
         b->n_texts = b->o->batch;
-    b->batch = generation_prompts(b->prompts, b->n_prompts, err);
+    b->batch = generation_prompts(&b->prompts, err);
     return b->batch != NULL;
 }
 

@@ -34,9 +34,8 @@ struct candidate { /* one policy at one point of the grid */
 struct bench {
     const struct options *o;
     struct engine *engine;
-    char **prompts, **categories; /* (n_prompts) owned; categories: "" for none; NULL: no prompt has one */
-    size_t n_prompts;
-    struct prompt_text *batch;    /* (n_prompts) the same for a batch session; owned; NULL: a session per prompt */
+    struct prompt_list prompts;
+    struct prompt_text *batch;    /* (prompts.n) the same for a batch session; owned; NULL: a session per prompt */
     size_t n_texts;               /* of a pass: as many as there are prompts, or sequences */
     struct candidate *candidates; /* (n_candidates) owned; the first is ar */
     size_t n_candidates;

@@ -30,7 +30,7 @@ bench_append(struct bench *b, const struct candidate *candidate, struct err *err
     new->pass = calloc(b->o->repeat, sizeof *new->pass);
     new->first = calloc(b->n_texts, sizeof *new->first);
     if (b->paired)
-        new->run = calloc(b->o->repeat * b->n_prompts, sizeof *new->run);
+        new->run = calloc(b->o->repeat * b->prompts.n, sizeof *new->run);
     return (new->pass != NULL &&new->first != NULL && (new->run != NULL || !b->paired)) ||
            err_set(err, ERR_WORK, "out of memory");
 }

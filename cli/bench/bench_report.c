@@ -225,7 +225,7 @@ bench_table(const struct bench *b, struct err *err)
     if (b->o->batch > 0)
         snprintf(batch, sizeof batch, " %u at a time", (unsigned)b->o->batch);
     printf("%s, %s, %zu prompt%s%s x %u pass%s, %u token%s, %s\n", b->engine->model->name,
-           b->engine->ops->describe(b->engine->backend), b->n_prompts, plural(b->n_prompts), batch,
+           b->engine->ops->describe(b->engine->backend), b->prompts.n, plural(b->prompts.n), batch,
            (unsigned)b->o->repeat, b->o->repeat == 1 ? "" : "es", (unsigned)b->o->tokens, plural(b->o->tokens),
            b->o->sampling.temperature > 0 ? "sampled" : "greedy");
     printf("%-10s", "policy");

@@ -13,7 +13,6 @@
 #include "base/program.h"
 #include "cli/doctor/doctor.h"
 #include "cli/options/commands.h"
-#include "cli/options/files.h"
 #include "cli/options/options.h"
 #include "engine/model/memory.h"
 #include "engine/model/model_locations.h"

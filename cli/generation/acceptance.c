@@ -149,14 +149,11 @@ acceptance_positions_json(cJSON *to, const struct positions *p)
 {
     cJSON *list = cJSON_AddArrayToObject(to, "positions");
     for (uint32_t i = 0; i < positions_count(p); i++) {
-        const struct estimate a = positions_conditional(p, i), u = positions_unconditional(p, i);
         cJSON *at = cJSON_CreateObject();
         json_number(at, "tested", (double)p->tested[i]);
         json_number(at, "accepted", (double)p->accepted[i]);
-        json_number(at, "conditional", a.value);
-        json_number(at, "conditional_se", a.se);
-        json_number(at, "unconditional", u.value);
-        json_number(at, "unconditional_se", u.se);
+        json_estimate(at, "conditional", positions_conditional(p, i));
+        json_estimate(at, "unconditional", positions_unconditional(p, i));
         cJSON_AddItemToArray(list, at);
     }
     list = cJSON_AddArrayToObject(to, "reject_ranks");
@@ -171,7 +168,6 @@ acceptance_categories_json(cJSON *to, const struct acceptance *a)
     cJSON *list = a->n_parts > 0 ? cJSON_AddArrayToObject(to, "categories") : NULL;
     for (size_t i = 0; i < a->n_parts; i++) {
         const struct acceptance_part *part = &a->part[i];
-        const struct estimate tokens = positions_tokens(&part->positions);
         const struct tally *t = &part->total;
         const double seconds = (t->draft_us + t->verify_us) * 1e-6;
         cJSON *at = cJSON_CreateObject();
@@ -181,8 +177,7 @@ acceptance_categories_json(cJSON *to, const struct acceptance *a)
         json_number(at, "emitted", (double)t->emitted);
         json_number(at, "tok_per_s", seconds > 0 ? (double)t->emitted / seconds : (double)NAN);
         json_number(at, "acceptance_rate", t->verified > 0 ? (double)t->accepted / (double)t->verified : (double)NAN);
-        json_number(at, "tokens_per_round", tokens.value);
-        json_number(at, "tokens_per_round_se", tokens.se);
+        json_estimate(at, "tokens_per_round", positions_tokens(&part->positions));
         acceptance_positions_json(at, &part->positions);
         cJSON_AddItemToArray(list, at);
     }

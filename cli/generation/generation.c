@@ -12,7 +12,6 @@
 #include "base/rng.h"
 #include "cli/generation/acceptance.h"
 #include "cli/options/commands.h"
-#include "cli/options/files.h"
 #include "engine/model/tokenizer/tokenizer.h"
 #include "engine/model/trained/sv_profile.h"
 #include "policies/policy.h"
@@ -56,8 +55,26 @@ outcome_tokens(const struct outcome *out)
     return n;
 }
 
-static void
-add_seed(cJSON *to, uint64_t seed) /* as text: a JSON number has 53 bits */
+void
+json_number(cJSON *to, const char *name, double value)
+{
+    if (isnan(value))
+        cJSON_AddNullToObject(to, name);
+    else
+        cJSON_AddNumberToObject(to, name, value);
+}
+
+void
+json_estimate(cJSON *to, const char *name, struct estimate e)
+{
+    char se[64];
+    snprintf(se, sizeof se, "%s_se", name);
+    json_number(to, name, e.value);
+    json_number(to, se, e.se);
+}
+
+void
+json_seed(cJSON *to, uint64_t seed)
 {
     char text[24];
     snprintf(text, sizeof text, "%llu", (unsigned long long)seed);
@@ -77,7 +94,7 @@ add_texts(cJSON *to, const struct outcome *out, const struct session_options *o)
         if (!batch)
             continue;
         cJSON_AddStringToObject(at, "end", text->end);
-        add_seed(at, o->versus != NULL ? o->seed : rng_sequence_seed(o->seed, (uint32_t)i));
+        json_seed(at, o->versus != NULL ? o->seed : rng_sequence_seed(o->seed, (uint32_t)i));
         cJSON_AddItemToArray(list, at);
     }
 }
@@ -92,18 +109,11 @@ add_sides(cJSON *to, const struct outcome *out, const struct model *model, const
     cJSON *list = cJSON_AddArrayToObject(to, "settings");
     for (int i = 0; i < 2; i++) {
         const struct estimates e = round_sums_estimates(&out->sides[i], model->desc.n_layers, model->rho);
-        const struct {
-            const char *name, *se;
-            struct estimate of;
-        } measures[] = {{"tok_per_s", "tok_per_s_se", e.tokens_per_s},
-                        {"tokens_per_round", "tokens_per_round_se", e.tokens_per_round},
-                        {"acceptance_rate", "acceptance_rate_se", e.acceptance_rate},
-                        {"modelled_speedup", "modelled_speedup_se", e.modelled}};
         cJSON *at = cJSON_CreateObject();
-        for (size_t k = 0; k < sizeof measures / sizeof *measures; k++) {
-            json_number(at, measures[k].name, measures[k].of.value);
-            json_number(at, measures[k].se, measures[k].of.se);
-        }
+        json_estimate(at, "tok_per_s", e.tokens_per_s);
+        json_estimate(at, "tokens_per_round", e.tokens_per_round);
+        json_estimate(at, "acceptance_rate", e.acceptance_rate);
+        json_estimate(at, "modelled_speedup", e.modelled);
         acceptance_positions_json(at, &out->texts[i].positions);
         cJSON_AddItemToArray(list, at);
     }
@@ -114,15 +124,6 @@ add_sides(cJSON *to, const struct outcome *out, const struct model *model, const
     json_number(j, "high", c.high);
     json_number(j, "segments", (double)c.n);
     cJSON_AddStringToObject(j, "verdict", verdicts[c.verdict]);
-}
-
-void
-json_number(cJSON *to, const char *name, double value)
-{
-    if (isnan(value))
-        cJSON_AddNullToObject(to, name);
-    else
-        cJSON_AddNumberToObject(to, name, value);
 }
 
 static void
@@ -164,7 +165,7 @@ outcome_json(const struct outcome *out, const struct engine *engine, const struc
     json_number(params, "temperature", (double)o->sampling.temperature);
     json_number(params, "top_k", o->sampling.top_k);
     json_number(params, "top_p", (double)o->sampling.top_p);
-    add_seed(params, o->seed);
+    json_seed(params, o->seed);
     cJSON_AddItemToObject(j, "params", params);
     if (o->batch > 0)
         json_number(params, "batch", o->batch);
@@ -293,7 +294,7 @@ generation_chat_unused(const struct options *o, const struct engine *engine)
 }
 
 bool
-generation_tune_prompts(const struct options *o, char ***prompts, char ***categories, size_t *n, struct err *err)
+generation_tune_prompts(const struct options *o, struct prompt_list *list, struct err *err)
 {
     char model[PATH_MAX], own[PATH_MAX];
     bool is_own = o->synth == NULL;
@@ -302,7 +303,7 @@ generation_tune_prompts(const struct options *o, char ***prompts, char ***catego
         const char *end = is_own ? strrchr(own, '/') : NULL;
         is_own = end != NULL && strncmp(model, own, (size_t)(end - own) + 1) == 0;
     }
-    return prompts_bundled(is_own ? "prompts-tune" : "prompts-tasks", prompts, categories, n, err);
+    return prompts_bundled(is_own ? "prompts-tune" : "prompts-tasks", list, err);
 }
 
 /* Returns the note on the tokenizer or the chat template, if the engine has none that is more important. */
@@ -444,13 +445,13 @@ generation_options(const struct options *o)
 }
 
 struct prompt_text *
-generation_prompts(char *const *prompts, size_t n, struct err *err)
+generation_prompts(const struct prompt_list *list, struct err *err)
 {
-    struct prompt_text *texts = calloc(n, sizeof *texts);
-    for (size_t i = 0; i < n && texts != NULL; i++)
-        texts[i] = (struct prompt_text){prompts[i], strlen(prompts[i])};
+    struct prompt_text *texts = calloc(list->n, sizeof *texts);
+    for (size_t i = 0; i < list->n && texts != NULL; i++)
+        texts[i] = (struct prompt_text){list->texts[i], strlen(list->texts[i])};
     if (texts == NULL)
-        err_set(err, ERR_WORK, "out of memory for %zu prompts", n);
+        err_set(err, ERR_WORK, "out of memory for %zu prompts", list->n);
     return texts;
 }
 

@@ -6,6 +6,7 @@
 #include <stddef.h>
 
 #include "base/file_replace.h"
+#include "cli/options/files.h"
 #include "cli/options/options.h"
 #include "engine/measure/estimate.h"
 #include "engine/measure/metrics.h"
@@ -35,7 +36,9 @@ size_t outcome_tokens(const struct outcome *); /* of all texts */
 
 /* {model, backend, policy, params, token_ids (of a batch: sequences), rounds, drafted, verified, accepted, emitted, acceptance_rate, …} */
 cJSON *outcome_json(const struct outcome *, const struct engine *, const struct session_options *);
-void json_number(cJSON *to, const char *name, double value); /* null if the value is not finite */
+void json_number(cJSON *to, const char *name, double value);      /* null if the value is not a number */
+void json_estimate(cJSON *to, const char *name, struct estimate); /* the value, and its standard error as NAME_se */
+void json_seed(cJSON *to, uint64_t seed);                         /* as text: a JSON number has 53 bits */
 /* Prints an object that is not empty to a file, or stdout for "-". Its first member is the version of the program, by
  * which results_json_file recognises such a file. */
 extern const struct file_kind results_json_file;
@@ -51,7 +54,7 @@ bool generation_engine(const struct options *, struct engine **, struct err *);
 bool generation_chat_unused(const struct options *, const struct engine *);
 /* Reads the bundled prompts for a race: for the program's own models those that they were trained for, and for other models tasks of
  * four categories. As prompts_read(). */
-bool generation_tune_prompts(const struct options *, char ***prompts, char ***categories, size_t *n, struct err *);
+bool generation_tune_prompts(const struct options *, struct prompt_list *, struct err *);
 /* Returns the session options; the policy is the first of options->policies. */
 struct session_options generation_options(const struct options *);
 
@@ -59,7 +62,7 @@ struct session_options generation_options(const struct options *);
 const char *generation_params(const struct knob_setting *, size_t n_set, char *out, size_t n);
 
 /* Returns the prompts for one session; the caller frees the array, but not the texts. NULL: out of memory. */
-struct prompt_text *generation_prompts(char *const *prompts, size_t n, struct err *);
+struct prompt_text *generation_prompts(const struct prompt_list *, struct err *);
 
 struct generation {
     struct engine *engine;

@@ -10,9 +10,9 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/file_read.h"
 #include "base/platform.h"
 #include "base/utf8.h"
-#include "cli/options/files.h"
 
 /* Finds the tree that contains themes/ and models/: build/specscope is one or two folders below it. */
 static bool

@@ -38,12 +38,6 @@ json_memory_ran_out(void)
 #define FILE_MOST ((size_t)64 << 20)
 
 bool
-file_exists(const char *path)
-{
-    return embedded_or_there(path);
-}
-
-bool
 file_read(const char *path, char **bytes, size_t *len, struct err *err)
 {
     return strcmp(path, "-") == 0 ? file_text_from(STDIN_FILENO, path, FILE_MOST, bytes, len, err)
@@ -60,38 +54,31 @@ outputs_possible(const char *json, const struct file_kind *json_kind, const char
     return output_possible(json, json_kind, err) && output_possible(csv, csv_kind, err);
 }
 
-/* Appends a copy to a list of n; NULL lists are left alone. */
-static bool
-append(char ***list, size_t n, const char *text)
+bool
+prompts_add(struct prompt_list *list, const char *text, const char *category)
 {
-    char **more = list != NULL ? realloc(*list, (n + 1) * sizeof **list) : NULL;
-    if (list == NULL)
-        return true;
-    if (more == NULL)
+    char **texts = realloc(list->texts, (list->n + 1) * sizeof *texts);
+    list->texts = texts != NULL ? texts : list->texts;
+    char **categories = realloc(list->categories, (list->n + 1) * sizeof *categories);
+    list->categories = categories != NULL ? categories : list->categories;
+    if (texts == NULL || categories == NULL)
         return false;
-    *list = more;
-    return (more[n] = strdup(text)) != NULL;
+    texts[list->n] = strdup(text);
+    categories[list->n] = strdup(category);
+    list->n++;
+    return texts[list->n - 1] != NULL && categories[list->n - 1] != NULL;
 }
 
 static bool
-add_prompt(const char *path, size_t line, const char *text, size_t len, char ***prompts, char ***categories, size_t *n,
-           struct err *err)
+add_line(struct prompt_list *list, const char *path, size_t line, const char *text, size_t len, struct err *err)
 {
     cJSON *root;
     bool starved = !json_read(&root, text, len);
     const cJSON *first = cJSON_GetArrayItem(cJSON_GetObjectItemCaseSensitive(root, "turns"), 0),
                 *category = cJSON_GetObjectItemCaseSensitive(root, "category");
     const bool ok = cJSON_IsString(first);
-    if (ok && append(prompts, *n, first->valuestring)) {
-        if (append(categories, *n, cJSON_IsString(category) ? category->valuestring : "")) {
-            (*n)++;
-        } else {
-            free((*prompts)[*n]);
-            starved = true;
-        }
-    } else {
-        starved = starved || ok;
-    }
+    if (ok)
+        starved = !prompts_add(list, first->valuestring, cJSON_IsString(category) ? category->valuestring : "");
     cJSON_Delete(root);
     if (starved)
         return err_set(err, ERR_WORK, "%s:%zu: out of memory", path, line);
@@ -99,14 +86,11 @@ add_prompt(const char *path, size_t line, const char *text, size_t len, char ***
 }
 
 bool
-prompts_read(const char *path, char ***prompts, char ***categories, size_t *n, struct err *err)
+prompts_read(const char *path, struct prompt_list *list, struct err *err)
 {
     char *text;
     size_t len, line = 0;
-    *prompts = NULL;
-    if (categories != NULL)
-        *categories = NULL;
-    *n = 0;
+    *list = (struct prompt_list){0};
     if (!file_read(path, &text, &len, err))
         return false;
     bool ok = true;
@@ -116,36 +100,33 @@ prompts_read(const char *path, char ***prompts, char ***categories, size_t *n, s
             end = text + len;
         line++;
         if (end > at && strspn(at, " \t\r") < (size_t)(end - at))
-            ok = add_prompt(path, line, at, (size_t)(end - at), prompts, categories, n, err);
+            ok = add_line(list, path, line, at, (size_t)(end - at), err);
         at = end + 1;
     }
     free(text);
-    if (ok && *n == 0)
+    if (ok && list->n == 0)
         ok = err_set(err, ERR_USAGE, "%s: no prompts in it", path);
-    if (!ok) {
-        prompts_free(*prompts, *n);
-        if (categories != NULL) {
-            prompts_free(*categories, *n);
-            *categories = NULL;
-        }
-        *prompts = NULL;
-        *n = 0;
-    }
+    if (!ok)
+        prompts_free(list);
     return ok;
 }
 
 void
-prompts_free(char **prompts, size_t n)
+prompts_free(struct prompt_list *list)
 {
-    for (size_t i = 0; prompts != NULL && i < n; i++)
-        free(prompts[i]);
-    free(prompts);
+    for (size_t i = 0; i < list->n; i++) {
+        free(list->texts[i]);
+        free(list->categories[i]);
+    }
+    free(list->texts);
+    free(list->categories);
+    *list = (struct prompt_list){0};
 }
 
 bool
-prompts_bundled(const char *name, char ***prompts, char ***categories, size_t *n, struct err *err)
+prompts_bundled(const char *name, struct prompt_list *list, struct err *err)
 {
     char path[4200];
     snprintf(path, sizeof path, "%s/models/%s.jsonl", data_dir(), name);
-    return prompts_read(path, prompts, categories, n, err);
+    return prompts_read(path, list, err);
 }

@@ -15,7 +15,6 @@ void json_memory_watch(void);
 /* Returns whether a JSON tree of this process may be incomplete; then none may be printed. */
 bool json_memory_ran_out(void);
 
-bool file_exists(const char *path);
 /* Reads stdin for "-", else a file, or a pipe that a shell made (file_read.h). The caller frees the memory; a NUL
  * follows the last byte. At most 64 MiB. */
 bool file_read(const char *path, char **bytes, size_t *len, struct err *);
@@ -24,12 +23,17 @@ bool file_read(const char *path, char **bytes, size_t *len, struct err *);
 bool outputs_possible(const char *json, const struct file_kind *, const char *csv, const struct file_kind *,
                       struct err *);
 
-/* Spec-Bench's JSON lines: the first of every line's "turns" and, unless `categories` is NULL, its "category" ("" where it has none).
- * The caller frees both lists by prompts_free(); there are none after a failure. */
-bool prompts_read(const char *path, char ***prompts, char ***categories, size_t *n, struct err *);
-void prompts_free(char **prompts, size_t n); /* NULL: there are none */
+struct prompt_list {
+    char **texts, **categories; /* (n) owned; a category is "" where a prompt has none */
+    size_t n;
+};
+
+/* Spec-Bench's JSON lines: the first of every line's "turns", and its "category". The list is empty after a failure. */
+bool prompts_read(const char *path, struct prompt_list *, struct err *);
+bool prompts_add(struct prompt_list *, const char *text, const char *category); /* false: out of memory */
+void prompts_free(struct prompt_list *);
 /* The prompts that come with the program: "prompts", for the benchmark and the scope, "prompts-tune", three of each
  * category, for a race of the program's own models, and "prompts-tasks", ten of each, for a race of other models. */
-bool prompts_bundled(const char *name, char ***prompts, char ***categories, size_t *n, struct err *);
+bool prompts_bundled(const char *name, struct prompt_list *, struct err *);
 
 #endif

@@ -42,8 +42,9 @@ print_policy(void *user, const struct policy_ops *ops, const struct policy_info 
 }
 
 void
-policies_list(void)
+policies_list(enum command command)
 {
+    (void)command;
     policies_each(print_policy, NULL);
     puts("(defaults for a model of 32 layers; they scale with the model)");
 }

@@ -57,20 +57,6 @@ print_version(enum command command)
     puts("specscope " SPECSCOPE_VERSION);
 }
 
-static void
-print_policies(enum command command)
-{
-    (void)command;
-    policies_list();
-}
-
-static void
-print_presets(enum command command)
-{
-    (void)command;
-    presets_list();
-}
-
 const struct option_row option_rows[] = {
     /* ---- prompt and length ---- */
     CALL("prompt", 'p', "TEXT", PROMPTED, set_prompt, "prompt to continue"),
@@ -344,8 +330,8 @@ const struct option_row option_rows[] = {
          .more = "Any two that --measure accepts, for example acceptance_rate,speedup."),
     TEXT("caption", 0, "TEXT", COMMAND_PLOT, plot.caption, "text instead of model, policy, knobs and machine"),
     /* ---- all ---- */
-    PRINT("list-policies", 0, GENERATES, print_policies, "policies and their knobs"),
-    PRINT("list-presets", 0, GENERATES, print_presets, "saved presets"),
+    PRINT("list-policies", 0, GENERATES, policies_list, "policies and their knobs"),
+    PRINT("list-presets", 0, GENERATES, presets_list, "saved presets"),
     PRINT("help", 'h', COMMAND_ALL, options_help, "this help"),
     PRINT("version", 'V', COMMAND_ALL, print_version, "program version"),
 };

@@ -22,6 +22,10 @@ enum option_type {
 /* Kinds of arguments besides `words`, for completions. */
 enum option_takes { TAKES_WORDS, TAKES_FILE, TAKES_FOLDER, TAKES_POLICY, TAKES_KNOB, TAKES_SHAPE };
 
+struct option_row;
+/* Sets an option from its argument; fails with ERR_USAGE. */
+typedef bool option_fn(struct options *, const struct option_row *, const char *text, struct err *);
+
 struct option_row {
     const char *name; /* without "--"; a name has a row for each of its meanings in different commands */
     char letter;      /* 0: none */
@@ -36,7 +40,7 @@ struct option_row {
     double low, high;
     const char *const *words; /* (n_words) */
     size_t n_words;
-    bool (*set)(struct options *, const struct option_row *, const char *text, struct err *);
+    option_fn *set;
     void (*print)(enum command);
     const char *help;    /* one line */
     const char *def;     /* the default, in the user's notation; NULL: the member stays zero */
@@ -46,10 +50,13 @@ struct option_row {
 extern const struct option_row option_rows[];
 extern const size_t n_option_rows;
 
+/* A command. It is called with *status = 0, the exit status if it returns true. */
+typedef bool command_fn(struct options *, int *status, struct err *);
+
 struct command_row {
     enum command command;
     const char *name; /* "run"; "" for the scope */
-    bool (*main)(struct options *, int *status, struct err *);
+    command_fn *main;
     const char *usage;    /* after the program's name */
     const char *what;     /* one line */
     const char *after;    /* below the options; NULL: nothing */
@@ -64,23 +71,8 @@ struct command_row {
 extern const struct command_row command_rows[];
 extern const size_t n_command_rows;
 
-/* The commands. Each is called with *status = 0, the exit status if it returns true. */
-bool scope_main(struct options *, int *status, struct err *);
-bool run_main(struct options *, int *status, struct err *);
-bool replay_main(struct options *, int *status, struct err *);
-bool bench_main(struct options *, int *status, struct err *);
-bool tune_main(struct options *, int *status, struct err *);
-bool info_main(struct options *, int *status, struct err *);
-bool tokenize_main(struct options *, int *status, struct err *);
-bool train_main(struct options *, int *status, struct err *);
-bool train_heads_main(struct options *, int *status, struct err *);
-bool train_accept_main(struct options *, int *status, struct err *);
-bool train_profile_main(struct options *, int *status, struct err *);
-bool plot_main(struct options *, int *status, struct err *);
-bool diff_main(struct options *, int *status, struct err *);
-bool models_main(struct options *, int *status, struct err *);
-bool doctor_main(struct options *, int *status, struct err *);
-bool completions_main(struct options *, int *status, struct err *);
+command_fn scope_main, run_main, replay_main, bench_main, tune_main, info_main, models_main, doctor_main, tokenize_main,
+    train_main, train_heads_main, train_accept_main, train_profile_main, plot_main, diff_main, completions_main;
 
 const struct command_row *command_row(enum command);
 /* Returns the command of a command line, and the number of words of its name; without a name the scope and 0. */
@@ -99,35 +91,23 @@ void options_manual(void);       /* the manual's list of options, in mdoc, to st
 
 /* ---- setters of OPTION_CALL (option_values.c) ---- */
 
-bool set_prompt(struct options *, const struct option_row *, const char *text, struct err *);
-bool set_prompt_file(struct options *, const struct option_row *, const char *path, struct err *);
-/* text: the number of sequences at a time, or a file of prompts for 8 at a time. */
-bool set_batch(struct options *, const struct option_row *, const char *text, struct err *);
+option_fn set_prompt, set_prompt_file, set_policy, set_head, set_head_kind, set_trace_max, set_trace_probe, set_tools,
+    set_chat_variable, set_chat_template, set_chat_date;
+option_fn set_batch;  /* text: the number of sequences at a time, or a file of prompts for 8 at a time */
+option_fn set_time;   /* "90s", "5m", "1h" */
+option_fn set_knob;   /* "KNOB=VALUE"; the last one counts */
+option_fn set_blocks; /* "0,1,3" */
+option_fn set_preset; /* replaces policy, knobs, head and sampling by the preset's; later options override them */
+
 /* Writes "; did you mean NAME?" with the name next to a mistyped word, or "" if none is near. names ends with NULL. Returns out. */
 const char *option_near(const char *word, const char *const *names, char *out, size_t n);
-bool set_policy(struct options *, const struct option_row *, const char *name, struct err *);
-bool set_time(struct options *, const struct option_row *, const char *text, struct err *); /* "90s", "5m", "1h" */
-bool set_knob(struct options *, const struct option_row *, const char *text, struct err *); /* the last one counts */
-bool set_head(struct options *, const struct option_row *, const char *name, struct err *);
-bool set_head_kind(struct options *, const struct option_row *, const char *name, struct err *);
-bool set_trace_max(struct options *, const struct option_row *, const char *, struct err *);
-bool set_trace_probe(struct options *, const struct option_row *, const char *, struct err *);
-bool set_blocks(struct options *, const struct option_row *, const char *text, struct err *);
-
-bool set_chat_variable(struct options *, const struct option_row *, const char *text, struct err *);
-bool set_tools(struct options *, const struct option_row *, const char *path, struct err *);
-bool set_chat_template(struct options *, const struct option_row *, const char *name_or_path, struct err *);
-bool set_chat_date(struct options *, const struct option_row *, const char *text, struct err *);
-
-/* Replaces policy, knobs, head and sampling by the preset's (engine/tune/preset.h); later options override them. */
-bool set_preset(struct options *, const struct option_row *, const char *name, struct err *);
 /* Prints a line for each preset; for a bad one, the reason. */
-void presets_list(void);
+void presets_list(enum command);
 
 /* ---- policies (option_help.c) ---- */
 
 /* Calls visit() for each policy of the registry, in order, with its knobs for a model of 7B's shape. */
 void policies_each(void (*visit)(void *user, const struct policy_ops *, const struct policy_info *), void *user);
-void policies_list(void); /* --list-policies, to stdout */
+void policies_list(enum command); /* --list-policies, to stdout */
 
 #endif

@@ -514,8 +514,9 @@ print_preset(const char *folder, const char *name)
 }
 
 void
-presets_list(void)
+presets_list(enum command command)
 {
+    (void)command;
     char folder[1024];
     struct preset_names names = {NULL, 0};
     if (config_path(folder, sizeof folder, "presets") == NULL || !preset_list(&names, folder, NULL) || names.n == 0)

@@ -9,6 +9,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "base/file_read.h"
 #include "base/json_read.h"
 #include "cli/options/commands.h"
 #include "cli/options/files.h"

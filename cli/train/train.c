@@ -137,16 +137,15 @@ add_line(struct train_prompts *p, const char *text, const struct tokenizer *t, s
 static bool
 read_lines(struct train_prompts *p, const char *path, const struct tokenizer *t, size_t most, struct err *err)
 {
-    char **lines;
-    size_t all;
-    if (!prompts_read(path, &lines, NULL, &all, err))
+    struct prompt_list lines;
+    if (!prompts_read(path, &lines, err))
         return false;
-    const size_t n = all < most ? all : most;
+    const size_t n = lines.n < most ? lines.n : most;
     p->line = calloc(n + 1, sizeof *p->line);
     bool ok = p->line != NULL || err_set(err, ERR_WORK, "train: out of memory for prompts");
     for (size_t i = 0; i < n && ok; i++)
-        ok = add_line(p, lines[i], t, err);
-    prompts_free(lines, all);
+        ok = add_line(p, lines.texts[i], t, err);
+    prompts_free(&lines);
     return ok && (p->n > 0 || err_set(err, ERR_WORK, "train: %s has no prompts", path));
 }
 

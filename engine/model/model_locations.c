@@ -452,7 +452,7 @@ bool
 model_find(const char *name, char *path, size_t size, struct err *err)
 {
     struct stat st;
-    if (stat(name, &st) != 0 && !embedded_or_there(name)) { /* an existing path has precedence over names */
+    if (stat(name, &st) != 0 && !file_exists(name)) { /* an existing path has precedence over names */
         if (strncmp(name, HF, strlen(HF)) == 0)
             return find_hub(name, path, size, err);
         if (strncmp(name, OLLAMA, strlen(OLLAMA)) == 0)

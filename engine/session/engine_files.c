@@ -39,7 +39,7 @@ engine_sibling(const char *path, enum aux_role role, char out[PATH_MAX])
     const char *dash = strrchr(name, '-');
     const int before = (int)(dash != NULL ? (size_t)(dash - path) : len - (sizeof ending - 1));
     return snprintf(out, PATH_MAX, "%.*s-%s%s", before, path, aux_names[role], path + before) < PATH_MAX &&
-           embedded_or_there(out);
+           file_exists(out);
 }
 
 bool
@@ -51,7 +51,7 @@ engine_beside(const struct model *m, const char *ending, char out[PATH_MAX])
         n -= sizeof suffix - 1;
     while (n > 1 && m->path[n - 1] == '/')
         n--;
-    return snprintf(out, PATH_MAX, "%.*s%s", (int)n, m->path, ending) < PATH_MAX && embedded_or_there(out);
+    return snprintf(out, PATH_MAX, "%.*s%s", (int)n, m->path, ending) < PATH_MAX && file_exists(out);
 }
 
 /* "self:3" */

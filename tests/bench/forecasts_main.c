@@ -173,13 +173,14 @@ record_prompt(struct bench *b, const char *prompt, enum head_mode head, struct l
 static bool
 record_all(struct forecasts *f, struct err *err)
 {
-    const size_t n = f->b->n_prompts, heads = f->b->engine->heads != HEAD_LENS ? 2 : 1;
+    const size_t n = f->b->prompts.n, heads = f->b->engine->heads != HEAD_LENS ? 2 : 1;
     f->record = calloc(n * heads, sizeof *f->record);
     bool ok = f->record != NULL || err_set(err, ERR_WORK, "out of memory");
     for (size_t i = 0; i < n * heads && ok && !generation_interrupted(); i++) {
         ok = layer_record_open(&f->record[i], f->b->engine->model->desc.n_layers, err);
         f->n_records += ok;
-        ok = ok && record_prompt(f->b, f->b->prompts[i % n], i < n ? HEADS_LENS : HEADS_TRAINED, &f->record[i], err);
+        ok = ok &&
+             record_prompt(f->b, f->b->prompts.texts[i % n], i < n ? HEADS_LENS : HEADS_TRAINED, &f->record[i], err);
     }
     return ok;
 }
@@ -193,7 +194,7 @@ forecast(const struct forecasts *f, const struct policy_ops *ops, const double *
 {
     double tokens = 0, sum = 0, plain = 0, weights = 0;
     memset(us, 0, COST_PHASES * sizeof *us);
-    const size_t n = f->b->n_prompts, from = ops->trained_heads && f->n_records > n ? n : 0;
+    const size_t n = f->b->prompts.n, from = ops->trained_heads && f->n_records > n ? n : 0;
     for (size_t i = 0; i < n; i++) {
         struct forecast one;
         if (!forecast_make(ops, &f->record[from + i], values, f->b->engine->model->rho, cost, &one) || !one.in_time)
@@ -223,9 +224,9 @@ static double
 sum_up(const struct forecasts *f, const struct candidate *c, double ar_us, enum passes which, struct tally *t)
 {
     *t = (struct tally){0};
-    for (size_t i = 0; i < f->b->passes * f->b->n_prompts; i++) {
+    for (size_t i = 0; i < f->b->passes * f->b->prompts.n; i++) {
         struct tally run = c->run[i].tally;
-        if (which != ALL && (i / f->b->n_prompts) % 2 != which)
+        if (which != ALL && (i / f->b->prompts.n) % 2 != which)
             continue;
         const double speed = ar_us / c->run[i].plain_us;
         run.draft_us *= speed;

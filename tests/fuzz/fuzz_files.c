@@ -28,17 +28,16 @@ make_place(void)
 static void
 try_prompts(void)
 {
-    char **prompts;
-    size_t n;
+    struct prompt_list prompts;
     struct err err = {0};
-    if (!prompts_read(place.file, &prompts, NULL, &n, &err)) {
+    if (!prompts_read(place.file, &prompts, &err)) {
         must_refuse(&err);
         return;
     }
-    MUST(n > 0);
-    for (size_t i = 0; i < n; i++)
-        MUST(prompts[i] != NULL);
-    prompts_free(prompts, n);
+    MUST(prompts.n > 0);
+    for (size_t i = 0; i < prompts.n; i++)
+        MUST(prompts.texts[i] != NULL && prompts.categories[i] != NULL);
+    prompts_free(&prompts);
 }
 
 static void

@@ -345,7 +345,7 @@ theme_load(struct theme *t, const char *name, const char *data_dir, struct err *
             continue;
         const int n = snprintf(path, sizeof path, "%s/%.64s.json", dir, name);
         struct err why = {0};
-        if (n <= 0 || (size_t)n >= sizeof path || !embedded_or_there(path))
+        if (n <= 0 || (size_t)n >= sizeof path || !file_exists(path))
             continue;
         if (load_file(t, path, name, &why))
             return true;

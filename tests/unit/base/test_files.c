@@ -190,8 +190,8 @@ TEST_WITH(files_in_the_program_are_read_as_others_are, folder_set_up, folder_tea
     uint64_t bytes;
     struct err err = {0};
     assert_holds("builtin:/note", "inside");
-    assert_true(embedded_or_there("builtin:/note"));
-    assert_false(embedded_or_there("builtin:/notes"));
+    assert_true(file_exists("builtin:/note"));
+    assert_false(file_exists("builtin:/notes"));
     assert_refused("builtin:/notes", 100, "No such file");
     assert_true(file_map("builtin:/note", "", &map, &bytes, &err));
     assert_int_equal(bytes, 6);

@@ -19,8 +19,7 @@
 enum { TOKENS = 120, PROMPTS = 10, VALUES = 128 };
 
 static struct engine *engine;
-static char **prompts;
-static size_t n_prompts;
+static struct prompt_list prompts;
 static struct layer_record record;
 
 static struct session_options
@@ -33,8 +32,8 @@ options_of(const char *policy, size_t prompt)
                                     .tokens = TOKENS,
                                     .ctx = 512,
                                     .ignore_eos = true,
-                                    .prompt = prompts[prompt],
-                                    .prompt_len = strlen(prompts[prompt])};
+                                    .prompt = prompts.texts[prompt],
+                                    .prompt_len = strlen(prompts.texts[prompt])};
 }
 
 /* The record of a run with the policy's defaults. */
@@ -180,7 +179,7 @@ TEST(following_the_best_value_costs_next_to_nothing)
     const bool all = getenv("SPECSCOPE_LONG") != NULL;
     bool kept = true;
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++)
-        kept = follow_policy(cases[i].policy, all ? NULL : cases[i].knob, n_prompts < PROMPTS ? n_prompts : PROMPTS,
+        kept = follow_policy(cases[i].policy, all ? NULL : cases[i].knob, prompts.n < PROMPTS ? prompts.n : PROMPTS,
                              all ? 1 : PROMPTS) &&
                kept;
     assert_true(kept);
@@ -194,8 +193,7 @@ open_model(void **state)
     const char *file = getenv("SPECSCOPE_PROMPTS");
     if (!session_rig_engine_with(&engine, bundled_model_path(), "none", "cpu", 2, &err) ||
         !layer_record_open(&record, engine->model->desc.n_layers, &err) ||
-        !(file != NULL ? prompts_read(file, &prompts, NULL, &n_prompts, &err)
-                       : prompts_bundled("prompts", &prompts, NULL, &n_prompts, &err))) {
+        !(file != NULL ? prompts_read(file, &prompts, &err) : prompts_bundled("prompts", &prompts, &err))) {
         fprintf(stderr, "%s\n", err.text);
         return 1;
     }
@@ -206,7 +204,7 @@ static int
 close_model(void **state)
 {
     (void)state;
-    prompts_free(prompts, n_prompts);
+    prompts_free(&prompts);
     layer_record_close(&record);
     engine_close(engine);
     return 0;
