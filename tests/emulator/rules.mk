@@ -56,11 +56,15 @@ $(EMULATED_TESTS:%=$(BUILD)/obj/tests/unit/cuda/%.o): BASE += -I$(EMULATION)/inc
 $(EMULATED_TESTS:%=$(BUILD)/tests/%): $(BUILD)/libemulated.a
 $(EMULATED_TESTS:%=$(BUILD)/tests/%): LDLIBS += -lstdc++
 
-EMULATION_TESTS := $(patsubst tests/unit/cuda/%.cc,%,$(sort $(wildcard tests/unit/cuda/test_cuda_*.cc)))
-$(EMULATION_TESTS:%=$(BUILD)/tests/%): $(BUILD)/tests/%: $(BUILD)/emulated/tests/unit/cuda/%.o $(EMULATION_OBJ)
-	@mkdir -p $(@D)
-	$(call say,LD,$@)
-	$(Q)$(EMULATED_CXX) $(LDFLAGS) -o $@ $^ -lcmocka
+EMULATION_TEST_SRC := $(sort $(wildcard tests/unit/cuda/test_cuda_*.cc $(EMULATION)/tests/test_*.cc))
+EMULATION_TESTS := $(basename $(notdir $(EMULATION_TEST_SRC)))
+define emulation_test
+$(BUILD)/tests/$(basename $(notdir $(1))): $(BUILD)/emulated/$(1:.cc=.o) $(EMULATION_OBJ)
+	@mkdir -p $$(@D)
+	$$(call say,LD,$$@)
+	$$(Q)$$(EMULATED_CXX) $$(LDFLAGS) -o $$@ $$^ -lcmocka
+endef
+$(foreach source,$(EMULATION_TEST_SRC),$(eval $(call emulation_test,$(source))))
 
 $(BUILD)/tests/test_cuda_steps $(BUILD)/tests/races/test_cuda_steps: $(BUILD)/obj/kernels/cpu/route.o
 
@@ -136,5 +140,6 @@ else
 UNIT := $(filter-out $(EMULATED_TESTS:%=$(BUILD)/tests/%),$(UNIT))
 endif
 -include $(EMULATED_OBJ:.o=.d) $(RACES_OBJ:.o=.d) $(wildcard $(BUILD)/emulated/tests/unit/cuda/*.d $(BUILD)/emulated/tests/cuda/smoke/*.d) \
+	$(wildcard $(BUILD)/emulated/$(EMULATION)/tests/*.d) \
 	$(wildcard $(BUILD)/races/tests/unit/cuda/*.d $(BUILD)/emulated/tests/bench/*.d) \
 	$(wildcard $(BUILD)/emulated/kernels/cublas/*.d $(BUILD)/emulated/$(EMULATION)/cublas/*.d)

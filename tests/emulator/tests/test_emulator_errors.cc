@@ -121,28 +121,28 @@ assert_complains(int what, const char *of, const char *where)
 
 TEST(a_barrier_that_not_all_reach_is_an_error)
 {
-    assert_complains(MISSING_AT_BARRIER, "waits for a barrier of the block", "test_cuda_emulation_errors.cc:");
-    assert_complains(TWO_BARRIERS, "is at another barrier than threads of its block", "test_cuda_emulation_errors.cc:");
+    assert_complains(MISSING_AT_BARRIER, "waits for a barrier of the block", "test_emulator_errors.cc:");
+    assert_complains(TWO_BARRIERS, "is at another barrier than threads of its block", "test_emulator_errors.cc:");
 }
 
 TEST(a_named_barrier_that_too_few_threads_reach_is_an_error)
 {
     assert_complains(ARRIVED_ALONE, "barrier 1: only 32 of 64", "threads arrived");
-    assert_complains(WAITS_ALONE, "waits for a barrier of the block", "test_cuda_emulation_errors.cc:");
-    assert_complains(TWO_COUNTS, "arrives at a barrier of", "test_cuda_emulation_errors.cc:");
+    assert_complains(WAITS_ALONE, "waits for a barrier of the block", "test_emulator_errors.cc:");
+    assert_complains(TWO_COUNTS, "arrives at a barrier of", "test_emulator_errors.cc:");
 }
 
 TEST(lanes_that_part_ways_are_an_error)
 {
     assert_complains(MISSING_AT_SHUFFLE, "waits for a shuffle", "no thread can run");
-    assert_complains(TWO_SHUFFLES, "diverges from lanes", "test_cuda_emulation_errors.cc:");
+    assert_complains(TWO_SHUFFLES, "diverges from lanes", "test_emulator_errors.cc:");
     assert_complains(OUTSIDE_THE_MASK, "is not in its own mask", "thread 0 ");
     assert_complains(ANOTHER_MASK, "diverges from lanes", "ffffff7f");
 }
 
 TEST(a_matrix_instruction_needs_its_whole_warp)
 {
-    assert_complains(HALF_A_MATRIX, "matrix instruction", "test_cuda_emulation_errors.cc:");
+    assert_complains(HALF_A_MATRIX, "matrix instruction", "test_emulator_errors.cc:");
 }
 
 TEST(a_grid_that_waits_for_a_block_that_has_left_is_an_error)
@@ -152,9 +152,9 @@ TEST(a_grid_that_waits_for_a_block_that_has_left_is_an_error)
 
 TEST(loads_are_aligned)
 {
-    assert_complains(MISALIGNED, "not a multiple of this size", "test_cuda_emulation_errors.cc:");
-    assert_complains(FETCHED_ASKEW, "not a multiple of 32", "test_cuda_emulation_errors.cc:");
-    assert_complains(FETCHED_BEHIND, "not device memory", "test_cuda_emulation_errors.cc:");
+    assert_complains(MISALIGNED, "not a multiple of this size", "test_emulator_errors.cc:");
+    assert_complains(FETCHED_ASKEW, "not a multiple of 32", "test_emulator_errors.cc:");
+    assert_complains(FETCHED_BEHIND, "not device memory", "test_emulator_errors.cc:");
 }
 
 /* ---- a barrier that waits for too long ---- */
