@@ -1,5 +1,5 @@
-// What a GPU can do at best, measured, as JSON: bytes a second of a copy kernel (read and written) and of a kernel that
-// only reads, operations a second of the matrix instruction that the sweep uses (mma.m16n8k16, F16 with F32 sums).
+// Measures the floors of a GPU and prints JSON: bytes per second of a copy kernel (read and written) and of a kernel that
+// only reads, operations per second of the forward pass's matrix instruction (mma.m16n8k16, F16 with F32 sums).
 // usage: gpu_floors [DEVICE [MIB [ROUNDS]]]: the size of the buffers, at most 4096 and a quarter of the free memory
 #include <algorithm>
 #include <cstdint>
@@ -12,7 +12,7 @@
 #include "kernels/cuda/device/ptx.cuh"
 
 #define REPEATS 15
-#define CHAINS  8 // independent accumulators a warp: enough to fill the pipeline
+#define CHAINS  8 // independent accumulators per warp, enough to fill the pipeline
 #define ROUNDS  4096
 #define THREADS 512
 
@@ -39,7 +39,7 @@ __launch_bounds__(THREADS) copy_all(struct floor_args a)
         a.to[i] = a.from[i];
 }
 
-// Writes only for an impossible sum, so that the compiler removes nothing.
+// Writes only if the sum has an impossible value, so that the compiler removes no load.
 static __global__ void
 __launch_bounds__(THREADS) read_all(struct floor_args a)
 {
@@ -68,7 +68,7 @@ __launch_bounds__(THREADS) multiply(struct floor_args p)
         p.to[0].x = 1;
 }
 
-// Median time in seconds of `launch`, one run to warm up.
+// Returns the median time of `launch` in seconds, after one run to warm up.
 template <typename F>
 static double
 median(F run)

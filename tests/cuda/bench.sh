@@ -234,15 +234,15 @@ record() { # replaces the section in docs/measurements.md
 }
 
 bench_all() {
-    look="what other programs do on the GPU"
+    look="other programs that use the GPU"
     wants=$BUILD/gpu_floors
     [ "$WHAT" = test ] || step "floors" 60 floors
     if [ ! -s "$LOG/floors.json" ]; then # the step was left out, and no earlier run measured them
         until=$(($(date +%s) + 60))
         floors >/dev/null 2>&1
     fi
-    [ -s "$LOG/floors.json" ] || { echo "no floors, no figures"; return 1; }
-    look="the log: a figure is a run of specscope bench"
+    [ -s "$LOG/floors.json" ] || { echo "there are no floors, so there are no figures"; return 1; }
+    look="the log of specscope bench"
     wants=$S
     for type in $TYPES; do
         step "steps, $type" 120 steps_of "$type"

@@ -32,13 +32,13 @@ lossless() { # synthetic model: compares $N tokens of each policy with autoregre
 test_programs() {
     for program in $PROGRAMS; do
         wants=$BUILD/tests/test_$program
-        look="tests/unit/*/test_$program.c, the test that is named; SPECSCOPE_SEED=N repeats it"
+        look="tests/unit/*/test_$program.c, the test that failed; SPECSCOPE_SEED=N repeats it"
         step "$program" 90 limited "$wants"
     done
     for program in $PROGRAMS; do
         case $program in cuda_backend | cuda_long_paths | invariance) ;; *) continue ;; esac
         wants=$BUILD/tests/test_$program
-        look="what hangs on the number of blocks: strips in turn (matmul.cuh), jobs (attention.cuh), until_parts (forward_steps.cuh)"
+        look="code that depends on the number of blocks: strips in turn (matmul.cuh), jobs (attention.cuh), until_parts (forward_steps.cuh)"
         step "$program with three blocks" 90 few_blocks "$wants"
     done
 }
@@ -50,19 +50,19 @@ by_cublas() {
         optional=1 step "training_on_gpu, by cuBLASLt" 60 limited "$BUILD/tests/test_training_on_gpu"
     else
         nth=$((nth + 1))
-        not_run "training_on_gpu, by cuBLASLt" "the library is not here"
+        not_run "training_on_gpu, by cuBLASLt" "the library is missing"
     fi
 }
 
 sanitized() {
     wants="$S $DRAFT"
     for tool in memcheck racecheck synccheck initcheck; do
-        look="the kernel and line that compute-sanitizer names (lines are there: -lineinfo)"
+        look="the kernel and line that compute-sanitizer prints"
         if command -v compute-sanitizer >/dev/null 2>&1; then
             optional=1 step "compute-sanitizer $tool is clean" 60 sanitize $tool
         else
             nth=$((nth + 1))
-            not_run "compute-sanitizer $tool is clean" "the CUDA toolkit has it"
+            not_run "compute-sanitizer $tool is clean" "it is part of the CUDA toolkit"
         fi
     done
 }
@@ -70,24 +70,24 @@ sanitized() {
 first_minutes() {
     [ -z "${KEEP_GOING:-}" ] && stopping=1
     wants=$BUILD/gpu_smoke
-    show=p look="the driver (nvidia-smi), and what docs/cuda.md asks of a GPU"
+    show=p look="the driver (nvidia-smi), and the requirements in docs/cuda.md"
     step "facts of the machine" 150 facts # the driver may have to translate
-    show='s/^not ok/&/p; s/^ok [0-9]* - /  /p; s/^# /      /p' look="the check named last: tests/cuda/smoke has a file for each, and ptx.cuh what it rests on"
-    step "instructions, barriers, products, attention and the head are what they should be" 150 smoke
+    show='s/^not ok/&/p; s/^ok [0-9]* - /  /p; s/^# /      /p' look="the last check: its file in tests/cuda/smoke, and kernels/cuda/device/ptx.cuh"
+    step "instructions, barriers, products, attention and the head agree with their definitions" 150 smoke
     wants=$BUILD/tests/test_cuda_tokens
-    show='s/^# //p' look="kernels/cuda/device/forward.cu, head.cu: what the smoke test does not reach is between their steps"
-    step "the bundled model's tokens are the CPU's, but for near ties" 60 limited "$wants"
+    show='s/^# //p' look="kernels/cuda/device/forward.cu, head.cu: the smoke test does not test the order of their steps"
+    step "the bundled model's tokens equal the CPU's, except for near ties" 60 limited "$wants"
     test_programs
     wants=$BUILD/gpu_floors
-    look="what other programs do on the GPU"
+    look="other programs that use the GPU"
     show=p step "floors" 60 floors
     wants=$S
     for type in $TYPES; do
-        look="sh tests/cuda/phases.sh: what each phase costs, of a run with SPECSCOPE_CUDA_PROFILE=FILE"
+        look="sh tests/cuda/phases.sh FILE, after a run with SPECSCOPE_CUDA_PROFILE=FILE"
         show=p step "steps at the end of a context of 1024, $type" 60 steps_of "$type" -c 1024
     done
     for model in $SYNTHETIC; do
-        look="the policy that is named: specscope run --backend cuda --synth $model --policy it, against --policy ar"
+        look="the policy that failed: compare specscope run --backend cuda --synth $model --policy NAME with --policy ar"
         step "all policies are lossless on synthetic $model, $N tokens" 150 lossless "$model"
     done
     by_cublas

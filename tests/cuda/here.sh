@@ -56,7 +56,7 @@ run() { # folder
 }
 
 if [ -n "$KIT" ] && [ "$(head -n 1 "$KIT/made-of")" = "$OWN" ]; then
-    echo "of the kit in $KIT, which was made of these sources"
+    echo "uses the kit in $KIT, which was made from these sources"
     run "$KIT/build"
 fi
 # shellcheck disable=SC2086 # lists of files
@@ -64,10 +64,10 @@ if [ -n "$NVCC" ] && packages; then
     build $ALL || exit 1
     run "$BUILD"
 elif [ -n "$KIT" ]; then
-    echo "of the kit in $KIT, which was made of other sources than these"
+    echo "uses the kit in $KIT, which was made from other sources"
     run "$KIT/build"
 elif [ -n "$NVCC" ]; then
-    echo "what needs those packages is not run here; \`make cuda-kit\` on a machine that has them, and $KIT.tar.xz brought here, is all of it"
+    echo "steps that need these packages are not run; to run them, make a kit on a machine with the packages (\`make cuda-kit\`) and copy it to $BUILD"
     build $ALONE || exit 1
 fi
 run "$BUILD"

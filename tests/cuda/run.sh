@@ -95,7 +95,7 @@ name_launch() { # log, seconds, command
     shift 2
     [ "$(left)" -lt "$most" ] && most=$(left)
     if [ "$most" -le 5 ]; then
-        echo "        no time is left to run it again with every launch waited for: SPECSCOPE_CUDA_SYNC=1"
+        echo "        no time is left to run it again with a wait after each launch (SPECSCOPE_CUDA_SYNC=1)"
         return
     fi
     until=$(($(date +%s) + most))
@@ -107,11 +107,11 @@ name_launch() { # log, seconds, command
     if grep -q '^specscope-cuda: the launch that failed' "$again"; then
         grep -A 1 '^specscope-cuda: the launch that failed' "$again" | head -n 2 | sed 's/^/        /'
     elif [ "$status" -eq 0 ]; then
-        echo "        with every launch waited for it does not fail: something is not waited for, or it is chance"
+        echo "        with a wait after each launch it does not fail: a wait is missing, or the failure is random"
     else
-        echo "        again with every launch waited for: exit status $status, and no launch failed by itself"
+        echo "        again with a wait after each launch: exit status $status, and no launch failed"
     fi
-    echo "        log of that: $again"
+    echo "        log of the second run: $again"
 }
 
 went_wrong() { # sentence, seconds it had, log, exit status, command
@@ -175,7 +175,7 @@ step() { # sentence, seconds at most, command
 
 summary() { # prints the result and exits
     echo "logs: $LOG (all.txt has them all)"
-    [ -n "$next" ] && echo "there was no time for all; the rest: FROM=$next make $WHAT-cuda"
+    [ -n "$next" ] && echo "there was no time for all steps; the rest: FROM=$next make $WHAT-cuda"
     echo "$passed passed, $failed failed, $missed not run ($(($(date +%s) - START)) s)"
     [ "$failed" -eq 0 ] && [ "$passed" -gt 0 ]
     exit

@@ -24,14 +24,14 @@ mkdir "$TMP/home"
 printf '#!/bin/sh\necho "sanitized: $*"; while [ "$1" != run ]; do program=$1; shift; done; exec "$program" "$@"\n' >"$TMP/compute-sanitizer"
 chmod +x "$TMP/compute-sanitizer"
 
-first() { # more of the environment
+first() { # environment: runs the kit
     (cd "$TMP/elsewhere" && exec env -i PATH="$TMP:/usr/bin:/bin" HOME="$TMP/home" TERM=dumb OMP_WAIT_POLICY=passive CUDA_LIMIT=3000 STEP_LIMIT=2900 \
         SPECSCOPE_CUDA_BLOCKS=2 SPECSCOPE_CUDA_PLUGIN="$KIT/build/tests/specscope-cuda-emulated.so" SMOKE=tiny SHAPE=tiny TYPES= SYNTHETIC=tiny:q8_0,4,0.75 N=2 FLOORS="0 1 2" \
         PROGRAMS="$programs" BENCH= DRAFT=models/fables-draft-q8_0.gguf ${SPECSCOPE_LONG:+SPECSCOPE_LONG=1} "$@" sh cuda-kit/first) \
         >"$TMP/out" 2>&1
     status=$?
 }
-went() { # sentence of a step
+went() { # sentence of a step that must have passed
     grep -q "^ok *[0-9]* $1" "$TMP/out"
 }
 first
@@ -48,7 +48,7 @@ check "the kit stores its output" cmp -s "$TMP/out" "$KIT/build/cuda-logs/summar
 check "the kit stores the log of every step in one file" sh -c "grep -q '^==== 1 facts' '$KIT/build/cuda-logs/all.txt' && grep -q '^sanitized: --tool initcheck' '$KIT/build/cuda-logs/all.txt'"
 check "steps whose programs are not there are named" grep -q '^not run .*training_on_gpu, by cuBLASLt (not here: specscope-cublas.so' "$TMP/out"
 rm "$TMP/compute-sanitizer"
-# On this clock all of the time is over when the smoke test has begun to write its log.
+# On this clock no time is left as soon as the smoke test writes to its log.
 rm -r "$KIT/build/cuda-logs"
 printf '#!/bin/sh\ncat "%s"/instructions*.log 2>/dev/null | grep -q . && echo 9000 || echo 0\n' "$KIT/build/cuda-logs" >"$TMP/date"
 chmod +x "$TMP/date"
@@ -82,7 +82,7 @@ figures 5400 1.20 0.07 0.91 NO 1.1
 check "figures that are not reached are missed" [ "$(grep -c '| \*\*missed\*\* |$' "$TMP/out")" -eq 6 ]
 
 # ---- what is built, and what is taken from a kit ----
-here() { # more of the environment: what `make test-cuda` would do, told by a make that builds nothing and a run.sh beside it
+here() { # environment: prints what `make test-cuda` would do, with a make that builds nothing and a run.sh that runs nothing
     rm -rf "$TMP/tree" && mkdir -p "$TMP/tree/.ci" "$TMP/tree/tests/cuda" "$TMP/tree/build"
     cp tests/cuda/here.sh tests/cuda/made_of.sh "$TMP/tree/tests/cuda/"
     printf '#!/bin/sh\nexit ${PACKAGES:-0}\n' >"$TMP/tree/.ci/deps"
@@ -116,7 +116,7 @@ here NVCC=nvcc PACKAGES=1
 check "a kit of other sources is taken where nothing can be built" grep -q '^runs build/cuda-kit/build test$' "$TMP/out"
 OF=these
 here NVCC=nvcc PACKAGES=0
-check "a kit of the same sources is always taken" said "of the kit in build/cuda-kit, which was made of these sources" "runs build/cuda-kit/build test"
+check "a kit of the same sources is always taken" said "uses the kit in build/cuda-kit, which was made from these sources" "runs build/cuda-kit/build test"
 DRIVER=12.4
 here NVCC=nvcc PACKAGES=0
 check "a kit of a later CUDA than the driver's is not taken" grep -q '^the kit in build/cuda-kit was made with CUDA 13.0, and the driver is for CUDA 12.4;' "$TMP/out"
