@@ -1,5 +1,4 @@
 /* The sequences of a run: the list, their histories, their tiles. */
-#include "engine/scope/scope.h"
 
 #include <math.h>
 #include <stdlib.h>

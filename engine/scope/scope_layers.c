@@ -1,6 +1,5 @@
 /* Layers: predictions of the target, of auxiliary models, experts; and the values that the policy reports. */
 #include <math.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "engine/scope/scope_internal.h"

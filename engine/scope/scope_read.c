@@ -3,7 +3,6 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "engine/scope/scope.h"
 #include "engine/scope/scope_internal.h"
 
 const struct scope_now *

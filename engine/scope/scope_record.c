@@ -1,5 +1,3 @@
-#include "engine/scope/scope.h"
-
 #include <math.h>
 #include <stdio.h>
 #include <string.h>

@@ -3,7 +3,6 @@
 #include <time.h>
 
 #include "base/clock.h"
-#include "engine/scope/scope.h"
 #include "tui/app/app_cycle.h"
 #include "tui/app/frame.h"
 #include "tui/app/verbs.h"

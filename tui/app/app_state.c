@@ -6,7 +6,6 @@
 
 #include "tui/app/app_state.h"
 #include "tui/app/bars.h"
-#include "tui/app/key_row.h"
 
 /* ---- commands and lines ---- */
 

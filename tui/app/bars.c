@@ -7,10 +7,7 @@
 
 #include "base/plural.h"
 #include "base/utf8.h"
-#include "engine/scope/scope.h"
-#include "tui/app/key_row.h"
 #include "tui/panels/landscape.h"
-#include "tui/panels/panel.h"
 
 /* ---- items: each is shown whole or not at all; the least important ones are dropped first ---- */
 

@@ -7,13 +7,11 @@
 #include <string.h>
 
 #include "base/plural.h"
-#include "base/text.h"
 #include "base/utf8.h"
 #include "engine/model/memory.h"
 #include "engine/model/model_locations.h"
 #include "tui/app/key_row.h"
 #include "tui/app/layout.h"
-#include "tui/terminal/input.h"
 #include "tui/terminal/theme.h"
 
 /* ---- policies and themes ---- */

@@ -8,8 +8,6 @@
 #include <string.h>
 
 #include "base/clock.h"
-#include "engine/events/sampling_knobs.h"
-#include "engine/scope/scope.h"
 
 /* ---- the history of changes ---- */
 

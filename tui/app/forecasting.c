@@ -1,6 +1,5 @@
 #include "tui/app/forecasting.h"
 #include "base/clock.h"
-#include "engine/scope/scope.h"
 #include "policies/policy.h"
 
 #include <math.h>

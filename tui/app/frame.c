@@ -2,7 +2,6 @@
 #include "base/clock.h"
 #include "base/utf8.h"
 #include "tui/app/bars.h"
-#include "tui/app/key_row.h"
 
 #include <math.h>
 #include <stddef.h>

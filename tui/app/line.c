@@ -7,8 +7,6 @@
 #include <unistd.h>
 
 #include "base/file_read.h"
-#include "base/file_replace.h"
-#include "base/text.h"
 #include "base/utf8.h"
 #include "tui/terminal/input.h"
 

@@ -1,5 +1,4 @@
 #include "tui/app/panes.h"
-#include "engine/scope/scope.h"
 
 #include <string.h>
 

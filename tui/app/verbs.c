@@ -1,7 +1,5 @@
 /* The table of ':' commands and the completions of their arguments. */
 #include "tui/app/verbs.h"
-#include "engine/events/sampling_knobs.h"
-#include "engine/scope/scope.h"
 
 #include <string.h>
 

@@ -1,11 +1,7 @@
 /* Commands that compare settings: sweeps, two settings side by side, forecasts. */
-#include <fcntl.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
-#include "base/file_replace.h"
-#include "engine/scope/scope.h"
 #include "engine/tune/results.h"
 #include "tui/app/verbs.h"
 

@@ -5,7 +5,6 @@
 
 #include "base/json_read.h"
 #include "base/utf8.h"
-#include "engine/scope/scope.h"
 #include "tui/app/verbs.h"
 
 /* ---- the conversation ---- */

@@ -7,7 +7,6 @@
 #include "base/clock.h"
 #include "base/program.h"
 #include "engine/model/model_locations.h"
-#include "engine/scope/scope.h"
 #include "tui/app/verbs.h"
 
 /* ---- the run ---- */

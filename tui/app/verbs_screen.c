@@ -1,16 +1,12 @@
 /* Commands that steer the screen. */
 #include <errno.h>
-#include <fcntl.h>
 #include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
 
-#include "base/text.h"
-#include "engine/scope/scope.h"
 #include "tui/app/frame.h"
 #include "tui/app/verbs.h"
-#include "tui/terminal/canvas.h"
 
 /* ---- the screen ---- */
 

@@ -5,14 +5,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/file_replace.h"
 #include "base/json_read.h"
 #include "base/program.h"
 #include "base/utf8.h"
-#include "engine/tune/preset.h"
 #include "policies/policy.h"
 #include "tui/app/verbs.h"
-#include "tui/terminal/terminal.h"
 
 /* ---- undo ---- */
 

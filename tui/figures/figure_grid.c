@@ -4,7 +4,6 @@
 #include <string.h>
 
 #include "base/program.h"
-#include "engine/measure/estimate.h"
 #include "tui/figures/figure_kind.h"
 
 #define AXIS_VALUES 64

@@ -1,7 +1,6 @@
 /* The skipped sublayers of each round. */
 #include <math.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "tui/figures/figure_kind.h"
 

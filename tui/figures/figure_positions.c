@@ -4,7 +4,6 @@
 #include <stdlib.h>
 
 #include "base/plural.h"
-#include "engine/measure/positions.h"
 #include "tui/figures/figure_kind.h"
 
 #define HEIGHT 96.0

@@ -1,6 +1,5 @@
 /* The reliability diagram: the acceptance of drafts by their confidence, with the threshold. */
 #include <math.h>
-#include <string.h>
 
 #include "base/plural.h"
 #include "tui/figures/figure_kind.h"

@@ -2,7 +2,6 @@
  * are lines through all panels. */
 #include <math.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "base/plural.h"
 #include "tui/figures/figure_kind.h"

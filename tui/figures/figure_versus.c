@@ -5,7 +5,6 @@
 
 #include "base/plural.h"
 #include "tui/figures/figure_kind.h"
-#include "tui/figures/record.h"
 
 #define HEIGHT 110.0
 #define SPANS  26.0 /* height of the strip of spans */

@@ -4,11 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/rng.h"
 #include "base/utf8.h"
 #include "engine/events/sampling_knobs.h"
-#include "engine/measure/segments.h"
-#include "engine/scope/scope.h"
 
 /* The state while events are read. */
 struct reading {

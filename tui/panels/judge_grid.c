@@ -3,7 +3,6 @@
 
 #include <math.h>
 #include <stdio.h>
-#include <string.h>
 
 #define MOST_BAR  6 /* columns with the gap to the next bar */
 #define VALUE_BAR 5 /* from this width the value is below the bar */

@@ -5,9 +5,6 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "base/text.h"
-#include "engine/scope/scope.h"
-
 #define LEAST_RANGE 0.05 /* of a speedup: a smaller range is drawn as nearly flat */
 
 uint32_t

@@ -7,9 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/text.h"
 #include "base/utf8.h"
-#include "engine/scope/scope.h"
 
 bool
 panel_open(const struct panel_ops *ops, void **state)

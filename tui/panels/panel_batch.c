@@ -2,13 +2,9 @@
  * the order of their places in the batch, so that none moves; the ended ones follow, the latest first. */
 #include <math.h>
 #include <stdio.h>
-#include <stdlib.h>
 
-#include "base/text.h"
-#include "engine/scope/scope.h"
 #include "tui/panels/panel.h"
 #include "tui/panels/text_flow.h"
-#include "tui/terminal/input.h"
 
 #define TITLE "batch"
 

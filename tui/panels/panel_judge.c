@@ -5,11 +5,8 @@
 
 #include <math.h>
 #include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "base/plural.h"
-#include "tui/terminal/input.h"
 
 #define BLOCKS 64 /* rows of drafts on the screen at most */
 

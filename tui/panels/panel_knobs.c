@@ -2,15 +2,10 @@
  * event confirms it. */
 #include <math.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
-#include "base/text.h"
 #include "engine/events/sampling_knobs.h"
-#include "engine/events/settings.h"
 #include "tui/panels/landscape.h"
-#include "tui/panels/panel.h"
-#include "tui/terminal/input.h"
 
 struct knobs_panel {
     uint32_t focus;  /* index of the focused item */

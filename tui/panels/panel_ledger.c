@@ -2,14 +2,10 @@
  * its measures, and the difference from the reference. */
 #include <math.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
-#include "base/text.h"
 #include "engine/measure/forecast.h"
-#include "engine/scope/scope.h"
 #include "tui/panels/panel.h"
-#include "tui/terminal/input.h"
 
 struct ledger_choice {
     bool pinned;

@@ -4,7 +4,6 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "base/text.h"
 #include "tui/panels/panel.h"
 
 #define MASKS 64 /* on the screen at most */

@@ -2,7 +2,6 @@
  * wrong. */
 #include <math.h>
 #include <stdio.h>
-#include <string.h>
 
 #include "base/plural.h"
 #include "tui/panels/panel.h"

@@ -2,12 +2,8 @@
  * the tree of the cursor's round: a line for each draft, with its probability and the probability of its path. */
 #include <math.h>
 #include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
-#include "base/text.h"
 #include "tui/panels/panel.h"
-#include "tui/terminal/input.h"
 
 #define ROWS_MOST 512
 

@@ -6,11 +6,8 @@
 #include <string.h>
 
 #include "base/plural.h"
-#include "engine/scope/scope.h"
 #include "engine/scope/sequence_cells.h"
 #include "tui/panels/layers.h"
-#include "tui/panels/panel.h"
-#include "tui/terminal/input.h"
 
 #define RUN_LABEL 4 /* columns of the layers' numbers */
 

@@ -5,10 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/text.h"
-#include "engine/scope/scope.h"
 #include "tui/panels/panel.h"
-#include "tui/terminal/input.h"
 
 #define SERIES_WINDOW 1024 /* rounds on a chart at most */
 

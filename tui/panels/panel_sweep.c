@@ -4,11 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/text.h"
 #include "engine/tune/knob_sweep.h"
 #include "tui/panels/landscape.h"
-#include "tui/panels/panel.h"
-#include "tui/terminal/canvas.h"
 
 struct sweep_look { /* the picture */
     const struct knob_sweep *sweep;

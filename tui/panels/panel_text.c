@@ -1,13 +1,11 @@
 /* The sequence as text. Drafts follow its end: faint, or struck through from their rejection until the next round. */
 #include <math.h>
-#include <stdlib.h>
 #include <string.h>
 #include <strings.h>
 
 #include "base/utf8.h"
 #include "tui/panels/panel.h"
 #include "tui/panels/text_flow.h"
-#include "tui/terminal/input.h"
 
 enum channel { CHANNEL_EXIT, CHANNEL_CONFIDENCE, CHANNEL_SOURCE, CHANNEL_PLAIN, CHANNELS };
 

@@ -4,10 +4,8 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "base/text.h"
 #include "engine/tune/tuner.h"
 #include "tui/panels/panel.h"
-#include "tui/terminal/canvas.h"
 
 #define NUMBERS   12  /* columns of a speed and its place before the axis */
 #define AXIS_FROM 24  /* columns of the axis at least; with less room there is none */

@@ -2,15 +2,11 @@
  * in the text it arises, and where the texts differ. */
 #include <math.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
-#include "base/text.h"
 #include "base/utf8.h"
-#include "engine/scope/scope.h"
 #include "tui/panels/panel.h"
 #include "tui/panels/text_flow.h"
-#include "tui/terminal/input.h"
 
 #define PARTED_TOKENS 6 /* shown of each text from the first difference on */
 

@@ -5,7 +5,6 @@
 #include <string.h>
 
 #include "base/plural.h"
-#include "base/text.h"
 #include "base/utf8.h"
 #include "tui/panels/panel.h"
 

@@ -9,7 +9,6 @@
 #include "base/colour.h"
 #include "base/utf8.h"
 #include "tui/terminal/terminal.h"
-#include "tui/terminal/theme.h"
 
 /* ---- the colours of a theme in a palette ---- */
 

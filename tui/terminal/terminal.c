@@ -2,7 +2,6 @@
 
 #include <curses.h>
 #include <errno.h>
-#include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
 #include <stdlib.h>
@@ -13,7 +12,6 @@
 
 #include "base/clock.h"
 #include "base/program.h"
-#include "tui/terminal/input.h"
 
 /* ---- modes ---- */
 
