@@ -6,7 +6,6 @@
 #include "base/utf8.h"
 #include "engine/scope/scope_internal.h"
 
-#define MAX_LAYERS     4096
 #define MAX_VOCABULARY (1u << 24)
 #define MAX_WORD       256 /* bytes kept of a token's text */
 
@@ -70,10 +69,10 @@ scope_policy(const struct scope *s)
 void
 scope_begin_run(struct scope *s)
 {
-    scope_end_versus(s);
+    s->now.versus = NULL;
     s->now.epoch++;
     s->now.round = 0;
-    s->n_notes = 0;
+    s->now.n_notes = 0;
     s->now.end[0] = '\0';
     s->now.length = s->now.committed = 0;
     scope_forget_members(s);
@@ -94,13 +93,13 @@ scope_reset(struct scope *s)
     s->now.run = 0;
     s->now.running = true;
     s->now.probe[0] = s->now.device[0] = '\0';
-    s->costs = s->info->costs;
+    s->now.costs = s->info->costs;
     for (uint32_t i = 0; i < 2; i++) {
         settings_begin(&s->setting[i].now, run_info_of(s->info, i));
         s->setting[i].heads = (struct scope_heads){.show_trained = false};
     }
-    scope_end_versus(s);
-    s->in_progress = false;
+    s->now.versus = NULL;
+    s->now.progress = NULL;
     metrics_begin(&s->now.metrics, s->info->layers, s->info->rho);
     segments_reset(s->segments);
     for (uint32_t i = 0; i < s->info->vocab; i++) {
@@ -114,10 +113,10 @@ bool
 scope_open(struct scope **out, const struct run_info *info, struct err *err)
 {
     *out = NULL;
-    if (info->layers == 0 || info->layers > MAX_LAYERS || info->vocab > MAX_VOCABULARY)
+    if (info->layers == 0 || info->layers > RUN_LAYERS_MOST || info->vocab > MAX_VOCABULARY)
         return err_set(err, ERR_WORK,
-                       "a model of %u layers and %u tokens cannot be shown; at most %d layers and %u tokens",
-                       (unsigned)info->layers, (unsigned)info->vocab, MAX_LAYERS, (unsigned)MAX_VOCABULARY);
+                       "a model of %u layers and %u tokens cannot be shown; at most %u layers and %u tokens",
+                       (unsigned)info->layers, (unsigned)info->vocab, RUN_LAYERS_MOST, (unsigned)MAX_VOCABULARY);
     struct scope *s = calloc(1, sizeof *s);
     if (s == NULL)
         return err_set(err, ERR_WORK, "out of memory for the screen's model");
@@ -133,6 +132,7 @@ scope_open(struct scope **out, const struct run_info *info, struct err *err)
         scope_close(s);
         return err_set(err, ERR_WORK, "out of memory for the screen's model");
     }
+    s->now.segments = s->segments;
     scope_reset(s);
     *out = s;
     return true;
@@ -167,37 +167,31 @@ scope_note_event(struct scope *s, const struct event *e)
     uint32_t i = 0;
     if (text == e->control.new_text || pos >= UINT32_MAX)
         return;
-    while (i < s->n_notes && (s->notes[i].seq < e->seq || (s->notes[i].seq == e->seq && s->notes[i].pos < pos)))
+    while (i < s->now.n_notes &&
+           (s->now.notes[i].seq < e->seq || (s->now.notes[i].seq == e->seq && s->now.notes[i].pos < pos)))
         i++;
-    const bool there = i < s->n_notes && s->notes[i].seq == e->seq && s->notes[i].pos == pos;
+    const bool there = i < s->now.n_notes && s->now.notes[i].seq == e->seq && s->now.notes[i].pos == pos;
     text += text[0] == ' ';
     if (there && text[0] == '\0') {
-        s->n_notes--;
-        memmove(&s->notes[i], &s->notes[i + 1], (s->n_notes - i) * sizeof s->notes[0]);
+        s->now.n_notes--;
+        memmove(&s->now.notes[i], &s->now.notes[i + 1], (s->now.n_notes - i) * sizeof s->now.notes[0]);
         return;
     }
-    if (text[0] == '\0' || (!there && s->n_notes == SCOPE_NOTES))
+    if (text[0] == '\0' || (!there && s->now.n_notes == SCOPE_NOTES))
         return;
     if (!there) {
-        memmove(&s->notes[i + 1], &s->notes[i], (s->n_notes - i) * sizeof s->notes[0]);
-        s->n_notes++;
+        memmove(&s->now.notes[i + 1], &s->now.notes[i], (s->now.n_notes - i) * sizeof s->now.notes[0]);
+        s->now.n_notes++;
     }
-    s->notes[i] = (struct scope_note){.seq = e->seq, .pos = (uint32_t)pos, .t_us = e->t_us};
-    printable_text(text, strnlen(text, sizeof s->notes[i].text), s->notes[i].text, sizeof s->notes[i].text);
-}
-
-uint32_t
-scope_notes(const struct scope *s, const struct scope_note **out)
-{
-    *out = s->notes;
-    return s->n_notes;
+    s->now.notes[i] = (struct scope_note){.seq = e->seq, .pos = (uint32_t)pos, .t_us = e->t_us};
+    printable_text(text, strnlen(text, sizeof s->now.notes[i].text), s->now.notes[i].text, sizeof s->now.notes[i].text);
 }
 
 const struct scope_note *
 scope_note_at(const struct scope *s, uint32_t seq, uint32_t pos)
 {
-    for (uint32_t i = 0; i < s->n_notes; i++)
-        if (s->notes[i].seq == seq && s->notes[i].pos == pos)
-            return &s->notes[i];
+    for (uint32_t i = 0; i < s->now.n_notes; i++)
+        if (s->now.notes[i].seq == seq && s->now.notes[i].pos == pos)
+            return &s->now.notes[i];
     return NULL;
 }

@@ -91,6 +91,23 @@ struct scope_series { /* of the current policy, one per declared series */
     float *latest;            /* the latest value of each index, NAN at first. A MASK's 1 is a skipped sublayer */
 };
 
+#define SCOPE_NOTES 64
+
+struct scope_note { /* the user's note about a position of this run */
+    uint32_t seq, pos;
+    uint64_t t_us;  /* when */
+    char text[256]; /* printable */
+};
+
+/* The rounds that all numbers on the screen are computed from. */
+enum scope_window {
+    WINDOW_SEGMENT, /* the rounds since the last change of settings */
+    WINDOW_LATEST,  /* the last METRICS_WINDOW rounds of the run */
+    WINDOW_RUN,
+    WINDOWS
+};
+extern const char *const window_names[WINDOWS]; /* "segment", "last", "run", as in :window */
+
 struct scope_now {       /* the present state */
     uint64_t version;    /* changes with every event that can change the picture */
     uint64_t lost;       /* events that the log dropped */
@@ -104,14 +121,13 @@ struct scope_now {       /* the present state */
     uint32_t length;    /* positions, including drafts, predictions and drafts just rejected */
     uint32_t committed; /* of these, those with committed tokens */
     struct metrics metrics;
-};
-
-#define SCOPE_NOTES 64
-
-struct scope_note { /* the user's note about a position of this run */
-    uint32_t seq, pos;
-    uint64_t t_us;  /* when */
-    char text[256]; /* printable */
+    const struct segments *segments;       /* of all sequences */
+    const struct progress_event *progress; /* of a long step; NULL: none */
+    const struct scope_versus *versus;     /* NULL: the run is of one setting */
+    enum scope_window window;              /* chosen by scope_show_window() */
+    struct cost_model costs;               /* of steps, as measured, uncorrected; cost_known() */
+    struct scope_note notes[SCOPE_NOTES];  /* (n_notes) sorted by sequence and position */
+    uint32_t n_notes;
 };
 
 struct scope;
@@ -129,10 +145,7 @@ const struct policy_info *scope_policy(const struct scope *); /* the current one
 double scope_knob(const struct scope *, uint32_t index);      /* the current value of the current policy's knob */
 const struct sampling *scope_sampling(const struct scope *, uint64_t *seed); /* the current one; seed may be NULL */
 const char *scope_head(const struct scope *); /* of the layers: "lens", "trained"; "": the model has only the lens */
-uint32_t scope_notes(const struct scope *,
-                     const struct scope_note **); /* returns their number; sorted by sequence and position */
 const struct scope_note *scope_note_at(const struct scope *, uint32_t seq, uint32_t pos); /* NULL: none */
-const struct progress_event *scope_progress(const struct scope *); /* of a long step; NULL: none */
 
 uint32_t scope_first(const struct scope *);                                  /* first position that may be in memory */
 const struct scope_column *scope_column(const struct scope *, uint32_t pos); /* NULL: not in memory */
@@ -141,8 +154,6 @@ const struct scope_cell *scope_cells(const struct scope *, uint32_t pos);
 uint32_t scope_first_cells(const struct scope *); /* first position whose layers may be in memory */
 /* A byte for each layer, for all positions in memory: (L) bytes as in sequence_cells.h, layer l at l - 1. False: unknown. */
 bool scope_glimpse(const struct scope *, uint32_t pos, uint8_t *out);
-/* How often a layer was probed in this run. */
-uint64_t scope_probed(const struct scope *, uint32_t layer);
 /* The share of this run's positions where a layer's first choice was the last layer's, by the lens or its trained head, among the
  * positions where both were probed. NAN: none was. */
 double scope_agreement(const struct scope *, uint32_t layer, bool trained);
@@ -162,8 +173,8 @@ uint32_t scope_model_layers(const struct scope *,
                             enum layer_model); /* 0: the run has no such model with layers of its own */
 const char *scope_model_name(const struct scope *, enum layer_model);
 bool scope_model_used(const struct scope *, enum layer_model); /* the current policy needs it */
-/* The same as scope_cells(), scope_probed() and scope_agreement() for the model's layers; agreement is with the target's last layer, by
- * the current head. scope_model_final() is the token of the model's own last layer. */
+/* The same as scope_cells() and scope_agreement() for the model's layers, and how often a layer was probed in this run; agreement is with the
+ * target's last layer, by the current head. scope_model_final() is the token of the model's own last layer. */
 const struct scope_cell *scope_model_cells(const struct scope *, enum layer_model, uint32_t pos);
 uint64_t scope_model_probed(const struct scope *, enum layer_model, uint32_t layer);
 double scope_model_agreement(const struct scope *, enum layer_model, uint32_t layer);
@@ -212,7 +223,6 @@ const struct scope_pace *scope_round_pace(const struct scope *, uint32_t round);
  * has the values reported in the round, other series the last ones up to it. NULL: not in memory, the round had another policy, or the
  * series is a LINE or a BAND, which has a ring. */
 const float *scope_round_values(const struct scope *, uint32_t index, uint32_t round);
-const struct segments *scope_segments(const struct scope *); /* of all sequences */
 /* A token's printable text (base/utf8.h), owned by the scope; "" for TOKEN_NONE; "‹17›" if unknown. */
 const char *scope_text(const struct scope *, token_t);
 /* The raw bytes, which may end within a character; "‹17›" if unknown. NULL and 0: no token. */
@@ -260,10 +270,8 @@ const struct scope_tile *scope_tile(const struct scope *, uint32_t index);
 uint32_t scope_tile_index(const struct scope *, uint32_t seq);
 /* Its tokens divided by the whole time of its rounds: the speed that its reader sees; NAN. */
 double scope_tile_tokens_per_s(const struct scope_tile *);
-struct measures scope_tile_measures(const struct scope *,
-                                    const struct scope_tile *); /* the other measures, from its own events */
-/* Its newest round, which may be incomplete; NULL: none in memory. */
-const struct scope_round *scope_tile_round(const struct scope *, const struct scope_tile *);
+/* A round of a sequence, as scope_round(): 0 is its newest, which may be incomplete; NULL: not in memory. */
+const struct scope_round *scope_round_of(const struct scope *, uint32_t seq, uint32_t back);
 /* Writes the end of its text, at most n tokens (SCOPE_TAIL if its history was dropped); returns their number. */
 uint32_t scope_tile_tail(const struct scope *, const struct scope_tile *, struct scope_said *, uint32_t n);
 
@@ -272,15 +280,7 @@ uint32_t scope_focus(const struct scope *); /* the number of the sequence in foc
  * first sequence, and after its end on the next one that joins. */
 bool scope_set_focus(struct scope *, uint32_t seq);
 
-/* ---- the window: the rounds that all numbers on the screen are computed from ---- */
-
-enum scope_window {
-    WINDOW_SEGMENT, /* the rounds since the last change of settings */
-    WINDOW_LATEST,  /* the last METRICS_WINDOW rounds of the run */
-    WINDOW_RUN,
-    WINDOWS
-};
-extern const char *const window_names[WINDOWS]; /* "segment", "last", "run", as in :window */
+/* ---- the window ---- */
 
 struct window_measures {
     struct measures of;
@@ -289,7 +289,6 @@ struct window_measures {
 };
 
 void scope_show_window(struct scope *, enum scope_window);
-enum scope_window scope_window(const struct scope *);
 /* "segment C", "last 32 rounds", "run". */
 void scope_window_name(const struct scope *, char *out, size_t n);
 struct window_measures scope_window_measures(const struct scope *);
@@ -314,7 +313,6 @@ struct scope_versus {
     bool apart;    /* two saved runs: they ran at different times, so their speeds are not compared */
 };
 
-const struct scope_versus *scope_versus(const struct scope *);                /* NULL: the run is of one setting */
 const struct run_info *scope_versus_info(const struct scope *, uint32_t seq); /* of two saved runs each has its own */
 const struct policy_info *scope_versus_policy(const struct scope *, uint32_t seq);
 double scope_versus_knob(const struct scope *, uint32_t seq, uint32_t index); /* of that policy */
@@ -324,8 +322,6 @@ struct estimates scope_versus_estimates(const struct scope *, uint32_t seq);  /*
 void scope_versus_name(const struct scope *, uint32_t seq, char out[VERSUS_NAME_MOST], bool *identical);
 /* The speed of 1 divided by that of 0 since the last change of either; UNKNOWN if they ran apart. */
 struct comparison scope_versus_comparison(const struct scope *);
-const struct scope_round *scope_versus_round(const struct scope *, uint32_t seq,
-                                             uint32_t back); /* NULL: not in memory */
 /* Compares the speeds in spans of the emitted text, as far as rounds are in memory. Spans have equal lengths, at least SPAN_ROUNDS rounds
  * of either sequence, and SPAN_SEGMENTS segments (estimate.h); a segment belongs to the span of its first token. Returns their number, at
  * most n; 0 if they ran apart. */
@@ -362,10 +358,5 @@ uint32_t scope_find_round(const struct scope *, const struct until *, uint32_t n
 /* Fills *out (of as many layers) with the newest consecutive committed positions of the sequence in focus at which all layers were probed, by
  * the current head. Returns NULL, or the reason why there are none: the text was sampled, or layers were not probed. */
 const char *scope_record(const struct scope *, struct layer_record *out);
-/* The measured costs of steps, uncorrected; NULL: unknown. */
-const struct cost_model *scope_costs(const struct scope *);
-
-/* Sets record->lost and lost_se (engine/measure/layer_record.h) from the wrong drafts of the record's sequence. */
-void scope_estimate_lost(const struct scope *, struct layer_record *);
 
 #endif

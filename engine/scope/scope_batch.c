@@ -292,17 +292,18 @@ scope_tile_tokens_per_s(const struct scope_tile *t)
     return t->rounds_us > 0 ? (double)t->total.emitted * 1e6 / t->rounds_us : (double)NAN;
 }
 
-struct measures
-scope_tile_measures(const struct scope *s, const struct scope_tile *t)
+const struct scope_sequence *
+scope_held(const struct scope *s, uint32_t seq)
 {
-    return metrics_measures(&s->now.metrics, &t->total);
+    const struct scope_member *m = find(s, seq);
+    return m != NULL ? m->held : NULL;
 }
 
 const struct scope_round *
-scope_tile_round(const struct scope *s, const struct scope_tile *t)
+scope_round_of(const struct scope *s, uint32_t seq, uint32_t back)
 {
-    const struct scope_member *m = find(s, t->seq);
-    return m != NULL && m->held != NULL ? sequence_round(m->held, 0) : NULL;
+    const struct scope_sequence *q = scope_held(s, seq);
+    return q != NULL ? sequence_round(q, back) : NULL;
 }
 
 uint32_t

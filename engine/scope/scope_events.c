@@ -11,20 +11,20 @@ static void
 show_policy(struct scope *s, uint32_t seq)
 {
     const struct policy_info *policy = scope_policy_of(s, seq);
-    if (!s->is_versus || s->focus->seq == seq)
+    if (s->now.versus == NULL || s->focus->seq == seq)
         sequence_choose_policy(s->focus, policy);
     for (uint32_t i = 0; i < s->n_members; i++)
-        if (s->members[i]->held != NULL && (!s->is_versus || s->members[i]->tile.seq == seq))
+        if (s->members[i]->held != NULL && (s->now.versus == NULL || s->members[i]->tile.seq == seq))
             sequence_choose_policy(s->members[i]->held, policy);
 }
 
 static void
 apply_setting(struct scope *s, const struct event *e)
 {
-    for (uint32_t seq = 0; seq < (s->is_versus ? 2 : 1); seq++) {
+    for (uint32_t seq = 0; seq < (s->now.versus != NULL ? 2 : 1); seq++) {
         struct scope_setting *setting = &s->setting[seq];
         const uint32_t policy = setting->now.policy;
-        if ((s->is_versus && !run_info_concerns(s->info, seq, e)) ||
+        if ((s->now.versus != NULL && !run_info_concerns(s->info, seq, e)) ||
             !settings_apply(&setting->now, s->info, &e->control))
             continue;
         setting->sampled = setting->sampled || setting->now.sampling.temperature > 0;
@@ -60,7 +60,7 @@ take_costs(struct scope *s, const char *text)
 {
     struct cost_model costs;
     if (cost_model_parse(text, &costs, NULL))
-        s->costs = costs;
+        s->now.costs = costs;
 }
 
 static void
@@ -132,7 +132,7 @@ apply_to_sequence(struct scope *s, const struct event *e)
 static void
 update_measures(struct scope *s, const struct event *e)
 {
-    if (!s->is_versus || (e->type == EVENT_CONTROL && e->control.kind == RECORDED_VERSUS))
+    if (s->now.versus == NULL || (e->type == EVENT_CONTROL && e->control.kind == RECORDED_VERSUS))
         metrics_event(&s->now.metrics, e);
     else
         scope_versus_event(s, e);
@@ -147,7 +147,7 @@ scope_event(struct scope *s, const struct event *e)
     case EVENT_VOCAB: scope_vocab_event(s, &e->vocab); break;
     case EVENT_CONTROL: apply_control(s, e); break;
     case EVENT_TOKEN:
-        s->in_progress = false;
+        s->now.progress = NULL;
         apply_to_sequence(s, e);
         break;
     case EVENT_ROUND:
@@ -162,11 +162,11 @@ scope_event(struct scope *s, const struct event *e)
     case EVENT_PROGRESS:
         s->progress = e->progress;
         s->progress.what[sizeof s->progress.what - 1] = '\0';
-        s->in_progress = e->progress.done < 1; /* NAN also ends it */
+        s->now.progress = e->progress.done < 1 ? &s->progress : NULL; /* NAN also ends it */
         break;
     case EVENT_TYPES: break;
     }
-    if (e->type == EVENT_ROUND || (e->type == EVENT_TOKEN && !s->is_versus) ||
+    if (e->type == EVENT_ROUND || (e->type == EVENT_TOKEN && s->now.versus == NULL) ||
         (e->type == EVENT_CONTROL && e->control.new_text != NULL))
         update_measures(s, e);
 }

@@ -41,22 +41,15 @@ struct scope_setting { /* in a versus each of the two sequences has its own */
 };
 
 struct scope {
-    struct cost_model costs; /* of the run's machine, uncorrected */
     const struct run_info *info;
     struct scope_now now;
     struct segments *segments;
-    enum scope_window window;
 
     struct scope_word **words; /* (vocab) */
 
     struct scope_setting setting[2]; /* [1]: of sequence 1 in a versus */
-    bool is_versus;
     struct scope_versus versus;
     struct progress_event progress;
-    bool in_progress;
-
-    struct scope_note notes[SCOPE_NOTES]; /* (n_notes) of this run, by sequence and position */
-    uint32_t n_notes;
 
     struct scope_member **members; /* (n_members) by ascending number */
     uint32_t n_members, max_members;
@@ -73,7 +66,7 @@ struct scope {
 static inline uint32_t
 scope_side(const struct scope *s, uint32_t seq) /* index in `setting` */
 {
-    return s->is_versus && seq == 1;
+    return s->now.versus != NULL && seq == 1;
 }
 
 static inline const struct scope_setting *
@@ -107,7 +100,6 @@ void scope_note_event(struct scope *, const struct event *);
 
 /* scope_versus.c */
 void scope_begin_versus(struct scope *, const char *text);
-void scope_end_versus(struct scope *);
 void scope_versus_event(struct scope *, const struct event *); /* ROUND and CONTROL, after all other state is updated */
 void scope_take_probe(struct scope *);                         /* of the sequence in focus */
 void scope_take_metrics(struct scope *);                       /* of the sequence in focus */
@@ -115,6 +107,7 @@ void scope_take_metrics(struct scope *);                       /* of the sequenc
 /* scope_batch.c */
 /* The sequence of this number, made if it is new. NULL: SCOPE_TILES are exceeded, or out of memory. */
 struct scope_member *scope_member(struct scope *, uint32_t seq);
+const struct scope_sequence *scope_held(const struct scope *, uint32_t seq); /* NULL: its history is not in memory */
 void scope_joined(struct scope *, struct scope_member *, const char *prompt);
 void scope_rejoined(struct scope *, struct scope_member *); /* an ended sequence is live again */
 void scope_left(struct scope *, struct scope_member *, const char *why);

@@ -221,7 +221,7 @@ uint64_t
 scope_model_probed(const struct scope *s, enum layer_model model, uint32_t layer)
 {
     if (model == MODEL_TARGET)
-        return scope_probed(s, layer);
+        return layer <= s->info->layers ? s->focus->probed[layer] : 0;
     return layer <= aux_of(s, model)->layers && aux_of(s, model)->layers > 0 ? aux_of(s, model)->probed[layer] : 0;
 }
 

@@ -32,18 +32,6 @@ scope_head(const struct scope *s)
                : head_mode_names[setting->heads.show_trained ? HEADS_TRAINED : HEADS_LENS];
 }
 
-const struct progress_event *
-scope_progress(const struct scope *s)
-{
-    return s->in_progress ? &s->progress : NULL;
-}
-
-const struct segments *
-scope_segments(const struct scope *s)
-{
-    return s->segments;
-}
-
 /* ---- positions ---- */
 
 uint32_t
@@ -109,12 +97,6 @@ scope_show_head(struct scope *s, bool trained)
     heads->show_trained = trained;
     heads->other_head = false; /* the user chose this head, so positions without it stay empty */
     s->now.version++;
-}
-
-uint64_t
-scope_probed(const struct scope *s, uint32_t layer)
-{
-    return layer <= s->info->layers ? s->focus->probed[layer] : 0;
 }
 
 /* Returns the newest complete round, if the current policy ran it. */
@@ -347,8 +329,6 @@ scope_bytes(const struct scope *s, token_t token, uint32_t *n)
     return w != NULL ? w->data : NULL;
 }
 
-#define LAYERS_MOST 4096
-
 static bool
 unsure(const struct scope_round *r, float below, struct scope_place *place)
 {
@@ -363,11 +343,11 @@ unsure(const struct scope_round *r, float below, struct scope_place *place)
 static bool
 spurious(const struct scope *s, const struct scope_sequence *q, const struct scope_round *r, struct scope_place *place)
 {
-    uint8_t glimpse[LAYERS_MOST];
+    uint8_t glimpse[RUN_LAYERS_MOST];
     const struct scope_column *c;
     for (uint32_t pos = r->first_pos; (c = sequence_column(q, pos)) != NULL && pos < r->first_pos + r->end.emitted;
          pos++) {
-        if (c->round != r->number || s->info->layers > LAYERS_MOST || !scope_glimpse_of(s, q, pos, glimpse))
+        if (c->round != r->number || !scope_glimpse_of(s, q, pos, glimpse))
             continue;
         for (uint32_t l = 1; l < s->info->layers; l++)
             if (glimpse_spurious(glimpse[l - 1])) {
@@ -426,12 +406,8 @@ bool
 scope_has_come(const struct scope *s, uint32_t seq, const struct until *u)
 {
     struct scope_place place;
-    for (uint32_t i = 0; i < s->n_members; i++) {
-        const struct scope_sequence *q = s->members[i]->held;
-        if (s->members[i]->tile.seq == seq && q != NULL && sequence_rounds(q) > 0)
-            return round_has(s, q, sequence_round(q, 0), u, &place);
-    }
-    return false;
+    const struct scope_sequence *q = scope_held(s, seq);
+    return q != NULL && sequence_rounds(q) > 0 && round_has(s, q, sequence_round(q, 0), u, &place);
 }
 
 uint32_t
@@ -456,14 +432,8 @@ const char *const window_names[WINDOWS] = {"segment", "last", "run"};
 void
 scope_show_window(struct scope *s, enum scope_window window)
 {
-    s->window = window;
+    s->now.window = window;
     s->now.version++;
-}
-
-enum scope_window
-scope_window(const struct scope *s)
-{
-    return s->window;
 }
 
 const struct segment *
@@ -483,9 +453,9 @@ scope_window_name(const struct scope *s, char *out, size_t n)
     char letter[8] = "";
     if (segment != NULL)
         segment_letter(segment->number, letter);
-    if (s->window == WINDOW_SEGMENT)
+    if (s->now.window == WINDOW_SEGMENT)
         snprintf(out, n, "segment%s%s", segment != NULL ? " " : "", letter);
-    else if (s->window == WINDOW_LATEST)
+    else if (s->now.window == WINDOW_LATEST)
         snprintf(out, n, "last %d rounds", METRICS_WINDOW);
     else
         snprintf(out, n, "run");
@@ -498,7 +468,7 @@ scope_window_measures(const struct scope *s)
     const struct segment *segment = scope_segment(s), empty = {0};
     struct window_measures w = {.speedup = {.value = NAN, .se = NAN}};
     struct tally t;
-    switch (s->window) {
+    switch (s->now.window) {
     case WINDOW_LATEST:
         t = metrics_window(m);
         w.with = metrics_estimates(m);

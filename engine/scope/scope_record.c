@@ -107,14 +107,6 @@ set_text(const struct scope *s, struct layer_record *r)
     memmove(r->text, r->text + at, r->n_text * sizeof *r->text);
 }
 
-void
-scope_estimate_lost(const struct scope *s, struct layer_record *r)
-{
-    for (uint32_t i = 0; i < s->n_members; i++)
-        if (s->members[i]->held != NULL && s->members[i]->held->seq == r->sequence)
-            wrong_paths_estimate(&s->members[i]->held->wrong, r);
-}
-
 /* Copies the state of the policy's rule after the latest round. */
 static void
 set_state(const struct scope *s, struct layer_record *r)
@@ -149,13 +141,7 @@ complete(const struct scope *s, struct layer_record *r, uint32_t prompt)
     set_text(s, r);
     set_draft(s, r);
     set_rejected(s, r);
-    scope_estimate_lost(s, r);
-}
-
-const struct cost_model *
-scope_costs(const struct scope *s)
-{
-    return cost_known(&s->costs) ? &s->costs : NULL;
+    wrong_paths_estimate(&s->focus->wrong, r);
 }
 
 const char *

@@ -4,15 +4,6 @@
 
 #include "engine/scope/scope_internal.h"
 
-static const struct scope_sequence *
-sequence_of(const struct scope *s, uint32_t seq)
-{
-    for (uint32_t i = 0; i < s->n_members; i++)
-        if (s->members[i]->tile.seq == seq)
-            return s->members[i]->held;
-    return NULL;
-}
-
 /* ---- events ---- */
 
 void
@@ -30,13 +21,7 @@ scope_begin_versus(struct scope *s, const char *text)
     settings_read_versus(&second->now, s->info, text);
     s->versus = (struct scope_versus){.apart = apart};
     first->metrics = second->metrics = s->now.metrics;
-    s->is_versus = true;
-}
-
-void
-scope_end_versus(struct scope *s)
-{
-    s->is_versus = false;
+    s->now.versus = &s->versus;
 }
 
 void
@@ -50,7 +35,7 @@ void
 scope_take_metrics(struct scope *s)
 {
     scope_take_probe(s);
-    if (s->is_versus)
+    if (s->now.versus != NULL)
         s->now.metrics = scope_setting_of(s, s->focus->seq)->metrics;
     segments_focus(s->segments, s->focus->seq);
 }
@@ -78,7 +63,7 @@ take_margin(struct scope *s)
     v->best[0] = v->best[1] = TOKEN_NONE;
     v->margin = NAN;
     for (uint32_t seq = 0; seq < 2 && v->best[1] == TOKEN_NONE; seq++) {
-        const struct scope_sequence *q = sequence_of(s, seq);
+        const struct scope_sequence *q = scope_held(s, seq);
         if (scope_setting_of(s, 0)->sampled || scope_setting_of(s, 1)->sampled || !sequence_holds_cells(q, v->same))
             continue;
         const struct scope_cell *last = &sequence_cells(q, 0, v->same)[s->info->layers];
@@ -95,7 +80,7 @@ static void
 compare(struct scope *s)
 {
     struct scope_versus *v = &s->versus;
-    const struct scope_sequence *a = sequence_of(s, 0), *b = sequence_of(s, 1);
+    const struct scope_sequence *a = scope_held(s, 0), *b = scope_held(s, 1);
     const bool before = v->parted;
     while (a != NULL && b != NULL && !v->parted && v->same < a->committed && v->same < b->committed) {
         const struct scope_column *x = sequence_column(a, v->same), *y = sequence_column(b, v->same);
@@ -109,7 +94,7 @@ compare(struct scope *s)
 void
 scope_versus_event(struct scope *s, const struct event *e)
 {
-    if (!s->is_versus)
+    if (s->now.versus == NULL)
         return;
     if (e->type == EVENT_CONTROL) {
         for (uint32_t i = 0; i < 2; i++)
@@ -131,12 +116,6 @@ scope_versus_event(struct scope *s, const struct event *e)
 }
 
 /* ---- reading ---- */
-
-const struct scope_versus *
-scope_versus(const struct scope *s)
-{
-    return s->is_versus ? &s->versus : NULL;
-}
 
 const struct run_info *
 scope_versus_info(const struct scope *s, uint32_t seq)
@@ -162,9 +141,9 @@ scope_versus_knob(const struct scope *s, uint32_t seq, uint32_t index)
 struct estimates
 scope_versus_estimates(const struct scope *s, uint32_t seq)
 {
-    if (s->window != WINDOW_SEGMENT) {
+    if (s->now.window != WINDOW_SEGMENT) {
         const struct metrics *m = &s->setting[seq == 1].metrics;
-        return s->window == WINDOW_RUN ? metrics_run_estimates(m) : metrics_estimates(m);
+        return s->now.window == WINDOW_RUN ? metrics_run_estimates(m) : metrics_estimates(m);
     }
     return round_sums_estimates(&s->versus.sums[seq == 1], s->info->layers, s->info->rho);
 }
@@ -191,17 +170,10 @@ scope_versus_comparison(const struct scope *s)
     return paired_comparison(s->versus.apart ? &none : &s->versus.paired);
 }
 
-const struct scope_round *
-scope_versus_round(const struct scope *s, uint32_t seq, uint32_t back)
-{
-    const struct scope_sequence *q = sequence_of(s, seq);
-    return q != NULL ? sequence_round(q, back) : NULL;
-}
-
 uint32_t
 scope_versus_text(const struct scope *s, uint32_t seq, token_t *out, uint32_t n)
 {
-    const struct scope_sequence *q = sequence_of(s, seq);
+    const struct scope_sequence *q = scope_held(s, seq);
     uint32_t count = 0;
     for (uint32_t pos = s->versus.same; q != NULL && pos < q->committed && count < n; pos++) {
         const struct scope_column *c = sequence_column(q, pos);
@@ -219,7 +191,7 @@ rounds_held(const struct scope *s, uint32_t seq, uint32_t *before)
     const struct scope_round *r;
     uint32_t n = 0;
     *before = s->versus.emitted[seq];
-    for (uint32_t back = 0; (r = scope_versus_round(s, seq, back)) != NULL; back++)
+    for (uint32_t back = 0; (r = scope_round_of(s, seq, back)) != NULL; back++)
         if (r->whole && r->end.emitted <= *before) {
             *before -= r->end.emitted;
             n++;
@@ -237,7 +209,7 @@ static const struct scope_round *
 next_round(struct walk *w, uint32_t seq)
 {
     while (w->back[seq] > 0) {
-        const struct scope_round *r = scope_versus_round(w->scope, seq, --w->back[seq]);
+        const struct scope_round *r = scope_round_of(w->scope, seq, --w->back[seq]);
         if (r->whole && w->at[seq] + r->end.emitted <= w->scope->versus.emitted[seq]) {
             w->at[seq] += r->end.emitted;
             return r;
@@ -251,7 +223,7 @@ begin_together(struct walk *w, const uint32_t before[2])
 {
     for (uint32_t seq = 0; seq < 2; seq++) {
         w->at[seq] = before[seq];
-        while (scope_versus_round(w->scope, seq, w->back[seq]) != NULL)
+        while (scope_round_of(w->scope, seq, w->back[seq]) != NULL)
             w->back[seq]++;
     }
     while (w->at[0] != w->at[1])
@@ -288,7 +260,7 @@ uint32_t
 scope_versus_spans(const struct scope *s, struct scope_span *out, uint32_t n)
 {
     uint32_t before[2], rounds[2];
-    if (!s->is_versus || s->versus.apart)
+    if (s->now.versus == NULL || s->versus.apart)
         return 0;
     for (uint32_t seq = 0; seq < 2; seq++)
         rounds[seq] = rounds_held(s, seq, &before[seq]);

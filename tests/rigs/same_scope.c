@@ -141,7 +141,7 @@ assert_same_sequence(const struct scope *a, const struct scope *b)
     assert_same_rounds(a, b);
     assert_same_series(a, b);
     for (uint32_t l = 1; l <= scope_model_layers(a, MODEL_TARGET); l++) {
-        assert_int_equal(scope_probed(a, l), scope_probed(b, l));
+        assert_int_equal(scope_model_probed(a, MODEL_TARGET, l), scope_model_probed(b, MODEL_TARGET, l));
         for (int trained = 0; trained < 2; trained++)
             assert_same_real((float)scope_agreement(a, l, trained), (float)scope_agreement(b, l, trained));
     }

@@ -57,7 +57,7 @@ app_open_line(struct app *app, enum line_use use, const char *text)
 const char *
 app_prompt(const struct app *app)
 {
-    const struct segments *all = scope_segments(app->run.scope);
+    const struct segments *all = scope_now(app->run.scope)->segments;
     return segments_prompt(all, segments_now(all));
 }
 
@@ -65,7 +65,7 @@ bool
 app_continues(const struct app *app)
 {
     /* a prompt of the list is no turn of the user's conversation, and the sequences of a batch have answers of their own */
-    const bool alone = !scope_is_batch(app->run.scope) || scope_versus(app->run.scope) != NULL;
+    const bool alone = !scope_is_batch(app->run.scope) || scope_now(app->run.scope)->versus != NULL;
     return follow_live(&app->run) && session_chats(app->run.source->session) && alone && app->upcoming.own &&
            !app->anew;
 }

@@ -423,9 +423,9 @@ draw_marks(const struct followed *f, const struct canvas *c, int track, uint64_t
 static void
 draw_notes(const struct followed *f, const struct canvas *c, int track, uint64_t run_us, uint64_t duration_us)
 {
-    const struct scope_note *note;
-    const uint32_t n = scope_notes(f->scope, &note), ctx = f->info->ctx;
-    for (uint32_t i = 0; i < n; i++) {
+    const struct scope_note *note = scope_now(f->scope)->notes;
+    const uint32_t ctx = f->info->ctx;
+    for (uint32_t i = 0; i < scope_now(f->scope)->n_notes; i++) {
         const double at = duration_us > 0 ? (double)(run_us + note[i].t_us) / (double)duration_us
                           : ctx > 0       ? (double)note[i].pos / ctx
                                           : 0;

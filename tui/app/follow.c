@@ -155,8 +155,8 @@ bool
 follow_moving(const struct followed *f)
 {
     if (follow_live(f))
-        return (scope_now(f->scope)->running && !f->ended) || f->baseline_asked || scope_progress(f->scope) != NULL ||
-               sweeping_now(&f->sweeping);
+        return (scope_now(f->scope)->running && !f->ended) || f->baseline_asked ||
+               scope_now(f->scope)->progress != NULL || sweeping_now(&f->sweeping);
     const struct replay_status status = replay_status(f->source->replay);
     return (status.playing && !status.at_end) || status.seeking;
 }
@@ -173,7 +173,7 @@ follow_idle(const struct followed *f)
 uint32_t
 follow_seq(const struct followed *f)
 {
-    return scope_versus(f->scope) != NULL ? scope_focus(f->scope) : 0;
+    return scope_now(f->scope)->versus != NULL ? scope_focus(f->scope) : 0;
 }
 
 bool

@@ -222,10 +222,10 @@ same_text(const struct layer_record *part, const struct scope *s)
 static bool
 part_of(const struct forecasting *f, const struct scope *s, uint32_t back, struct layer_record *part)
 {
-    const struct segment *at = segments_at(scope_segments(s), back), *next = NULL;
+    const struct segment *at = segments_at(scope_now(s)->segments, back), *next = NULL;
     if (at->run != scope_now(s)->run || !segment_concerns(at, scope_focus(s)) || f->record.sequence != scope_focus(s))
         return false;
-    while (back > 0 && (next = segments_at(scope_segments(s), --back)) != NULL &&
+    while (back > 0 && (next = segments_at(scope_now(s)->segments, --back)) != NULL &&
            !segment_concerns(next, scope_focus(s)))
         next = NULL;
     const uint32_t to = next != NULL ? scope_round_position(s, next->first_round) : UINT32_MAX;
@@ -235,7 +235,7 @@ part_of(const struct forecasting *f, const struct scope *s, uint32_t back, struc
 static void
 begin_effects(struct forecasting *f, const struct scope *s)
 {
-    const struct segment *newest = segments_at(scope_segments(s), 0);
+    const struct segment *newest = segments_at(scope_now(s)->segments, 0);
     f->comparing = newest != NULL;
     f->segment = newest != NULL ? newest->number : 0;
     f->text = (struct effect_text){0};
@@ -245,7 +245,7 @@ begin_effects(struct forecasting *f, const struct scope *s)
 static bool
 work_on_effects(struct forecasting *f, const struct followed *run)
 {
-    const struct segments *all = scope_segments(run->scope);
+    const struct segments *all = scope_now(run->scope)->segments;
     const struct segment *newest = segments_at(all, 0);
     const uint32_t back = newest != NULL ? newest->number - f->segment : 0;
     const struct segment *s = newest != NULL && f->segment <= newest->number ? segments_at(all, back) : NULL;
@@ -322,9 +322,9 @@ correct_baseline(struct forecasting *f, const struct followed *run)
 static void
 update_costs(struct forecasting *f, const struct followed *run, const struct policy_info *policy)
 {
-    const struct cost_model *measured = scope_costs(run->scope);
+    const struct cost_model *measured = &scope_now(run->scope)->costs;
     struct err unused;
-    if (measured == NULL) {
+    if (!cost_known(measured)) {
         if (follow_live(run) && !f->costs_asked)
             f->costs_asked = session_post(run->source->session, &(struct control){.kind = CONTROL_COSTS}, &unused);
         f->cost = (struct cost_model){0};

@@ -241,7 +241,7 @@ static void
 draw_progress(const struct followed *run, const struct canvas *c)
 {
     const char *end = scope_now(run->scope)->end;
-    const struct progress_event *progress = scope_progress(run->scope);
+    const struct progress_event *progress = scope_now(run->scope)->progress;
     const bool failed = strncmp(end, "error", 5) == 0;
     if (sweeping_now(&run->sweeping) || progress != NULL || failed)
         fill(c, ROLE_STATUS);

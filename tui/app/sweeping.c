@@ -132,7 +132,7 @@ restore(struct sweeping *sw, struct err *err)
 static bool
 keep_turns(struct sweeping *sw, struct err *err)
 {
-    const struct segments *all = scope_segments(sw->scope);
+    const struct segments *all = scope_now(sw->scope)->segments;
     const char *turns = segments_before(all, segments_now(all));
     free(sw->turns);
     sw->turns = turns != NULL ? strdup(turns) : NULL;

@@ -15,7 +15,7 @@ offer_knob(struct app *app, int i)
 static const char *
 offer_row(struct app *app, int i)
 {
-    const struct segment *s = segments_at(scope_segments(app->run.scope), (uint32_t)i);
+    const struct segment *s = segments_at(scope_now(app->run.scope)->segments, (uint32_t)i);
     if (s == NULL)
         return NULL;
     segment_letter(s->number, app->row);

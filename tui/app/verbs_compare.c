@@ -98,7 +98,7 @@ begin(struct app *app, const char *rest, struct err *err)
     else if (snprintf(grid, sizeof grid, "%s", rest) >= (int)sizeof grid)
         return err_set(err, ERR_USAGE, ":sweep is longer than %d knobs can be", SWEEP_AXES);
     const bool list = cut_word(grid, "prompts") || (again && sw->sweep->n_prompts > 0);
-    if (scope_versus(app->run.scope) != NULL)
+    if (scope_now(app->run.scope)->versus != NULL)
         return err_set(err, ERR_USAGE, "a sweep is of one setting; end the two with :versus off");
     if (list && scope_is_batch(app->run.scope))
         return err_set(err, ERR_USAGE, "a batch is swept with the prompts that it has; leave \"prompts\" out");
@@ -137,7 +137,7 @@ run_versus(struct app *app, const char *rest, struct err *err)
 {
     if (!verb_only_live(app, "run a second setting", err))
         return false;
-    if (strcmp(rest, "off") == 0 && scope_versus(app->run.scope) == NULL)
+    if (strcmp(rest, "off") == 0 && scope_now(app->run.scope)->versus == NULL)
         return err_set(err, ERR_USAGE,
                        "there is one setting already; :versus POLICY KNOB=VALUE sets another beside it");
     if (!follow_post_of(&app->run, 0, CONTROL_VERSUS, NULL, rest, 0, err))

@@ -86,7 +86,7 @@ add_turns(const struct app *app, cJSON *turns)
 static bool
 turns_before(const struct app *app, bool anew, char **out, struct err *err)
 {
-    const struct segments *all = scope_segments(app->run.scope);
+    const struct segments *all = scope_now(app->run.scope)->segments;
     const bool sweeps = sweeping_now(&app->run.sweeping); /* its runs are no turns */
     const char *before = anew ? NULL : sweeps ? app->run.sweeping.turns : segments_before(all, segments_now(all));
     cJSON *turns = NULL;
@@ -178,7 +178,7 @@ run_next(struct app *app, const char *rest, struct err *err)
     (void)rest;
     if (!verb_only_live(app, "run another prompt", err))
         return false;
-    if (scope_is_batch(app->run.scope) && scope_versus(app->run.scope) == NULL)
+    if (scope_is_batch(app->run.scope) && scope_now(app->run.scope)->versus == NULL)
         return err_set(err, ERR_USAGE, "a batch has its prompts already; the next one comes when a sequence ends");
     const char *next = upcoming_next(&app->upcoming, app_prompt(app));
     if (next == NULL)

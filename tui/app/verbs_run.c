@@ -350,10 +350,10 @@ run_note(struct app *app, const char *rest, struct err *err)
 bool
 run_note_next(struct app *app, const char *rest, struct err *err)
 {
-    const struct scope_note *note, *next = NULL;
+    const struct scope_note *note = scope_now(app->run.scope)->notes, *next = NULL;
     struct selection *at = &app->panes.selection;
     (void)rest;
-    for (uint32_t n = scope_notes(app->run.scope, &note), i = 0; i < n; i++) { /* sorted: the next, else the first */
+    for (uint32_t i = 0; i < scope_now(app->run.scope)->n_notes; i++) { /* sorted: the next, else the first */
         const bool after = !at->follow && note[i].pos > at->pos;
         if (note[i].seq == scope_focus(app->run.scope) && (next == NULL || (after && next->pos <= at->pos)))
             next = &note[i];

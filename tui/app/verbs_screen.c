@@ -23,7 +23,7 @@ run_theme(struct app *app, const char *rest, struct err *err)
 bool
 run_window(struct app *app, const char *rest, struct err *err)
 {
-    const enum scope_window now = scope_window(app->run.scope);
+    const enum scope_window now = scope_now(app->run.scope)->window;
     if (rest[0] == '\0' || strcmp(rest, "next") == 0) {
         scope_show_window(app->run.scope, (now + 1) % WINDOWS);
         return true;

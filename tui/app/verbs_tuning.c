@@ -125,7 +125,7 @@ apply(struct app *app, const struct preset *p, struct err *err)
 static const struct segment *
 named(const struct app *app, const char *row, struct err *err)
 {
-    const struct segments *all = scope_segments(app->run.scope);
+    const struct segments *all = scope_now(app->run.scope)->segments;
     const struct segment *s = row[0] == '\0' ? segments_now(all) : segments_named(all, row);
     if (s == NULL)
         err_set(err, ERR_USAGE, "the ledger has no row '%.15s'", row);
@@ -228,7 +228,7 @@ static bool
 copy_command(struct app *app, const struct segment *s, const char *prompt, struct err *err)
 {
     char *text = shell_command(s, run_info_of(app->run.info, s->seq), prompt,
-                               segments_before(scope_segments(app->run.scope), s));
+                               segments_before(scope_now(app->run.scope)->segments, s));
     if (text == NULL)
         return err_set(err, ERR_WORK, "out of memory for the command line");
     const char *path = app->options.command_path;
@@ -248,7 +248,7 @@ bool
 run_copy_command(struct app *app, const char *rest, struct err *err)
 {
     const struct segment *s = named(app, rest, err);
-    return s != NULL && copy_command(app, s, segments_prompt(scope_segments(app->run.scope), s), err);
+    return s != NULL && copy_command(app, s, segments_prompt(scope_now(app->run.scope)->segments, s), err);
 }
 
 /* ---- :tune, a race of settings ---- */
@@ -291,7 +291,7 @@ save_setting(struct app *app, uint32_t index, const char *name, struct err *err)
 static bool
 copy_setting(struct app *app, const struct preset *p, struct err *err)
 {
-    struct segment s = *segments_now(scope_segments(app->run.scope));
+    struct segment s = *segments_now(scope_now(app->run.scope)->segments);
     const struct policy_info *policy = run_info_policy(app->run.info, p->policy);
     s.policy = (uint32_t)(policy - app->run.info->policies);
     for (uint32_t i = 0; i < p->n_set; i++)
@@ -344,7 +344,7 @@ begin_race(struct app *app, const char *rest, struct err *err)
                                    .tokens = tokens > 1 && tokens < TUNE_TOKENS ? tokens : TUNE_TOKENS,
                                    .seed = now->seed,
                                    .sampling = now->sampling};
-    if (scope_versus(app->run.scope) != NULL)
+    if (scope_now(app->run.scope)->versus != NULL)
         return err_set(err, ERR_USAGE, "a race has one sequence at a time; :versus off ends the two settings");
     if (scope_is_batch(app->run.scope))
         return err_set(err, ERR_USAGE, "a race has one sequence at a time; start %s without --batch", program_name());

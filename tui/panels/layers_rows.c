@@ -155,17 +155,14 @@ count(const bool *chosen, int layers)
     return n;
 }
 
-#define FOLD_LAYERS 4097
-
 /* Chooses at most `rows` of the layers 1..layers: first those of must[] (0 and -1 are ignored), then evenly of the probed layers, then
  * of the others. Returns how many; out is descending. */
 static int
 layers_choose(int layers, int rows, const int *must, int n_must, const bool *probed, int *out)
 {
-    bool chosen[FOLD_LAYERS] = {false};
-    int candidates[FOLD_LAYERS], n = 0;
-    if (layers >= FOLD_LAYERS)
-        layers = FOLD_LAYERS - 1;
+    bool chosen[RUN_LAYERS_MOST + 1] = {false};
+    int candidates[RUN_LAYERS_MOST + 1], n = 0;
+    layers = layers > (int)RUN_LAYERS_MOST ? (int)RUN_LAYERS_MOST : layers;
     for (int i = 0; i < n_must && n < rows; i++)
         if (must[i] >= 1 && must[i] <= layers && !chosen[must[i]]) {
             chosen[must[i]] = true;
@@ -246,9 +243,9 @@ layers_with_predictions(const struct scope *s, enum layer_model model)
 }
 
 static void
-mark_probed(const struct scope *s, enum layer_model model, int layers, bool probed[FOLD_LAYERS])
+mark_probed(const struct scope *s, enum layer_model model, int layers, bool probed[RUN_LAYERS_MOST + 1])
 {
-    for (int l = 0; l <= layers && l < FOLD_LAYERS; l++)
+    for (int l = 0; l <= layers && l <= (int)RUN_LAYERS_MOST; l++)
         probed[l] = scope_model_probed(s, model, (uint32_t)l) > 0;
 }
 
@@ -262,7 +259,7 @@ fold_aux_model(struct layers_panel *p, const struct scope *s, enum layer_model m
     rows = rows < LAYERS_ROWS - p->n_rows ? rows : LAYERS_ROWS - p->n_rows;
     if (rows <= 0)
         return y;
-    bool probed[FOLD_LAYERS];
+    bool probed[RUN_LAYERS_MOST + 1];
     int chosen[LAYERS_ROWS];
     mark_probed(s, model, layers, probed);
     const int must[] = {layers, probed[1] ? 1 : 0};
@@ -310,7 +307,7 @@ layers_fold(struct layers_panel *p, const struct view *v, int y, int lines)
 {
     const struct scope *s = v->scope;
     const int layers = (int)scope_info(s)->layers, d_max = scope_d_max(s), first = y;
-    bool probed[FOLD_LAYERS];
+    bool probed[RUN_LAYERS_MOST + 1];
     int chosen[LAYERS_ROWS];
     const bool line = lines >= 6 && d_max >= 1 && d_max < layers;
     p->lines = lines;

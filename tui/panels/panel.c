@@ -149,7 +149,7 @@ static const struct segment *
 next_older(const struct view *v, uint32_t *back)
 {
     const struct segment *s;
-    while ((s = segments_at(scope_segments(v->scope), (*back)++)) != NULL &&
+    while ((s = segments_at(scope_now(v->scope)->segments, (*back)++)) != NULL &&
            !segment_concerns(s, scope_focus(v->scope)))
         ;
     return s;
@@ -184,7 +184,7 @@ const struct segment *
 mark_of_round(const struct scope *scope, uint32_t round)
 {
     const struct segment *s;
-    for (uint32_t back = 0; (s = segments_at(scope_segments(scope), back)) != NULL; back++) {
+    for (uint32_t back = 0; (s = segments_at(scope_now(scope)->segments, back)) != NULL; back++) {
         if (s->run != scope_now(scope)->run || s->first_round < round)
             return NULL;
         if (s->first_round == round)
@@ -197,7 +197,7 @@ void
 marks_find(struct marks *marks, const struct scope *scope, const struct segments *all,
            int (*place)(const void *user, const struct segment *), const void *user)
 {
-    const struct segments *shown = scope_segments(scope);
+    const struct segments *shown = scope_now(scope)->segments;
     const struct segment *s, *newest = segments_at(shown, 0);
     marks->n = 0;
     for (uint32_t back = 0; (s = segments_at(all != NULL ? all : shown, back)) != NULL && marks->n < MARKS_MOST;
@@ -307,14 +307,14 @@ aggregated_now(struct aggregated *p, const struct view *v, const char **why)
         p->layers = scope_info(s)->layers;
     if (p->layers == 0)
         return NULL;
-    if (scope_window(s) == WINDOW_RUN)
+    if (scope_now(s)->window == WINDOW_RUN)
         return scope_run_aggregates(s);
     uint32_t last;
     const struct segment *here = selection_segment(v, &last);
-    if (scope_window(s) == WINDOW_SEGMENT && (here == NULL || last == UINT32_MAX))
+    if (scope_now(s)->window == WINDOW_SEGMENT && (here == NULL || last == UINT32_MAX))
         return scope_segment_aggregates(s);
     uint32_t first = here != NULL ? here->first_round : 1;
-    if (scope_window(s) == WINDOW_LATEST) {
+    if (scope_now(s)->window == WINDOW_LATEST) {
         last = v->selection->follow ? scope_now(s)->round : round_at(s, v->selection->pos);
         first = last > METRICS_WINDOW ? last - METRICS_WINDOW + 1 : 1;
     }
@@ -360,7 +360,7 @@ aggregated_note(void *state, const struct view *v, char *out, int n)
 {
     (void)state;
     uint32_t last;
-    const struct segment *here = scope_window(v->scope) == WINDOW_SEGMENT ? selection_segment(v, &last) : NULL;
+    const struct segment *here = scope_now(v->scope)->window == WINDOW_SEGMENT ? selection_segment(v, &last) : NULL;
     char letter[8];
     if (here == NULL) {
         scope_window_name(v->scope, out, (size_t)n);

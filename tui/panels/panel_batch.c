@@ -30,7 +30,7 @@ close_batch(void *state)
 static bool
 active_batch(const struct view *v)
 {
-    return scope_is_batch(v->scope) && scope_versus(v->scope) == NULL;
+    return scope_is_batch(v->scope) && scope_now(v->scope)->versus == NULL;
 }
 
 /* ---- positions of the tiles ---- */

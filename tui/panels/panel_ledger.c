@@ -51,7 +51,7 @@ is_newest(const struct scope *scope, const struct segment *s)
 {
     const struct segment *at;
     uint32_t back = 0;
-    while ((at = segments_at(scope_segments(scope), back)) != NULL && at->seq != s->seq)
+    while ((at = segments_at(scope_now(scope)->segments, back)) != NULL && at->seq != s->seq)
         back++;
     return at == s && s->versus && s->run == scope_now(scope)->run;
 }
@@ -67,7 +67,7 @@ static struct ledger_difference
 of_sides(const struct scope *scope, const struct segment *s)
 {
     const struct comparison c = scope_versus_comparison(scope);
-    const struct estimate e = ratio_estimate(&scope_versus(scope)->paired.seconds);
+    const struct estimate e = ratio_estimate(&scope_now(scope)->versus->paired.seconds);
     const double faster = s->seq == 1 ? e.value : 1 / e.value;
     const bool turned = s->seq == 0 && c.verdict >= DIFFERENCE_MORE;
     struct ledger_difference d = {.of = {.value = NAN, .se = NAN, .verdict = c.verdict}};
@@ -87,10 +87,11 @@ of_sides(const struct scope *scope, const struct segment *s)
 static struct ledger_difference
 effect(const struct ledger_choice *ch, const struct scope *scope, const struct segment *s, const struct segment *other)
 {
-    if (!ch->modelled && scope_versus(scope) != NULL && s->seq != other->seq && is_newest(scope, s) &&
+    if (!ch->modelled && scope_now(scope)->versus != NULL && s->seq != other->seq && is_newest(scope, s) &&
         is_newest(scope, other))
         return of_sides(scope, s);
-    const struct difference of = effects_difference(ch->effects, scope_segments(scope), scope_info(scope), s, other);
+    const struct difference of =
+        effects_difference(ch->effects, scope_now(scope)->segments, scope_info(scope), s, other);
     const double reach = estimate_reach(RECORD_BLOCKS - 1) * of.se;
     struct ledger_difference d = {.of = of, .low = of.value - reach, .high = of.value + reach};
     if (ch->modelled || isnan(of.value))
@@ -117,7 +118,7 @@ reference(const struct ledger_choice *ch, const struct segments *all)
 static void
 ledger_judge(struct ledger_choice *ch, const struct scope *scope)
 {
-    const struct segments *all = scope_segments(scope);
+    const struct segments *all = scope_now(scope)->segments;
     const struct segment *newest = segments_at(all, 0), *s;
     struct estimate best = {.value = -INFINITY, .se = NAN};
     ch->against = ch->best = NULL;
@@ -365,7 +366,7 @@ open_ledger(void *state)
 static const struct segments *
 all(const struct view *v)
 {
-    return scope_segments(v->scope);
+    return scope_now(v->scope)->segments;
 }
 
 static bool

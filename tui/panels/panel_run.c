@@ -23,8 +23,6 @@ struct run_panel {
     size_t room;  /* of value */
 };
 
-#define LAYERS_MOST 4096 /* of a model at most */
-
 static uint32_t
 first_after_prompt(const struct scope *s)
 {
@@ -54,10 +52,10 @@ layers_of_half(const struct run_panel *p, uint32_t layers, int half, uint32_t *f
 static void
 fold_position(const struct run_panel *p, const struct scope *s, uint32_t pos, struct fold *half)
 {
-    uint8_t glimpse[LAYERS_MOST];
+    uint8_t glimpse[RUN_LAYERS_MOST];
     const uint32_t layers = scope_info(s)->layers;
     const struct scope_column *c = scope_column(s, pos);
-    if (c == NULL || layers > LAYERS_MOST)
+    if (c == NULL)
         return;
     const bool known = scope_glimpse(s, pos, glimpse);
     for (int h = 0; h < p->halves; h++) {

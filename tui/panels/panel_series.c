@@ -51,7 +51,7 @@ series_derived(struct chart *chart, const struct scope *s, enum derived what, co
     static const char *const titles[DERIVED_CHARTS] = {"tok/s", "tokens/round", "acceptance", "drafted"};
     clear(chart);
     snprintf(chart->title, sizeof chart->title, "%s%s", titles[what],
-             what == DERIVED_TOKENS_PER_S && scope_is_batch(s) && scope_versus(s) == NULL ? " of all" : "");
+             what == DERIVED_TOKENS_PER_S && scope_is_batch(s) && scope_now(s)->versus == NULL ? " of all" : "");
     chart->band = false;
     chart->whole = what == DERIVED_TOKENS_PER_ROUND || what == DERIVED_DRAFTED;
     for (uint32_t i = 0; what == DERIVED_TOKENS_PER_S && i < axis->rounds; i++) {

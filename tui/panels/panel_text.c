@@ -181,7 +181,7 @@ follow_selection(struct text_panel *p, const struct view *v)
 static void
 draw_waiting(const struct view *v, const struct canvas *c)
 {
-    const struct progress_event *progress = scope_progress(v->scope);
+    const struct progress_event *progress = scope_now(v->scope)->progress;
     if (progress == NULL) {
         canvas_text(c, 0, 0, ROLE_DIM, "no tokens yet");
         return;
@@ -256,7 +256,7 @@ static void
 note_text(void *state, const struct view *v, char *out, int n)
 {
     const struct text_panel *p = state;
-    const struct progress_event *progress = scope_progress(v->scope);
+    const struct progress_event *progress = scope_now(v->scope)->progress;
     if (progress != NULL && p->flow.n_spans > 0) {
         snprintf(out, (size_t)n, "%s %.0f%%", progress->what, (double)progress->done * 100);
         return;

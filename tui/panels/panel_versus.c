@@ -24,7 +24,7 @@ close_versus(void *state)
 static bool
 active_versus(const struct view *v)
 {
-    return scope_versus(v->scope) != NULL;
+    return scope_now(v->scope)->versus != NULL;
 }
 
 static const struct scope_tile *
@@ -69,7 +69,7 @@ selected(const struct view *v, uint32_t seq)
     uint32_t back = 0;
     if (v->selection->follow)
         return 0;
-    while ((r = scope_versus_round(v->scope, seq, back)) != NULL && r->first_pos > v->selection->pos)
+    while ((r = scope_round_of(v->scope, seq, back)) != NULL && r->first_pos > v->selection->pos)
         back++;
     return r == NULL && back > 0 && selection_round(v) == 0 ? back - 1 : back;
 }
@@ -79,12 +79,12 @@ static void
 draw_rounds(const struct canvas *c, const struct view *v, uint32_t seq)
 {
     const uint32_t first = selected(v, seq);
-    if (first > 0 && scope_versus_round(v->scope, seq, first) == NULL)
+    if (first > 0 && scope_round_of(v->scope, seq, first) == NULL)
         canvas_text(c, 0, 0, ROLE_DIM, "      no longer in memory");
     if (!v->selection->follow)
         canvas_text(c, 0, 0, ROLE_CURSOR, "▸");
     for (int y = 0; y < c->rows; y++) {
-        const struct scope_round *r = scope_versus_round(v->scope, seq, first + (uint32_t)y);
+        const struct scope_round *r = scope_round_of(v->scope, seq, first + (uint32_t)y);
         char ratio[24], time[24];
         if (r == NULL)
             return;
@@ -177,7 +177,7 @@ draw_difference(const struct canvas *c, int y, const struct scope *s)
 {
     const struct comparison d = scope_versus_comparison(s);
     const bool clear = d.verdict == DIFFERENCE_MORE || d.verdict == DIFFERENCE_LESS;
-    const struct scope_versus *v = scope_versus(s);
+    const struct scope_versus *v = scope_now(s)->versus;
     char since[48] = "", text[2 * VERSUS_NAME_MOST + 80];
     if (v->since[0] > 0 && d.verdict != DIFFERENCE_UNKNOWN)
         snprintf(since, sizeof since, ", since token %u", (unsigned)v->since[0] + 1);
@@ -236,7 +236,7 @@ write_text(const struct scope *s, uint32_t seq, char *out, size_t n)
 static void
 draw_texts(const struct canvas *c, int y, const struct scope *s)
 {
-    const struct scope_versus *v = scope_versus(s);
+    const struct scope_versus *v = scope_now(s)->versus;
     char left[200], right[200], margin[160] = "", text[640];
     if (!v->parted) {
         canvas_text(c, y, 1, ROLE_DIM, "the texts are the same so far");

@@ -540,7 +540,7 @@ tile_text(const struct canvas *c, const struct scope *s, const struct scope_tile
 static int
 draw_figures(const struct canvas *c, const struct scope *s, const struct scope_tile *t, int room)
 {
-    const struct measures m = scope_tile_measures(s, t);
+    const struct measures m = metrics_measures(&scope_now(s)->metrics, &t->total);
     const double speed = scope_tile_tokens_per_s(t);
     char text[4][40] = {"", "", "", ""};
     if (isnan(speed))
@@ -563,7 +563,7 @@ static void
 draw_head(const struct canvas *c, const struct scope *s, const struct scope_tile *t, struct tile_look look)
 {
     const enum role role = look.focused ? ROLE_FOCUS : t->live ? ROLE_TITLE : ROLE_DIM;
-    const struct scope_round *r = t->live ? scope_tile_round(s, t) : NULL;
+    const struct scope_round *r = t->live ? scope_round_of(s, t->seq, 0) : NULL;
     const int marks = r != NULL ? (int)r->n_drafts + 1 : 0;
     const int least = (marks > 9 ? 9 : marks) + 5; /* accepted of verified */
     char number[16];

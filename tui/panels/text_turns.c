@@ -115,7 +115,7 @@ find_all(struct turns *t, const struct haystack *h, const cJSON *before, const c
 bool
 turns_find(struct turns *t, const struct scope *s, uint32_t prompt)
 {
-    const struct segments *all = scope_segments(s);
+    const struct segments *all = scope_now(s)->segments;
     const char *text = segments_prompt(all, segments_now(all)), *before = segments_before(all, segments_now(all));
     struct haystack h = {0};
     cJSON *messages = NULL;

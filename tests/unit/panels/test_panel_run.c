@@ -183,7 +183,7 @@ PANEL_TEST(exits_are_those_of_the_selected_window)
     for (size_t i = 0; i < f->stream.n; i++)
         if (f->stream.events[i].type == EVENT_ROUND) {
             all += f->stream.events[i].round_end.drafted;
-            newest += f->stream.events[i].round >= segments_at(scope_segments(f->scope), 0)->first_round
+            newest += f->stream.events[i].round >= segments_at(scope_now(f->scope)->segments, 0)->first_round
                           ? f->stream.events[i].round_end.drafted
                           : 0;
         }

@@ -102,7 +102,7 @@ play_tokens(struct play *p, uint32_t tokens)
 static void
 forecast_newest(struct play *p)
 {
-    const struct segments *all = scope_segments(p->scope);
+    const struct segments *all = scope_now(p->scope)->segments;
     const struct segment *s = segments_at(all, 0);
     struct layer_record record, part;
     struct err err;
@@ -119,7 +119,7 @@ forecast_newest(struct play *p)
 static struct difference
 newest_against(const struct play *p, uint32_t back)
 {
-    const struct segments *all = scope_segments(p->scope);
+    const struct segments *all = scope_now(p->scope)->segments;
     return effects_difference(effects, all, scope_info(p->scope), segments_at(all, 0), segments_at(all, back));
 }
 

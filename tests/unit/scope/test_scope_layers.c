@@ -34,7 +34,7 @@ SCOPE_TEST(a_later_probe_adds_to_the_policys_cells)
     assert_int_equal(cell->probed_by, PROBED_POLICY);
     assert_true(cell->annealed == 0.4f && cell->kl_final == 1.5f);
     assert_int_equal(cell->rank_final, 7);
-    assert_int_equal(scope_probed(f->scope, 2), 1);
+    assert_int_equal(scope_model_probed(f->scope, MODEL_TARGET, 2), 1);
 }
 
 /* Position 4, layer 2: what a head says, and whether the last layer says so too. */
@@ -112,7 +112,7 @@ SCOPE_TEST(a_draft_models_layers_are_stored_apart_from_the_targets)
     assert_null(scope_model_cells(seen(f), MODEL_DRAFT, 4));
     say_draft_layer(&f->stream, 4, FAKE_DRAFT, 40, 0.9f);
     assert_null(scope_cells(seen(f), 4)); /* nothing of the target's */
-    assert_int_equal(scope_probed(f->scope, FAKE_DRAFT), 0);
+    assert_int_equal(scope_model_probed(f->scope, MODEL_TARGET, FAKE_DRAFT), 0);
     const struct scope_cell *cells = scope_model_cells(f->scope, MODEL_DRAFT, 4);
     assert_non_null(cells);
     assert_true(cells[FAKE_DRAFT].known && !cells[1].known);

@@ -124,7 +124,7 @@ forecast_of(const struct scope *s)
         i++;
     assert_true(layer_record_open(&r, LAYERS, &err));
     assert_null(scope_record(s, &r));
-    assert_true(forecast_make(policy_registry[i], &r, values, 1, scope_costs(s), &f));
+    assert_true(forecast_make(policy_registry[i], &r, values, 1, &scope_now(s)->costs, &f));
     layer_record_close(&r);
     return f;
 }

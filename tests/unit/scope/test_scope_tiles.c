@@ -161,7 +161,7 @@ BATCH_TEST(speed_is_tokens_over_the_time_of_the_rounds_it_took_part_in)
     assert_int_equal(tile(f, 1)->round, 3);
     assert_true(fabs(scope_tile_tokens_per_s(tile(f, 0)) - 5e6 / 3000) < 1e-6);
     assert_true(fabs(scope_tile_tokens_per_s(tile(f, 1)) - 8e6 / 4400) < 1e-6);
-    const struct measures m = scope_tile_measures(f->scope, tile(f, 1));
+    const struct measures m = metrics_measures(&scope_now(f->scope)->metrics, &tile(f, 1)->total);
     assert_true(fabs(m.tokens_per_round - 8.0 / 3) < 1e-9);
     assert_true(fabs(m.acceptance_rate - 5.0 / 9) < 1e-9);
     /* All together: tokens over the sum of the shares. */
@@ -177,12 +177,12 @@ BATCH_TEST(a_tile_shows_the_last_round_and_the_end_of_the_text)
     join(f, 0, "a");
     join(f, 1, "b");
     line(f, 1, 1, 2, 1, 10);
-    const struct scope_round *r = scope_tile_round(f->scope, tile(f, 1));
+    const struct scope_round *r = scope_round_of(f->scope, tile(f, 1)->seq, 0);
     assert_non_null(r);
     assert_int_equal(r->n_drafts, 2);
     assert_int_equal(r->drafts[1].accepted, 0);
     assert_int_equal(r->last, SOURCE_CORRECTION);
-    assert_null(scope_tile_round(f->scope, tile(f, 0)));
+    assert_null(scope_round_of(f->scope, tile(f, 0)->seq, 0));
     /* prompt, first token, accepted, what came instead, struck */
     assert_int_equal(scope_tile_tail(f->scope, tile(f, 1), said, 8), 5);
     static const struct scope_said expected[] = {

@@ -102,14 +102,15 @@ assert_each_is_as_if_alone(const struct pair *p)
         assert_int_equal(x->rounds, y->rounds);
         assert_memory_equal(x->asked, y->asked, (FAKE_LAYERS + 1) * sizeof *x->asked);
         assert_memory_equal(x->spurious[0], y->spurious[0], (FAKE_LAYERS + 1) * sizeof *x->asked);
-        assert_int_equal(segments_now(scope_segments(p->both))->policy, segments_now(scope_segments(alone))->policy);
+        assert_int_equal(segments_now(scope_now(p->both)->segments)->policy,
+                         segments_now(scope_now(alone)->segments)->policy);
     }
 }
 
 static void
 assert_compared(const struct pair *p)
 {
-    const struct scope_versus *v = scope_versus(p->both);
+    const struct scope_versus *v = scope_now(p->both)->versus;
     const uint32_t a = scope_now(p->alone[0])->committed, b = scope_now(p->alone[1])->committed;
     uint32_t same = 0;
     while (same < a && same < b && scope_column(p->alone[0], same)->token == scope_column(p->alone[1], same)->token)
@@ -131,7 +132,7 @@ TEST(each_of_two_settings_is_shown_as_if_it_were_alone)
         struct stream random;
         stream_begin(&random, seed + round);
         begin_pair(&p, seed + round);
-        assert_non_null(scope_versus(p.both));
+        assert_non_null(scope_now(p.both)->versus);
         while (p.at[0] < p.stream[0].n || p.at[1] < p.stream[1].n) {
             uint32_t i = stream_below(&random, 2);
             i = p.at[i] < p.stream[i].n ? i : 1 - i;
@@ -164,16 +165,16 @@ TEST(both_settings_are_measured_since_the_last_knob_change)
         const struct estimates e = scope_versus_estimates(p.both, i);
         assert_true(fabs(e.tokens_per_round.value - m.tokens_per_round) < 1e-9);
         assert_true(fabs(e.tokens_per_s.value / m.tokens_per_s - 1) < 1e-9);
-        assert_int_equal(scope_versus(p.both)->since[i], 0);
+        assert_int_equal(scope_now(p.both)->versus->since[i], 0);
     }
-    const uint32_t emitted = scope_versus(p.both)->emitted[0];
+    const uint32_t emitted = scope_now(p.both)->versus->emitted[0];
     tell_control(p.both, 1, "policy", "forms", "ar");
     assert_true(isnan(scope_versus_estimates(p.both, 0).tokens_per_s.value));
-    assert_int_equal(scope_versus(p.both)->since[0], emitted);
+    assert_int_equal(scope_now(p.both)->versus->since[0], emitted);
     assert_true(scope_set_focus(p.both, 0));
     assert_string_equal(scope_policy(p.both)->name, p.info.policy);
     tell_control(p.both, 0, "run", "", "restart");
-    assert_null(scope_versus(p.both));
+    assert_null(scope_now(p.both)->versus);
     assert_string_equal(scope_policy(p.both)->name, p.info.policy);
     end_pair(&p);
 }
@@ -225,7 +226,7 @@ TEST(where_greedy_texts_part_the_targets_two_best_tokens_are_kept)
             say_round(&s, 0, 0, 1);
         }
         feed(scope, &s, 0);
-        const struct scope_versus *v = scope_versus(scope);
+        const struct scope_versus *v = scope_now(scope)->versus;
         assert_true(v->parted && v->same == 1);
         assert_int_equal(v->best[1], sampled ? TOKEN_NONE : 8);
         assert_true(sampled ? isnan(v->margin) : v->best[0] == 7 && fabs(v->margin - log(5)) < 1e-6);
@@ -253,8 +254,8 @@ TEST(a_control_of_all_sequences_is_one_saved_runs_alone)
             assert_true(scope_set_focus(p.both, i));
             assert_true((scope_sampling(p.both, NULL)->temperature == 0.5f) == told);
             assert_true((scope_now(p.both)->metrics.baseline == 7) == told);
-            assert_true((segments_now(scope_segments(p.both))->sampling.temperature == 0.5f) == told);
-            assert_true((segments_now(scope_segments(p.both))->baseline.value == 7) == told);
+            assert_true((segments_now(scope_now(p.both)->segments)->sampling.temperature == 0.5f) == told);
+            assert_true((segments_now(scope_now(p.both)->segments)->baseline.value == 7) == told);
         }
         end_pair(&p);
     }

@@ -38,7 +38,7 @@ TEST(a_replay_steps_and_jumps_through_both)
         drain(r, s);
         assert_int_equal(replay_status(r).round, i);
         assert_int_equal(scope_now(s)->round, i);
-        memcpy(emitted[i], scope_versus(s)->emitted, sizeof emitted[i]);
+        memcpy(emitted[i], scope_now(s)->versus->emitted, sizeof emitted[i]);
         us[i] = replay_status(r).t_us;
         assert_true(emitted[i][0] + emitted[i][1] > emitted[i - 1][0] + emitted[i - 1][1]);
     }
@@ -47,13 +47,13 @@ TEST(a_replay_steps_and_jumps_through_both)
         replay_goto(r, to[i]);
         drain(r, s);
         assert_int_equal(replay_status(r).round, to[i]);
-        assert_memory_equal(scope_versus(s)->emitted, emitted[to[i]], sizeof emitted[0]);
+        assert_memory_equal(scope_now(s)->versus->emitted, emitted[to[i]], sizeof emitted[0]);
     }
     replay_goto_fraction(r, (double)us[6] / (double)replay_status(r).duration_us);
     drain(r, s);
     const uint64_t there = replay_status(r).round;
     assert_true(there >= 5 && there < rounds && us[there] <= us[6]);
-    assert_memory_equal(scope_versus(s)->emitted, emitted[there], sizeof emitted[0]);
+    assert_memory_equal(scope_now(s)->versus->emitted, emitted[there], sizeof emitted[0]);
     replay_step_token(r);
     drain(r, s);
     replay_goto(r, UINT64_MAX);

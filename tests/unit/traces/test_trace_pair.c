@@ -180,7 +180,7 @@ TEST(each_has_its_settings_and_measures)
     const struct run_info *info = trace_pair_info(p);
     assert_string_equal(info->saved_as, "bound");
     assert_string_equal(run_info_of(info, 1)->saved_as, "skip");
-    assert_non_null(scope_versus(s));
+    assert_non_null(scope_now(s)->versus);
     assert_string_equal(scope_versus_policy(s, 0)->name, "specbound");
     assert_string_equal(scope_versus_policy(s, 1)->name, "layerskip");
     const int tau = policy_knob_index(scope_versus_policy(s, 0), "tau"),
@@ -197,10 +197,10 @@ TEST(each_has_its_settings_and_measures)
         assert_string_equal(scope_info(s)->saved_as, seq == 0 ? "bound" : "skip");
     }
     assert_true(scope_set_focus(s, 0));
-    assert_int_equal(scope_versus(s)->same, scope_now(s)->committed); /* as far as the shorter one goes */
-    assert_false(scope_versus(s)->parted);                            /* greedy */
+    assert_int_equal(scope_now(s)->versus->same, scope_now(s)->committed); /* as far as the shorter one goes */
+    assert_false(scope_now(s)->versus->parted);                            /* greedy */
     /* The turn is a segment of the first one alone. */
-    const struct segments *st = scope_segments(s);
+    const struct segments *st = scope_now(s)->segments;
     uint32_t of_first = 0, of_second = 0;
     for (uint32_t i = 0; i < segments_held(st); i++) {
         of_first += segment_concerns(segments_at(st, i), 0);
