@@ -307,14 +307,19 @@ arch_take_xielu(const struct arch_taking *t)
 
 #define KEY_SIZE 80
 
+const char *const arch_numbers[ARCH_NUMBERS][LAYER_NAMINGS] = {
+#define NUMBER(NAME, gguf, hf) [ARCH_##NAME] = {gguf, hf},
+    FOR_ARCH_NUMBERS(NUMBER)
+#undef NUMBER
+};
+
 /* "llama.block_count" */
 static const char *
 key_name(char out[KEY_SIZE], const struct arch_source *s, enum arch_number which)
 {
-    if (s->names->numbers[which] == NULL)
-        return NULL;
-    snprintf(out, KEY_SIZE, "%s%s%s", s->prefix != NULL ? s->prefix : "", s->prefix != NULL ? "." : "",
-             s->names->numbers[which]);
+    const char *name = arch_numbers[which][s->names->naming];
+    snprintf(out, KEY_SIZE, "%s%s%.*s", s->prefix != NULL ? s->prefix : "", s->prefix != NULL ? "." : "",
+             (int)strcspn(name, " "), name);
     return out;
 }
 
@@ -322,7 +327,8 @@ static enum arch_value
 find_number(const struct arch_source *s, enum arch_number which, double *out)
 {
     char key[KEY_SIZE];
-    return key_name(key, s, which) == NULL ? VALUE_MISSING : s->number(s, key, out);
+    return arch_numbers[which][s->names->naming][0] == '\0' ? VALUE_MISSING
+                                                            : s->number(s, which, key_name(key, s, which), out);
 }
 
 static bool
@@ -397,6 +403,7 @@ arch_read_recurrent(struct model *m, const struct arch_source *s, struct err *er
 {
     const struct model_desc *d = &m->desc;
     struct recurrent_form *f = &m->desc.form.recurrent;
+    const bool hf = s->names->naming == LAYER_NAMED_HF;
     uint32_t values;
     if (model_recurrent_layers(m) == 0)
         return true;
@@ -408,7 +415,7 @@ arch_read_recurrent(struct model *m, const struct arch_source *s, struct err *er
     if (!arch_read_whole(s, ARCH_RECURRENT_KEY_HEADS, UINT32_MAX, 1, MOST_HEADS, &f->key_heads, err) ||
         !arch_read_whole(s, ARCH_RECURRENT_VALUE_HEADS, UINT32_MAX, 1, MOST_HEADS, &f->value_heads, err) ||
         !arch_read_whole(s, ARCH_RECURRENT_KEY_DIM, UINT32_MAX, 1, MOST_HEADS, &f->key_dim, err) ||
-        !arch_read_whole(s, ARCH_RECURRENT_VALUES, 0, 0, MOST_UNITS, &values, err) ||
+        !arch_read_whole(s, ARCH_RECURRENT_VALUES, hf ? 0 : UINT32_MAX, hf ? 0 : 1, MOST_UNITS, &values, err) ||
         !arch_read_whole(s, ARCH_RECURRENT_VALUE_DIM, values > 0 ? values / f->value_heads : UINT32_MAX, 1, MOST_HEADS,
                          &f->value_dim, err) ||
         !arch_read_whole(s, ARCH_RECURRENT_TAPS, UINT32_MAX, 2, RECURRENT_TAPS_MOST, &f->taps, err))
@@ -573,7 +580,7 @@ arch_read_kinds(struct model *m, const struct arch_source *s, struct layer_desc 
         f->head_dim = local ? local_dim : dim;
         f->kv_heads = local ? d->kv_heads : kv_heads;
     }
-    d->rope_dims = s->names->numbers[ARCH_ROPE_DIMS] == NULL ? dim : d->rope_dims;
+    d->rope_dims = s->names->naming == LAYER_NAMED_HF ? dim : d->rope_dims;
     d->form.local_dims = local_rotated;
     d->head_dim = dim > local_dim ? dim : local_dim;
     d->kv_heads = kv_heads > d->kv_heads ? kv_heads : d->kv_heads;

@@ -108,53 +108,66 @@ enum rope_layout arch_rope(const struct arch *, enum layer_naming);
 
 /* ---- names and values of a format ---- */
 
+/* The numbers of a model: their name here, in GGUF's metadata after the architecture's, and in config.json. config.json has
+ * several names, of which the first that exists is used (DBRX and MPT have nested objects). "": the format lacks the
+ * number. */
+/* clang-format off */
+#define FOR_ARCH_NUMBERS(X) \
+    X(LAYERS, "block_count", "num_hidden_layers n_layer n_layers") \
+    X(CTX, "context_length", "max_position_embeddings n_positions max_seq_len seq_length") \
+    X(WIDTH, "embedding_length", "hidden_size n_embd n_embed d_model") \
+    X(FFN, "feed_forward_length", "intermediate_size n_inner ffn_hidden_size ffn_config.ffn_hidden_size") \
+    X(VOCAB, "vocab_size", "vocab_size") \
+    X(HEADS, "attention.head_count", "num_attention_heads n_head n_heads") \
+    X(KV_HEADS, "attention.head_count_kv", "num_key_value_heads num_kv_heads n_head_kv attn_config.kv_n_heads") \
+    X(HEAD_DIM, "attention.key_length", "head_dim") \
+    X(VALUE_DIM, "attention.value_length", "") \
+    X(ROPE_DIMS, "rope.dimension_count", "") \
+    X(ROPE_BASE, "rope.freq_base", "rope_theta rotary_emb_base attn_config.rope_theta") \
+    X(RMS_EPS, "attention.layer_norm_rms_epsilon", "rms_norm_eps") \
+    X(WINDOW, "attention.sliding_window", "") \
+    X(EXPERTS, "expert_count", "num_experts num_local_experts n_routed_experts moe_num_experts " \
+      "ffn_config.moe_num_experts") \
+    X(NORM_EPS, "attention.layer_norm_epsilon", "layer_norm_eps norm_epsilon norm_eps layer_norm_epsilon") \
+    X(ATTENTION_CAP, "attn_logit_softcapping", "attn_logit_softcapping") \
+    X(LOGIT_CAP, "final_logit_softcapping", "final_logit_softcapping") \
+    X(EMBEDDING_SCALE, "embedding_scale", "embedding_multiplier") \
+    X(RESIDUAL_SCALE, "residual_scale", "residual_multiplier") \
+    X(ATTENTION_SCALE, "attention.scale", "attention_multiplier attn_config.softmax_scale") \
+    X(LOGIT_SCALE, "logit_scale", "logit_scale logits_scaling") \
+    X(EXPERTS_USED, "expert_used_count", "num_experts_per_tok moe_k top_k_experts ffn_config.moe_top_k") \
+    X(EXPERT_FFN, "expert_feed_forward_length", "moe_intermediate_size") \
+    X(SHARED_FFN, "expert_shared_feed_forward_length", "shared_expert_intermediate_size shared_intermediate_size") \
+    X(SHARED_EXPERTS, "expert_shared_count", "n_shared_experts moe_num_shared_experts") /* of which the shared one consists */ \
+    X(EXPERT_GROUPS, "expert_group_count", "n_group") \
+    X(GROUPS_USED, "expert_group_used_count", "topk_group") \
+    X(EXPERT_SCALE, "expert_weights_scale", "routed_scaling_factor") \
+    X(LAYERS_AHEAD, "nextn_predict_layers", "") /* layers for multi-token prediction, included in LAYERS */ \
+    X(CLIP, "attention.clamp_kqv", "clip_qkv attn_config.clip_qkv") \
+    X(ALIBI, "attention.max_alibi_bias", "attn_config.alibi_bias_max") \
+    X(GLOBAL_HEAD_DIM, "", "global_head_dim") /* ARCH_KINDS: of layers without a window, */ \
+    X(GLOBAL_KV_HEADS, "", "num_global_key_value_heads") \
+    X(LOCAL_HEAD_DIM, "attention.key_length_swa", "") /* or of layers with one */ \
+    X(LOCAL_ROPE_DIMS, "rope.dimension_count_swa", "") \
+    X(KV_SHARED, "attention.shared_kv_layers", "num_kv_shared_layers") /* last layers without keys and values */ \
+    X(PER_LAYER, "embedding_length_per_layer_input", "hidden_size_per_layer_input") /* width of per-layer inputs */ \
+    X(RECURRENT_KEY_HEADS, "ssm.group_count", "linear_num_key_heads mamba_n_groups") \
+    X(RECURRENT_VALUE_HEADS, "ssm.time_step_rank", "linear_num_value_heads mamba_n_heads") \
+    X(RECURRENT_KEY_DIM, "ssm.state_size", "linear_key_head_dim mamba_d_state") \
+    X(RECURRENT_VALUE_DIM, "", "linear_value_head_dim mamba_d_head") /* of a value head, */ \
+    X(RECURRENT_VALUES, "ssm.inner_size", "") /* or of all together */ \
+    X(RECURRENT_TAPS, "ssm.conv_kernel", "linear_conv_kernel_dim mamba_d_conv") \
+    X(CONV_TAPS, "shortconv.l_cache", "conv_L_cache") /* of short convolutions */
+/* clang-format on */
+
 enum arch_number {
-    ARCH_LAYERS,
-    ARCH_CTX,
-    ARCH_WIDTH,
-    ARCH_FFN,
-    ARCH_VOCAB,
-    ARCH_HEADS,
-    ARCH_KV_HEADS,
-    ARCH_HEAD_DIM,
-    ARCH_VALUE_DIM,
-    ARCH_ROPE_DIMS,
-    ARCH_ROPE_BASE,
-    ARCH_RMS_EPS,
-    ARCH_WINDOW,
-    ARCH_EXPERTS,
-    ARCH_NORM_EPS, /* LayerNorm's */
-    ARCH_ATTENTION_CAP,
-    ARCH_LOGIT_CAP,
-    ARCH_EMBEDDING_SCALE,
-    ARCH_RESIDUAL_SCALE,
-    ARCH_ATTENTION_SCALE,
-    ARCH_LOGIT_SCALE,
-    ARCH_EXPERTS_USED, /* experts chosen for a row */
-    ARCH_EXPERT_FFN,
-    ARCH_SHARED_FFN,     /* width of the shared expert, */
-    ARCH_SHARED_EXPERTS, /* or the number of experts it consists of */
-    ARCH_EXPERT_GROUPS,
-    ARCH_GROUPS_USED,
-    ARCH_EXPERT_SCALE,
-    ARCH_LAYERS_AHEAD, /* number of layers for multi-token prediction, included in ARCH_LAYERS */
-    ARCH_CLIP,
-    ARCH_ALIBI,
-    ARCH_GLOBAL_HEAD_DIM, /* with ARCH_KINDS: of layers without a window, instead of ARCH_HEAD_DIM, */
-    ARCH_GLOBAL_KV_HEADS,
-    ARCH_LOCAL_HEAD_DIM, /* or of layers with a window, */
-    ARCH_LOCAL_ROPE_DIMS,
-    ARCH_KV_SHARED, /* the number of last layers without keys and values of their own, */
-    ARCH_PER_LAYER, /* and the width of per-layer inputs */
-    ARCH_RECURRENT_KEY_HEADS,
-    ARCH_RECURRENT_VALUE_HEADS,
-    ARCH_RECURRENT_KEY_DIM,
-    ARCH_RECURRENT_VALUE_DIM, /* of a value head, */
-    ARCH_RECURRENT_VALUES,    /* or of all value heads together */
-    ARCH_RECURRENT_TAPS,
-    ARCH_CONV_TAPS, /* of short convolutions */
-    ARCH_NUMBERS
+#define NUMBER(NAME, ...) ARCH_##NAME,
+    FOR_ARCH_NUMBERS(NUMBER)
+#undef NUMBER
+        ARCH_NUMBERS
 };
+
+extern const char *const arch_numbers[ARCH_NUMBERS][LAYER_NAMINGS];
 
 struct arch_names {
     const char *numbers[ARCH_NUMBERS]; /* NULL: the format lacks the number */
@@ -191,7 +204,8 @@ struct arch_source {
     const struct arch_names *names;
     const void *file;
     size_t n_tensors;
-    enum arch_value (*number)(const struct arch_source *, const char *name, double *out);
+    /* `name` is the number's name in the file, in config.json the first of its names. */
+    enum arch_value (*number)(const struct arch_source *, enum arch_number, const char *name, double *out);
     bool (*tensor)(const struct arch_source *, const char *name, struct arch_tensor *out); /* false if missing */
     void (*tensor_name)(const struct arch_source *, size_t index, const char **name, size_t *len);
 };

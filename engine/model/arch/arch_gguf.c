@@ -13,50 +13,6 @@
 #define MOST_DIVISOR 1e30f /* of dimensions that do not rotate (Gemma 4) */
 
 static const struct arch_names gguf_names = {
-    .numbers =
-        {
-            [ARCH_LAYERS] = "block_count",
-            [ARCH_CTX] = "context_length",
-            [ARCH_WIDTH] = "embedding_length",
-            [ARCH_FFN] = "feed_forward_length",
-            [ARCH_VOCAB] = "vocab_size",
-            [ARCH_HEADS] = "attention.head_count",
-            [ARCH_KV_HEADS] = "attention.head_count_kv",
-            [ARCH_HEAD_DIM] = "attention.key_length",
-            [ARCH_VALUE_DIM] = "attention.value_length",
-            [ARCH_ROPE_DIMS] = "rope.dimension_count",
-            [ARCH_ROPE_BASE] = "rope.freq_base",
-            [ARCH_RMS_EPS] = "attention.layer_norm_rms_epsilon",
-            [ARCH_WINDOW] = "attention.sliding_window",
-            [ARCH_EXPERTS] = "expert_count",
-            [ARCH_NORM_EPS] = "attention.layer_norm_epsilon",
-            [ARCH_ATTENTION_CAP] = "attn_logit_softcapping",
-            [ARCH_LOGIT_CAP] = "final_logit_softcapping",
-            [ARCH_EMBEDDING_SCALE] = "embedding_scale",
-            [ARCH_RESIDUAL_SCALE] = "residual_scale",
-            [ARCH_ATTENTION_SCALE] = "attention.scale",
-            [ARCH_LOGIT_SCALE] = "logit_scale",
-            [ARCH_EXPERTS_USED] = "expert_used_count",
-            [ARCH_EXPERT_FFN] = "expert_feed_forward_length",
-            [ARCH_SHARED_FFN] = "expert_shared_feed_forward_length",
-            [ARCH_SHARED_EXPERTS] = "expert_shared_count",
-            [ARCH_EXPERT_GROUPS] = "expert_group_count",
-            [ARCH_GROUPS_USED] = "expert_group_used_count",
-            [ARCH_EXPERT_SCALE] = "expert_weights_scale",
-            [ARCH_LAYERS_AHEAD] = "nextn_predict_layers",
-            [ARCH_CLIP] = "attention.clamp_kqv",
-            [ARCH_ALIBI] = "attention.max_alibi_bias",
-            [ARCH_LOCAL_HEAD_DIM] = "attention.key_length_swa",
-            [ARCH_LOCAL_ROPE_DIMS] = "rope.dimension_count_swa",
-            [ARCH_KV_SHARED] = "attention.shared_kv_layers",
-            [ARCH_PER_LAYER] = "embedding_length_per_layer_input",
-            [ARCH_RECURRENT_KEY_HEADS] = "ssm.group_count",
-            [ARCH_RECURRENT_VALUE_HEADS] = "ssm.time_step_rank",
-            [ARCH_RECURRENT_KEY_DIM] = "ssm.state_size",
-            [ARCH_RECURRENT_VALUES] = "ssm.inner_size",
-            [ARCH_RECURRENT_TAPS] = "ssm.conv_kernel",
-            [ARCH_CONV_TAPS] = "shortconv.l_cache",
-        },
     .embedding = "token_embd.weight",
     .positions = "position_embd.weight",
     .embedding_norm = "token_embd_norm.weight",
@@ -100,9 +56,10 @@ uniform(const struct gguf_value *v, double *out)
 
 /* Some architectures have a number for each layer (read_own_numbers()); this is then the largest. */
 static enum arch_value
-number(const struct arch_source *s, const char *name, double *out)
+number(const struct arch_source *s, enum arch_number which, const char *name, double *out)
 {
     const struct gguf_value *v = gguf_find(s->file, name);
+    (void)which;
     if (v == NULL)
         return VALUE_MISSING;
     if (v->type == GGUF_ARRAY && ((s->arch->flags & ARCH_KINDS) != 0 || s->arch->attention_every > 0))
@@ -370,7 +327,7 @@ read_own_numbers(const struct reading *r)
     for (size_t i = 0; i < 2 && (r->arch->flags & ARCH_KINDS) != 0; i++) {
         char key[KEY_SIZE];
         const struct gguf_value *v =
-            gguf_find(r->gguf, key_of(r, gguf_names.numbers[i == 0 ? ARCH_KV_HEADS : ARCH_FFN], key));
+            gguf_find(r->gguf, key_of(r, arch_numbers[i == 0 ? ARCH_KV_HEADS : ARCH_FFN][LAYER_NAMED_GGUF], key));
         if (v == NULL || v->type != GGUF_ARRAY)
             continue;
         if (v->count != d->n_layers)
@@ -402,12 +359,12 @@ read_recurrent_layers(const struct reading *r)
     if (!gguf_get_u32(r->gguf, key_of(r, "full_attention_interval", key), every, &every, r->err) ||
         !gguf_get_bool(r->gguf, key_of(r, "rope.scaling.finetuned", key), true, &rotates, r->err))
         return false;
-    const struct gguf_value *heads = gguf_find(r->gguf, key_of(r, gguf_names.numbers[ARCH_KV_HEADS], key));
+    const struct gguf_value *heads = gguf_find(r->gguf, key_of(r, arch_numbers[ARCH_KV_HEADS][LAYER_NAMED_GGUF], key));
     const struct gguf_value *v = gguf_find(r->gguf, key_of(r, "attention.recurrent_layers", key));
     const bool listed = v != NULL && v->type == GGUF_ARRAY, by_heads = heads != NULL && heads->type == GGUF_ARRAY;
     if (by_heads && heads->count < d->n_layers)
         return err_set(r->err, ERR_WORK, "%s: metadata '%s' should be a list with a number for each layer; " REMEDY,
-                       r->model->path, key_of(r, gguf_names.numbers[ARCH_KV_HEADS], key));
+                       r->model->path, key_of(r, arch_numbers[ARCH_KV_HEADS][LAYER_NAMED_GGUF], key));
     if (every == 0 || (listed && (v->element != GGUF_BOOL || v->count < d->n_layers)))
         return err_set(r->err, ERR_WORK, "%s: metadata '%s' should be a list with a switch for each layer; " REMEDY,
                        r->model->path, key);

@@ -15,46 +15,6 @@
 #define COMPUTABLE 5 /* names in the table below */
 
 static const struct arch_names hf_names = {
-    .numbers =
-        {
-            [ARCH_LAYERS] = "num_hidden_layers",
-            [ARCH_CTX] = "max_position_embeddings",
-            [ARCH_WIDTH] = "hidden_size",
-            [ARCH_FFN] = "intermediate_size",
-            [ARCH_VOCAB] = "vocab_size",
-            [ARCH_HEADS] = "num_attention_heads",
-            [ARCH_KV_HEADS] = "num_key_value_heads",
-            [ARCH_HEAD_DIM] = "head_dim",
-            [ARCH_ROPE_BASE] = "rope_theta",
-            [ARCH_RMS_EPS] = "rms_norm_eps",
-            [ARCH_EXPERTS] = "num_experts",
-            [ARCH_NORM_EPS] = "layer_norm_eps",
-            [ARCH_ATTENTION_CAP] = "attn_logit_softcapping",
-            [ARCH_LOGIT_CAP] = "final_logit_softcapping",
-            [ARCH_EMBEDDING_SCALE] = "embedding_multiplier",
-            [ARCH_RESIDUAL_SCALE] = "residual_multiplier",
-            [ARCH_ATTENTION_SCALE] = "attention_multiplier",
-            [ARCH_LOGIT_SCALE] = "logit_scale",
-            [ARCH_EXPERTS_USED] = "num_experts_per_tok",
-            [ARCH_EXPERT_FFN] = "moe_intermediate_size",
-            [ARCH_SHARED_FFN] = "shared_expert_intermediate_size",
-            [ARCH_SHARED_EXPERTS] = "n_shared_experts",
-            [ARCH_EXPERT_GROUPS] = "n_group",
-            [ARCH_GROUPS_USED] = "topk_group",
-            [ARCH_EXPERT_SCALE] = "routed_scaling_factor",
-            [ARCH_CLIP] = "clip_qkv",
-            [ARCH_ALIBI] = "attn_config.alibi_bias_max",
-            [ARCH_GLOBAL_HEAD_DIM] = "global_head_dim",
-            [ARCH_GLOBAL_KV_HEADS] = "num_global_key_value_heads",
-            [ARCH_KV_SHARED] = "num_kv_shared_layers",
-            [ARCH_PER_LAYER] = "hidden_size_per_layer_input",
-            [ARCH_RECURRENT_KEY_HEADS] = "linear_num_key_heads",
-            [ARCH_RECURRENT_VALUE_HEADS] = "linear_num_value_heads",
-            [ARCH_RECURRENT_KEY_DIM] = "linear_key_head_dim",
-            [ARCH_RECURRENT_VALUE_DIM] = "linear_value_head_dim",
-            [ARCH_RECURRENT_TAPS] = "linear_conv_kernel_dim",
-            [ARCH_CONV_TAPS] = "conv_L_cache",
-        },
     .embedding = "model.embed_tokens.weight",
     .final_norm = "model.norm.weight",
     .head = "lm_head.weight",
@@ -67,51 +27,6 @@ static const struct arch_names hf_names = {
 };
 
 /* ---- the source ---- */
-
-/* Other names of numbers in some configurations. The first that exists is used. DBRX and MPT have nested objects. */
-static const struct {
-    enum arch_number which;
-    const char *name;
-} other_names[] = {
-    {ARCH_NORM_EPS, "norm_epsilon"},
-    {ARCH_NORM_EPS, "norm_eps"},
-    {ARCH_NORM_EPS, "layer_norm_epsilon"},
-    {ARCH_ROPE_BASE, "rotary_emb_base"},
-    {ARCH_LOGIT_SCALE, "logits_scaling"},
-    {ARCH_LAYERS, "n_layer"},
-    {ARCH_CTX, "n_positions"},
-    {ARCH_WIDTH, "n_embd"},
-    {ARCH_WIDTH, "n_embed"},
-    {ARCH_FFN, "n_inner"},
-    {ARCH_FFN, "ffn_hidden_size"},
-    {ARCH_HEADS, "n_head"},
-    {ARCH_KV_HEADS, "num_kv_heads"},
-    {ARCH_KV_HEADS, "n_head_kv"},
-    {ARCH_EXPERTS, "num_local_experts"},
-    {ARCH_EXPERTS, "n_routed_experts"},
-    {ARCH_EXPERTS, "moe_num_experts"},
-    {ARCH_EXPERTS_USED, "moe_k"},
-    {ARCH_EXPERTS_USED, "top_k_experts"},
-    {ARCH_SHARED_FFN, "shared_intermediate_size"},
-    {ARCH_SHARED_EXPERTS, "moe_num_shared_experts"},
-    {ARCH_LAYERS, "n_layers"},
-    {ARCH_WIDTH, "d_model"},
-    {ARCH_HEADS, "n_heads"},
-    {ARCH_KV_HEADS, "attn_config.kv_n_heads"},
-    {ARCH_CTX, "max_seq_len"},
-    {ARCH_CTX, "seq_length"},
-    {ARCH_FFN, "ffn_config.ffn_hidden_size"},
-    {ARCH_ROPE_BASE, "attn_config.rope_theta"},
-    {ARCH_EXPERTS, "ffn_config.moe_num_experts"},
-    {ARCH_EXPERTS_USED, "ffn_config.moe_top_k"},
-    {ARCH_CLIP, "attn_config.clip_qkv"},
-    {ARCH_ATTENTION_SCALE, "attn_config.softmax_scale"},
-    {ARCH_RECURRENT_KEY_HEADS, "mamba_n_groups"},
-    {ARCH_RECURRENT_VALUE_HEADS, "mamba_n_heads"},
-    {ARCH_RECURRENT_KEY_DIM, "mamba_d_state"},
-    {ARCH_RECURRENT_VALUE_DIM, "mamba_d_head"},
-    {ARCH_RECURRENT_TAPS, "mamba_d_conv"},
-};
 
 /* A source's file: a folder, and its unpacked weights. */
 struct hf_source {
@@ -136,24 +51,23 @@ multi_query(const struct arch_source *s)
 }
 
 static enum arch_value
-number(const struct arch_source *s, const char *name, double *out)
+number(const struct arch_source *s, enum arch_number which, const char *name, double *out)
 {
     const struct hf_folder *f = folder_of(s);
-    const cJSON *v = arch_hf_entry(f->config, name);
-    if (strcmp(name, hf_names.numbers[ARCH_KV_HEADS]) == 0 && multi_query(s)) {
+    const cJSON *rope = arch_hf_entry(f->config, "rope_parameters");
+    const cJSON *v = which == ARCH_ROPE_BASE ? arch_hf_entry(rope, name) : NULL; /* takes precedence */
+    if (which == ARCH_KV_HEADS && multi_query(s)) {
         *out = 1;
         return VALUE_WHOLE;
     }
-    if (strcmp(name, hf_names.numbers[ARCH_ROPE_BASE]) == 0) { /* rope_parameters takes precedence */
-        const cJSON *inner = arch_hf_entry(arch_hf_entry(f->config, "rope_parameters"), name);
-        v = inner != NULL ? inner : v;
+    for (const char *at = arch_numbers[which][LAYER_NAMED_HF]; v == NULL && *at != '\0'; at += strspn(at, " ")) {
+        char one[64];
+        const size_t n = strcspn(at, " ");
+        snprintf(one, sizeof one, "%.*s", (int)n, at);
+        at += n;
+        if (which != ARCH_ROPE_BASE || rope == NULL || strchr(one, '.') == NULL) /* not attn_config.rope_theta */
+            v = arch_hf_entry(f->config, one);
     }
-    const bool rotates =
-        arch_hf_entry(f->config, "rope_parameters") != NULL; /* takes precedence over attn_config.rope_theta */
-    for (size_t i = 0; v == NULL && i < sizeof other_names / sizeof other_names[0]; i++)
-        if (strcmp(name, hf_names.numbers[other_names[i].which]) == 0 &&
-            !(rotates && other_names[i].which == ARCH_ROPE_BASE && strchr(other_names[i].name, '.') != NULL))
-            v = arch_hf_entry(f->config, other_names[i].name);
     return v != NULL ? arch_hf_kind(v, out) : arch_hf_default(s->arch, name, out);
 }
 
