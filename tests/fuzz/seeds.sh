@@ -36,7 +36,7 @@ for target in "$here"/fuzz_*.c; do
         for family in qwen3_next qwen3_5 lfm2 granitehybrid olmo_hybrid bamba; do
             { printf '\000'; cat "$golden/families/$family/config.json"; } >"$OUT/$name/$family"
         done ;;
-    fuzz_chat) cp "$here"/../chat/templates/*.jinja "$OUT/$name/" ;;
+    fuzz_chat) cp "$here"/../jinja/templates/*.jinja "$OUT/$name/" ;;
     fuzz_pieces)
         for model in "$golden"/tokenizers/model-*; do
             { printf '{"added_tokens_decoder": {"1": {"content": "<s>", "special": true}}}\377'; cat "$model/tokenizer.model"; } >"$OUT/$name/${model##*/}"
