@@ -31,7 +31,7 @@ take_model(struct rig *r, const struct backend_ops *ops, const struct naive_shap
     r->model = naive_model_random(shape, seed);
     assert_non_null(r->model);
     r->desc = naive_model_desc(r->model);
-    assert_true(r->desc->n_layers <= RIG_DEPTH);
+    assert_at_most(r->desc->n_layers, RIG_DEPTH);
 }
 
 void
@@ -87,7 +87,7 @@ rig_random(struct rig *r, uint32_t below)
 int
 rig_add(struct rig *r, int parent, token_t token)
 {
-    assert_true(r->n < RIG_NODES);
+    assert_less(r->n, RIG_NODES);
     struct rig_node *node = &r->nodes[r->n];
     *node = (struct rig_node){.token = token,
                               .parent = parent,
@@ -227,7 +227,8 @@ rig_assert_near_naive(struct rig *r, int node, double embedding, double bound)
     static double hidden[(RIG_DEPTH + 1) * RIG_WIDTH], logits[RIG_VOCAB];
     static float got[RIG_VOCAB];
     const struct model_desc *d = r->desc;
-    assert_true(d->width <= RIG_WIDTH && d->vocab <= RIG_VOCAB);
+    assert_at_most(d->width, RIG_WIDTH);
+    assert_at_most(d->vocab, RIG_VOCAB);
     rig_naive(r, node, hidden, logits);
     if (tensor_present(&d->embedding_norm)) /* which rounds as a layer does */
         embedding = bound;

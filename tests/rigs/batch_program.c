@@ -77,7 +77,8 @@ append(struct group *g, struct member *m, uint32_t i, int32_t parent, token_t to
     const slot_t alone_up = parent < 0 ? SLOT_NONE : m->alone_rows[parent].slot;
     m->rows[i].slot = context_append(g->c, m->seq, up, token);
     m->alone_rows[i].slot = context_append(m->alone, 0, alone_up, token);
-    assert_true(m->rows[i].slot != SLOT_NONE && m->alone_rows[i].slot != SLOT_NONE);
+    assert_int_not_equal(m->rows[i].slot, SLOT_NONE);
+    assert_int_not_equal(m->alone_rows[i].slot, SLOT_NONE);
     assert_true(context_advance(m->alone, &m->alone_rows[i].slot, 1, g->w->desc->n_layers, NULL));
 }
 
@@ -106,7 +107,7 @@ draft(struct group *g, struct member *m)
             q = context_dist(m->alone, m->alone_rows[parent].slot, random_below(g->w->desc->n_layers + 1), USE_LENS,
                              &m->sampling);
             token = context_draw(m->alone, q, &key, NULL, 0);
-            assert_true(token != TOKEN_NONE);
+            assert_int_not_equal(token, TOKEN_NONE);
         }
         m->rows[i] = m->alone_rows[i] =
             (struct verify_row){.parent = parent, .token = token, .slot = SLOT_NONE, .q = q};
@@ -173,7 +174,9 @@ compare_heads(struct group *g)
 static void
 assert_same_verdict(const struct verdict *a, const struct verdict *b)
 {
-    assert_true(a->n_path == b->n_path && a->kind == b->kind && a->next == b->next);
+    assert_int_equal(a->n_path, b->n_path);
+    assert_int_equal(a->kind, b->kind);
+    assert_int_equal(a->next, b->next);
     assert_memory_equal(a->path, b->path, a->n_path * sizeof *a->path);
     assert_memory_equal(a->judged, b->judged, sizeof a->judged);
 }
@@ -189,7 +192,7 @@ verify(struct group *g)
     }
     const double heads = context_loads(g->c).heads;
     assert_true(context_verify_all(g->c, rounds, g->w->n));
-    assert_true(fabs(context_loads(g->c).heads - heads - 1) < 1e-9);
+    assert_near(context_loads(g->c).heads - heads, 1, 1e-9);
     for (uint32_t i = 0; i < g->w->n; i++) {
         struct member *m = &g->members[i];
         struct verdict alone;
@@ -239,7 +242,7 @@ extend(struct group *g)
     assert_true(context_advance(g->c, rows, n, g->w->desc->n_layers, NULL));
     for (uint32_t i = 0; i < n; i++)
         assert_true(context_keep(g->c, seqs[i], &rows[i], 1));
-    assert_true(fabs(context_loads(g->c).layers - layers - (n > 0 ? g->w->desc->n_layers : 0)) < 1e-9);
+    assert_near(context_loads(g->c).layers - layers, n > 0 ? g->w->desc->n_layers : 0, 1e-9);
     g->extended += n;
 }
 
@@ -263,7 +266,7 @@ compare_with_naive(struct group *g, const struct member *m, const float *last)
         difference += ((double)last[i] - e) * ((double)last[i] - e);
         norm += e * e;
     }
-    assert_true(sqrt(difference) <= g->w->tolerance * sqrt(norm));
+    assert_at_most(sqrt(difference), g->w->tolerance * sqrt(norm));
 }
 
 static void
@@ -339,8 +342,11 @@ batch_program_run(const struct batch_world *w, uint64_t first, unsigned rounds)
 {
     struct group *g = calloc(1, sizeof *g);
     assert_non_null(g);
-    assert_true(w->n <= BATCH_MOST && w->ctx <= BATCH_CTX && w->desc->n_layers <= MAX_LAYERS &&
-                w->desc->width <= MAX_WIDTH && w->desc->vocab <= MAX_TOKENS);
+    assert_at_most(w->n, BATCH_MOST);
+    assert_at_most(w->ctx, BATCH_CTX);
+    assert_at_most(w->desc->n_layers, MAX_LAYERS);
+    assert_at_most(w->desc->width, MAX_WIDTH);
+    assert_at_most(w->desc->vocab, MAX_TOKENS);
     g->w = w;
     seed = first;
     open_all(g);

@@ -35,8 +35,8 @@ void
 assert_loads(struct fixture *f, struct loads *since, double layers, double heads)
 {
     const struct loads now = context_loads(f->c);
-    assert_true(now.layers - since->layers >= layers && now.layers - since->layers <= layers);
-    assert_true(now.heads - since->heads >= heads && now.heads - since->heads <= heads);
+    assert_number_equal(now.layers - since->layers, layers);
+    assert_number_equal(now.heads - since->heads, heads);
     *since = now;
 }
 
@@ -70,6 +70,5 @@ assert_saw(struct fixture *f, slot_t s, const token_t *tokens, size_t n)
     symbolic_hidden(path, n, depth, expected);
     assert_true(context_read_hidden(f->c, s, depth, got));
     for (int i = 0; i < SYMBOLIC_WIDTH; i++)
-        assert_true((double)got[i] >= expected[depth * SYMBOLIC_WIDTH + (uint32_t)i] &&
-                    (double)got[i] <= expected[depth * SYMBOLIC_WIDTH + (uint32_t)i]);
+        assert_number_equal((double)got[i], expected[depth * SYMBOLIC_WIDTH + (uint32_t)i]);
 }

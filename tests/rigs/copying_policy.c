@@ -99,7 +99,7 @@ static void
 set_default(struct policy *p, const char *knob, double value)
 {
     const int k = policy_knob_index(&p->info, knob);
-    assert_true(k >= 0);
+    assert_at_least(k, 0);
     p->info.knobs[k].def = p->value[k] = value;
 }
 

@@ -17,7 +17,7 @@ cuda_for_tests(void)
     if (getenv("SPECSCOPE_CUDA_PLUGIN") == NULL) {
         char path[PATH_MAX];
         const ssize_t n = readlink("/proc/self/exe", path, sizeof path - sizeof EMULATED);
-        assert_true(n > 0);
+        assert_greater(n, 0);
         path[n] = '\0';
         memcpy(strrchr(path, '/') + 1, EMULATED, sizeof EMULATED);
         setenv("SPECSCOPE_CUDA_PLUGIN", path, 1);

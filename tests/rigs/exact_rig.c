@@ -50,7 +50,8 @@ exact_rig_verification(void)
         seen[i] = (struct sv_observation){s, a, 0.1f + 0.45f * (s + a * s)};
     }
     e->profile = calloc(1, sizeof *e->profile);
-    assert_true(e->profile != NULL && sv_profile_make(e->profile, 8, 6, seen, 400, &err));
+    assert_non_null(e->profile);
+    assert_true(sv_profile_make(e->profile, 8, 6, seen, 400, &err));
     return e;
 }
 

@@ -23,7 +23,7 @@ static void
 read_said(struct golden *g, const char *line)
 {
     const bool fresh = strncmp(line, "fresh", 5) == 0;
-    assert_true(g->n_said < sizeof g->said / sizeof *g->said);
+    assert_less(g->n_said, sizeof g->said / sizeof *g->said);
     struct golden_said *s = &g->said[g->n_said++];
     s->fresh = fresh;
     s->n = read_tokens(line + (fresh ? 5 : 6), s->tokens, GOLDEN_SAID);
@@ -37,7 +37,8 @@ read_near(struct golden *g, const char *line)
     unsigned i;
     int second;
     assert_int_equal(sscanf(line, "near %u %d", &i, &second), 2);
-    assert_true(g->n_said > 0 && i < g->said[g->n_said - 1].n);
+    assert_greater(g->n_said, 0);
+    assert_less(i, g->said[g->n_said - 1].n);
     g->said[g->n_said - 1].second[i] = second;
 }
 
@@ -57,18 +58,20 @@ golden_read(struct golden *g, const char *path)
         } else if (strncmp(line, "near", 4) == 0) {
             read_near(g, line);
         } else if (strncmp(line, "row", 3) == 0) {
-            assert_true(g->n_rows < GOLDEN_ROWS);
+            assert_less(g->n_rows, GOLDEN_ROWS);
             char *end;
             g->rows[g->n_rows].position = (uint32_t)strtoul(line + 3, &end, 10);
             g->rows[g->n_rows++].layer = (uint32_t)strtoul(end, NULL, 10);
             g->vocab = 0;
         } else if (line[0] != '#') {
-            assert_true(g->n_rows > 0 && g->vocab < GOLDEN_VOCAB);
+            assert_greater(g->n_rows, 0);
+            assert_less(g->vocab, GOLDEN_VOCAB);
             g->rows[g->n_rows - 1].logits[g->vocab++] = strtod(line, NULL);
         }
     }
     fclose(f);
-    assert_true(g->n_tokens > 0 && g->n_rows > 0);
+    assert_greater(g->n_tokens, 0);
+    assert_greater(g->n_rows, 0);
 }
 
 /* A model on a backend, and a text of its own. */
@@ -109,7 +112,7 @@ reader_read(struct reader *r, const token_t *tokens, uint32_t n)
 {
     struct row rows[GOLDEN_TOKENS];
     slot_t tails[GOLDEN_TOKENS];
-    assert_true(r->n + n <= GOLDEN_TOKENS);
+    assert_at_most(r->n + n, GOLDEN_TOKENS);
     for (uint32_t i = 0; i < r->n + n; i++)
         tails[i] = i;
     for (uint32_t i = 0; i < n; i++) {
@@ -194,7 +197,8 @@ golden_strays(const struct backend_ops *ops, const struct model *m, const struct
     uint32_t n = 0;
     struct reader reader = reader_open(ops, m, o);
     reader_read(&reader, g->tokens, g->n_tokens);
-    assert_true(g->n_said > 0 && m->desc.vocab <= GOLDEN_VOCAB);
+    assert_greater(g->n_said, 0);
+    assert_at_most(m->desc.vocab, GOLDEN_VOCAB);
     for (uint32_t i = 0; i < g->n_said; i++) {
         assert_int_equal(g->said[i].n, GOLDEN_SAID);
         reader.n = g->n_tokens - 1; /* its last token once more, for what it says of it */

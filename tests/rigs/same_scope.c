@@ -11,7 +11,7 @@ assert_same_real(float a, float b)
     if (isnan(a) || isnan(b))
         assert_true(isnan(a) && isnan(b));
     else
-        assert_true(a == b);
+        assert_number_equal(a, b);
 }
 
 static void
@@ -170,6 +170,6 @@ assert_same_scope(const struct scope *a, const struct scope *b)
     assert_string_equal(scope_now(a)->probe, scope_now(b)->probe);
     assert_string_equal(scope_policy(a)->name, scope_policy(b)->name);
     for (uint32_t i = 0; i < scope_policy(a)->n_knobs; i++)
-        assert_true(scope_knob(a, i) == scope_knob(b, i));
+        assert_number_equal(scope_knob(a, i), scope_knob(b, i));
     assert_memory_equal(&scope_now(a)->metrics, &scope_now(b)->metrics, sizeof(struct metrics));
 }

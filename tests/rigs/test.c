@@ -1,5 +1,7 @@
 #include "tests/rigs/test.h"
 
+#include <math.h>
+
 enum { MOST = 512 };
 
 static struct CMUnitTest tests[MOST];
@@ -34,6 +36,43 @@ int
 run_listed_tests(void)
 {
     return _cmocka_run_group_tests("tests", tests, n_tests, group_prepare, group_clean);
+}
+
+void
+compare_numbers(long double a, const char *comparison, long double b, const char *what, const char *file, int line)
+{
+    const bool or_equal = comparison[1] == '=';
+    if ((a < b && *comparison == '<') || (a > b && *comparison == '>') || (a == b && or_equal))
+        return;
+    print_error("%s is false: %.17Lg, %.17Lg\n", what, a, b);
+    _fail(file, line);
+}
+
+void
+compare_range(long double value, long double low, long double high, const char *what, const char *file, int line)
+{
+    if (value >= low && value <= high)
+        return;
+    print_error("%s is %.17Lg, which is not in %.17Lg to %.17Lg\n", what, value, low, high);
+    _fail(file, line);
+}
+
+void
+compare_near(long double a, long double b, long double bound, const char *what, const char *file, int line)
+{
+    if (fabsl(a - b) < bound)
+        return;
+    print_error("%s are %.17Lg and %.17Lg, which differ by %Lg; the bound is %Lg\n", what, a, b, fabsl(a - b), bound);
+    _fail(file, line);
+}
+
+void
+search_text(const char *text, const char *part, bool present, const char *file, int line)
+{
+    if (text && (strstr(text, part) != NULL) == present)
+        return;
+    print_error("'%s' is %s '%s'\n", part, present ? "not in" : "in", text ? text : "(null)");
+    _fail(file, line);
 }
 
 /* A program may have a main() of its own. */

@@ -41,10 +41,29 @@
             fail_msg("%s", (err).text);                                                                                \
     } while (0)
 
+/* Comparisons that cmocka lacks; a failure prints the values. Each takes integers and floating-point numbers and compares them
+ * exactly, as long double. */
+#define assert_number_equal(a, b) compare_numbers(a, "==", b, #a " == " #b, __FILE__, __LINE__)
+#define assert_less(a, b)         compare_numbers(a, "<", b, #a " < " #b, __FILE__, __LINE__)
+#define assert_at_most(a, b)      compare_numbers(a, "<=", b, #a " <= " #b, __FILE__, __LINE__)
+#define assert_greater(a, b)      compare_numbers(a, ">", b, #a " > " #b, __FILE__, __LINE__)
+#define assert_at_least(a, b)     compare_numbers(a, ">=", b, #a " >= " #b, __FILE__, __LINE__)
+/* low <= value <= high */
+#define assert_between(value, low, high) compare_range(value, low, high, #value, __FILE__, __LINE__)
+/* |a - b| < bound */
+#define assert_near(a, b, bound)    compare_near(a, b, bound, #a ", " #b, __FILE__, __LINE__)
+#define assert_contains(text, part) search_text(text, part, true, __FILE__, __LINE__)
+#define assert_lacks(text, part)    search_text(text, part, false, __FILE__, __LINE__)
+
 /* Adds a test for one entry of a table, whose name is in its title and is *state. For functions that run before main(). */
 void add_test_of(const char *name, const char *sentence, CMUnitTestFunction);
 
 /* For the macros. */
+void compare_numbers(long double a, const char *comparison, long double b, const char *what, const char *file,
+                     int line);
+void compare_range(long double value, long double low, long double high, const char *what, const char *file, int line);
+void compare_near(long double a, long double b, long double bound, const char *what, const char *file, int line);
+void search_text(const char *text, const char *part, bool present, const char *file, int line);
 void add_test(const struct CMUnitTest *);
 void set_fixture(CMFixtureFunction prepare, CMFixtureFunction clean);
 

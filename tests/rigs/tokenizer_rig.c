@@ -140,6 +140,6 @@ assert_golden_ids(const struct tokenizer *t, const char *family, size_t at_least
         compare_ids(t, family, lines, text, n, true, special);
         compare_ids(t, family, lines, text, n, false, plain);
     }
-    assert_true(lines >= at_least);
+    assert_at_least(lines, at_least);
     free(golden);
 }

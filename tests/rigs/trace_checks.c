@@ -50,7 +50,7 @@ assert_replays_a_beginning(const char *path, const struct stream *s)
     while (trace_reader_next(r, &e, &err)) {
         while (i < s->n && !stream_is_traced(&s->events[i]))
             i++;
-        assert_true(i < s->n);
+        assert_less(i, s->n);
         assert_same_event(&s->events[i++], &e);
         rounds += e.type == EVENT_ROUND;
     }
@@ -81,14 +81,15 @@ assert_reads_back(struct trace_reader *r, const struct stream *s, uint64_t last)
     struct err err = {0};
     size_t i = skip_untraced(s, 0);
     while (trace_reader_next(r, &e, &err)) {
-        assert_true(i < s->n);
+        assert_less(i, s->n);
         assert_same_event(&s->events[i], &e);
         i = skip_untraced(s, i + 1);
     }
     if (err.kind != ERR_NONE)
         fail_msg("%s", err.text);
     assert_true(i == s->n || s->events[i].number > last);
-    assert_true(i > 0 && s->events[i - 1].number <= last);
+    assert_greater(i, 0);
+    assert_at_most(s->events[i - 1].number, last);
     assert_false(trace_reader_next(r, &e, &err));
 }
 

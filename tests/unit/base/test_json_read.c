@@ -23,15 +23,15 @@ number(const cJSON *array, int i)
 TEST(infinity_and_nan_are_numbers_as_in_python)
 {
     cJSON *json = parsed("[0.0, Infinity, -Infinity, NaN, -1.5e3, [NaN, 7], {\"NaN\": NaN, \"x\": -Infinity}, true]");
-    assert_true(number(json, 0) == 0);
-    assert_true(number(json, 1) == HUGE_VAL);
-    assert_true(number(json, 2) == -HUGE_VAL);
+    assert_number_equal(number(json, 0), 0);
+    assert_number_equal(number(json, 1), HUGE_VAL);
+    assert_number_equal(number(json, 2), -HUGE_VAL);
     assert_true(isnan(number(json, 3)));
-    assert_true(number(json, 4) == -1500);
+    assert_number_equal(number(json, 4), -1500);
     assert_true(isnan(number(cJSON_GetArrayItem(json, 5), 0)));
-    assert_true(number(cJSON_GetArrayItem(json, 5), 1) == 7);
+    assert_number_equal(number(cJSON_GetArrayItem(json, 5), 1), 7);
     assert_true(isnan(number(cJSON_GetArrayItem(json, 6), 0)));
-    assert_true(number(cJSON_GetArrayItem(json, 6), 1) == -HUGE_VAL);
+    assert_number_equal(number(cJSON_GetArrayItem(json, 6), 1), -HUGE_VAL);
     cJSON_Delete(json);
 }
 
@@ -61,7 +61,7 @@ TEST(of_members_with_one_key_the_last_counts)
     cJSON *json =
         parsed("{\"a\": 1, \"b\": {\"x\": 1, \"x\": 2, \"x\": [3]}, \"a\": 2, \"A\": 5, \"a\": 3, \"c\": NaN}");
     assert_int_equal(cJSON_GetArraySize(json), 4);
-    assert_true(cJSON_GetObjectItemCaseSensitive(json, "a")->valuedouble == 3);
+    assert_number_equal(cJSON_GetObjectItemCaseSensitive(json, "a")->valuedouble, 3);
     assert_true(cJSON_IsArray(cJSON_GetObjectItemCaseSensitive(cJSON_GetObjectItemCaseSensitive(json, "b"), "x")));
     assert_true(isnan(cJSON_GetObjectItemCaseSensitive(json, "c")->valuedouble));
     cJSON_Delete(json);

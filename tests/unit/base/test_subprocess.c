@@ -81,7 +81,7 @@ TEST(a_signal_ends_the_work_alone_and_is_named)
         signal(signals[i], before);
         assert_int_equal(handled, 0);
         assert_int_equal(err.kind, ERR_WORK);
-        assert_non_null(strstr(err.text, strsignal(signals[i])));
+        assert_contains(err.text, strsignal(signals[i]));
         assert_memory_equal(err.text, "work: ", 6);
     }
 }
@@ -94,7 +94,7 @@ TEST(an_interruption_and_the_time_limit_have_messages_of_their_own)
     assert_string_equal(err.text, "work: interrupted");
     assert_false(subprocess_run(end_by_signal, &(int){SIGALRM}, NULL, 0, "work", &err));
     assert_int_equal(err.kind, ERR_WORK);
-    assert_non_null(strstr(err.text, "did not finish within"));
+    assert_contains(err.text, "did not finish within");
 }
 
 TEST(work_that_leaves_did_not_succeed)

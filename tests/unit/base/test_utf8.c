@@ -107,10 +107,10 @@ TEST(a_stream_writes_at_most_its_headers_bound)
         for (size_t k = 0; k < len; k++)
             in[k] = "a\x80\xbf\xc3\xe2\xed\xf0\xf4\xff"[next_random(&random) % 9];
         const size_t n = utf8_stream_feed(&s, in, len, out);
-        assert_true(n <= 3 * len + 3);
+        assert_at_most(n, 3 * len + 3);
         for (size_t at = 0, size; at < n; at += size) {
             size = utf8_character(out + at, n - at, NULL);
-            assert_true(size > 0);
+            assert_greater(size, 0);
         }
     }
 }

@@ -32,13 +32,6 @@ control(struct metrics *m, const char *name, const char *text, uint64_t t_us, ui
     metrics_event(m, &e);
 }
 
-static void
-assert_near(double expected, double got)
-{
-    if (!(fabs(expected - got) < 1e-9))
-        fail_msg("%.12g instead of %.12g", got, expected);
-}
-
 TEST(measures_follow_their_definitions)
 {
     struct metrics m;
@@ -49,21 +42,21 @@ TEST(measures_follow_their_definitions)
     round_of(&m, 2, 2, 0, 1, 40, 9);  /* rejected at once */
     control(&m, "baseline", "1000", 5000, 4);
     struct measures s = metrics_measures(&m, &m.total);
-    assert_near(14 * 1e6 / (4 * 900), s.tokens_per_s);
-    assert_near(10.0 / 16, s.acceptance_rate);
-    assert_near(10.0 / (10 + 2), s.per_token_acceptance);
-    assert_near(14.0 / 4, s.tokens_per_round);
-    assert_near(14.0 / 204, s.etpl);
-    assert_near((18.0 - 10) / 14, s.discard_rate);
-    assert_near(4.0 / 14, s.verification_rate);
-    assert_near(14 * 1e6 / (4 * 900) / 1000, s.speedup);
-    assert_near(14 * (32 + 0.65) / (204 + 0.65 * 60), s.modelled);
-    assert_near(s.speedup / s.modelled, s.overhead);
+    assert_near(14 * 1e6 / (4 * 900), s.tokens_per_s, 1e-9);
+    assert_near(10.0 / 16, s.acceptance_rate, 1e-9);
+    assert_near(10.0 / (10 + 2), s.per_token_acceptance, 1e-9);
+    assert_near(14.0 / 4, s.tokens_per_round, 1e-9);
+    assert_near(14.0 / 204, s.etpl, 1e-9);
+    assert_near((18.0 - 10) / 14, s.discard_rate, 1e-9);
+    assert_near(4.0 / 14, s.verification_rate, 1e-9);
+    assert_near(14 * 1e6 / (4 * 900) / 1000, s.speedup, 1e-9);
+    assert_near(14 * (32 + 0.65) / (204 + 0.65 * 60), s.modelled, 1e-9);
+    assert_near(s.speedup / s.modelled, s.overhead, 1e-9);
     double a = 10.0 / 12, w = 4; /* 16 verified in 4 rounds */
-    assert_near(32 * (a + a * a + a * a * a + a * a * a * a) / (w * 10 + 32 - 10), s.predicted);
-    assert_near(0.6, s.draft_share);
-    assert_near(0.3, s.verify_share);
-    assert_near(0.1, s.probe_share);
+    assert_near(32 * (a + a * a + a * a * a + a * a * a * a) / (w * 10 + 32 - 10), s.predicted, 1e-9);
+    assert_near(0.6, s.draft_share, 1e-9);
+    assert_near(0.3, s.verify_share, 1e-9);
+    assert_near(0.1, s.probe_share, 1e-9);
 }
 
 static void
@@ -105,7 +98,7 @@ TEST(measures_that_are_not_defined_are_nan)
     s = metrics_measures(&m, &m.total);
     assert_true(isnan(s.acceptance_rate) && isnan(s.per_token_acceptance) && isnan(s.predicted));
     assert_true(isnan(s.speedup) && isnan(s.overhead)); /* no baseline was measured */
-    assert_near(1, s.modelled);                         /* it did what a baseline does */
+    assert_near(1, s.modelled, 1e-9);                   /* it did what a baseline does */
 }
 
 TEST(perfect_drafts_are_the_limit_of_the_prediction)
@@ -113,7 +106,7 @@ TEST(perfect_drafts_are_the_limit_of_the_prediction)
     struct metrics m;
     metrics_begin(&m, 32, 0.65);
     round_of(&m, 8, 8, 8, 9, 72, 30);
-    assert_near(32.0 * 8 / (8 * 10 + 22), metrics_measures(&m, &m.total).predicted);
+    assert_near(32.0 * 8 / (8 * 10 + 22), metrics_measures(&m, &m.total).predicted, 1e-9);
 }
 
 TEST(the_window_holds_the_latest_rounds)
@@ -158,15 +151,15 @@ TEST(a_speedup_is_of_one_state_of_the_machine)
         round_of(&m, 8, 8, 8, 9, 72, 30);
     control(&m, "baseline_se", "20", 1, 1);
     control(&m, "baseline", "1000", 1, 1);
-    assert_near(10, metrics_measures(&m, &m.total).speedup); /* 9 tokens in 900 us */
-    assert_near(20, metrics_baseline(&m).se);
+    assert_near(10, metrics_measures(&m, &m.total).speedup, 1e-9); /* 9 tokens in 900 us */
+    assert_near(20, metrics_baseline(&m).se, 1e-9);
     control(&m, "pace", "25", 1, 1); /* from here on rounds begin cold */
     assert_true(isnan(metrics_baseline(&m).value) && isnan(metrics_measures(&m, &m.total).speedup));
     control(&m, "baseline", "500", 1, 1);
-    assert_near(20, metrics_measures(&m, &m.total).speedup);
+    assert_near(20, metrics_measures(&m, &m.total).speedup, 1e-9);
     assert_true(isnan(metrics_baseline(&m).se)); /* nobody said */
     control(&m, "run", "restart", 0, 0);
-    assert_near(500, metrics_baseline(&m).value);
+    assert_near(500, metrics_baseline(&m).value, 1e-9);
     control(&m, "pace", "0", 1, 1);
     assert_true(isnan(metrics_baseline(&m).value));
 }
@@ -199,15 +192,15 @@ TEST(a_round_of_several_sequences_is_one_sample)
     assert_int_equal(metrics_window(&m).rounds, 3 * METRICS_WINDOW);
     const struct estimates e = metrics_estimates(&m);
     assert_int_equal(e.tokens_per_s.n, METRICS_WINDOW);
-    assert_near(1, e.tokens_per_s.value / ratio_estimate(&speed).value);
-    assert_near(1, e.tokens_per_s.se / ratio_estimate(&speed).se);
-    assert_near(ratio_estimate(&length).value, e.tokens_per_round.value);
-    assert_near(1, e.tokens_per_round.se / ratio_estimate(&length).se);
+    assert_near(1, e.tokens_per_s.value / ratio_estimate(&speed).value, 1e-9);
+    assert_near(1, e.tokens_per_s.se / ratio_estimate(&speed).se, 1e-9);
+    assert_near(ratio_estimate(&length).value, e.tokens_per_round.value, 1e-9);
+    assert_near(1, e.tokens_per_round.se / ratio_estimate(&length).se, 1e-9);
     assert_int_equal(metrics_generated(&m), m.total.emitted + 3);
     const struct estimate run = metrics_run_estimates(&m).tokens_per_round;
     assert_int_equal(run.n, METRICS_WINDOW + 5);
-    assert_near(ratio_estimate(&all).value, run.value);
-    assert_near(1, run.se / ratio_estimate(&all).se);
+    assert_near(ratio_estimate(&all).value, run.value, 1e-9);
+    assert_near(1, run.se / ratio_estimate(&all).se, 1e-9);
 }
 
 /* Autoregressive decoding of a batch reads the layers once for all sequences; sequences end one after the other. */
@@ -293,15 +286,15 @@ TEST(the_drafts_time_is_split_where_it_is_known)
             .draft_us = 600, .verify_us = 300, .probe_us = 100, .emitted = 1, .heads_us = 150, .wait_us = 250}};
     metrics_event(&m, &e);
     struct measures s = metrics_measures(&m, &m.total);
-    assert_near(0.6, s.draft_share);
-    assert_near(0.15, s.heads_share); /* a part of the draft's */
-    assert_near(0.2, s.wait_share);   /* 250 of 1250: nobody worked */
-    assert_near(1e6 / 900, s.tokens_per_s);
+    assert_near(0.6, s.draft_share, 1e-9);
+    assert_near(0.15, s.heads_share, 1e-9); /* a part of the draft's */
+    assert_near(0.2, s.wait_share, 1e-9);   /* 250 of 1250: nobody worked */
+    assert_near(1e6 / 900, s.tokens_per_s, 1e-9);
     e.round_end.heads_us = NAN; /* an older trace, or a backend that can't tell: then nothing is said */
     metrics_event(&m, &e);
     s = metrics_measures(&m, &m.total);
     assert_true(isnan(s.heads_share));
-    assert_near(0.6, s.draft_share);
+    assert_near(0.6, s.draft_share, 1e-9);
 }
 
 TEST(learning_passes_are_shown_after_the_speed)
@@ -314,16 +307,16 @@ TEST(learning_passes_are_shown_after_the_speed)
         .round_end = {.draft_us = 600, .verify_us = 300, .probe_us = 100, .emitted = 3, .learning_us = 600}};
     metrics_event(&m, &e);
     struct measures s = metrics_measures(&m, &m.total);
-    assert_near(3e6 / 900, s.tokens_per_s);
-    assert_near(3e6 / 1500, s.tokens_per_s_all_in);
-    assert_near(3e3 / 900, s.speedup);
-    assert_near(2, s.speedup_all_in);
-    assert_near(0.375, s.learning_share); /* 600 of 1600 */
-    e.round_end.learning_us = NAN;        /* an older trace */
+    assert_near(3e6 / 900, s.tokens_per_s, 1e-9);
+    assert_near(3e6 / 1500, s.tokens_per_s_all_in, 1e-9);
+    assert_near(3e3 / 900, s.speedup, 1e-9);
+    assert_near(2, s.speedup_all_in, 1e-9);
+    assert_near(0.375, s.learning_share, 1e-9); /* 600 of 1600 */
+    e.round_end.learning_us = NAN;              /* an older trace */
     metrics_event(&m, &e);
     s = metrics_measures(&m, &m.total);
     assert_true(isnan(s.tokens_per_s_all_in) && isnan(s.speedup_all_in) && isnan(s.learning_share));
-    assert_near(6e6 / 1800, s.tokens_per_s);
+    assert_near(6e6 / 1800, s.tokens_per_s, 1e-9);
 }
 
 TEST(percents_add_up_to_a_hundred)

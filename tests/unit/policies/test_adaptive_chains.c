@@ -65,9 +65,10 @@ check_fsm(const struct knob_setting *set, size_t n_set, uint32_t start, uint32_t
         const struct event *e = &run.events[i];
         if (e->type != EVENT_ROUND)
             continue;
-        assert_true(recorded_value(&run, e->round, "gamma", 0) == gamma);
+        assert_number_equal(recorded_value(&run, e->round, "gamma", 0), gamma);
         assert_int_equal(e->round_end.drafted, gamma);
-        assert_true(e->round_end.heads_us > 0 && e->round_end.heads_us <= (float)e->round_end.draft_us + 1);
+        assert_greater(e->round_end.heads_us, 0);
+        assert_at_most(e->round_end.heads_us, (float)e->round_end.draft_us + 1);
         if (e->round_end.accepted == e->round_end.drafted) {
             gamma = gamma + 1 < cap ? gamma + 1 : cap;
             grew++;
@@ -80,7 +81,9 @@ check_fsm(const struct knob_setting *set, size_t n_set, uint32_t start, uint32_t
     }
     print_message("fsm from %u, cap %u: %u rounds, %u accepted in full, %u not\n", (unsigned)start, (unsigned)cap,
                   (unsigned)checked, (unsigned)grew, (unsigned)shrank);
-    assert_true(checked > 10 && grew > 0 && shrank > 0);
+    assert_greater(checked, 10);
+    assert_greater(grew, 0);
+    assert_greater(shrank, 0);
     recorded_run_free(&run);
 }
 
@@ -111,9 +114,9 @@ check_dv(const struct knob_setting *set, size_t n_set, double start, uint32_t lo
         if (e->type != EVENT_ROUND)
             continue;
         const struct round_event *r = &e->round_end;
-        assert_true(fabs(recorded_value(&run, e->round, "th", 0) - th) < 1e-6);
-        assert_true(fabs(recorded_value(&run, e->round, "matched", 0) - mean) < 1e-6);
-        assert_true(fabs((double)r->threshold - th) < 1e-6);
+        assert_near(recorded_value(&run, e->round, "th", 0), th, 1e-6);
+        assert_near(recorded_value(&run, e->round, "matched", 0), mean, 1e-6);
+        assert_near((double)r->threshold, th, 1e-6);
         uint32_t drafted = 0;
         bool unsure = false; /* a token below th is kept, and the last one */
         for (size_t k = first; k < i; k++)
@@ -122,7 +125,8 @@ check_dv(const struct knob_setting *set, size_t n_set, double start, uint32_t lo
                 unsure = (double)run.events[k].token.confidence < th;
                 drafted++;
             }
-        assert_true(drafted >= 1 && drafted == r->drafted);
+        assert_at_least(drafted, 1);
+        assert_int_equal(drafted, r->drafted);
         assert_true(unsure || drafted == longest);
         mean = 0.5 * mean + 0.5 * r->accepted / r->drafted;
         double aim = mean < 0.9 ? th + 0.01 : drafted == longest ? th : th - 0.01;
@@ -135,7 +139,7 @@ check_dv(const struct knob_setting *set, size_t n_set, double start, uint32_t lo
         first = i + 1;
     }
     print_message("dv from %g: %u rounds, now %.4f\n", start, (unsigned)checked, th);
-    assert_true(checked > 10);
+    assert_greater(checked, 10);
     recorded_run_free(&run);
 }
 
@@ -150,7 +154,9 @@ TEST(dv_threshold_follows_acceptance)
     check_dv(sure, 2, 0.95, 12, 0, &moves);
     print_message("th moved up %u, down %u, stayed %u times\n", (unsigned)moves.up, (unsigned)moves.down,
                   (unsigned)moves.same);
-    assert_true(moves.up > 0 && moves.down > 0 && moves.same > 0); /* all three cases of the rule occurred */
+    assert_greater(moves.up, 0);
+    assert_greater(moves.down, 0);
+    assert_greater(moves.same, 0); /* all three cases of the rule occurred */
 }
 
 TEST(policies_without_annealing_emit_no_annealed_values)
@@ -168,9 +174,9 @@ TEST(policies_without_annealing_emit_no_annealed_values)
             if (strcmp(name, "specbound") != 0 && isfinite(annealed))
                 fail_msg("%s, round %u: annealed %g", name, (unsigned)e->round, (double)annealed);
             if (strcmp(name, "specbound") == 0 && token && e->token.source == SOURCE_DRAFT)
-                assert_true(annealed > 0);
+                assert_greater(annealed, 0);
         }
-        assert_true(confident > 0);
+        assert_greater(confident, 0);
         recorded_run_free(&run);
     }
 }

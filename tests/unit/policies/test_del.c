@@ -210,7 +210,8 @@ compare(struct engine *engine, const struct session_options *options, struct del
     check_sums(&ref, rounds);
     print_message("%u rounds, %u drafts, E changed %u times, %u observations\n", (unsigned)rounds, (unsigned)drafted,
                   (unsigned)exits, (unsigned)ref.n);
-    assert_true(rounds > 5 && drafted > 0);
+    assert_greater(rounds, 5);
+    assert_greater(drafted, 0);
     free(ref.seen);
     recorded_run_free(&run);
 }

@@ -35,14 +35,23 @@ TEST(sums_count_matches_and_confidences_apart)
     const struct shadow rows[] = {{{5, 9, 9}, {0.25f, 0.5f, 0.75f}}, {{4, 4, 4}, {0.5f, 0.75f, 1}}};
     struct del_sums s;
     open_sums(&s, rows, 2);
-    assert_true(s.n == 2 && s.c[1] == 1 && s.c[2] == 2 && s.c[3] == 2);
-    assert_true(del_alpha(&s, 1) == 0.5 && del_alpha(&s, 2) == 1);
-    assert_true(del_matched(&s, 1) == 0.5 && del_mismatched(&s, 1) == 0.25);
-    assert_true(del_tau(&s, 1) == 0.375);
+    assert_number_equal(s.n, 2);
+    assert_number_equal(s.c[1], 1);
+    assert_number_equal(s.c[2], 2);
+    assert_number_equal(s.c[3], 2);
+    assert_number_equal(del_alpha(&s, 1), 0.5);
+    assert_number_equal(del_alpha(&s, 2), 1);
+    assert_number_equal(del_matched(&s, 1), 0.5);
+    assert_number_equal(del_mismatched(&s, 1), 0.25);
+    assert_number_equal(del_tau(&s, 1), 0.375);
     del_sums_decay(&s, 0.5); /* ratios stay */
-    assert_true(s.n == 1 && del_alpha(&s, 1) == 0.5 && del_tau(&s, 1) == 0.375);
+    assert_number_equal(s.n, 1);
+    assert_number_equal(del_alpha(&s, 1), 0.5);
+    assert_number_equal(del_tau(&s, 1), 0.375);
     del_sums_reset(&s);
-    assert_true(s.n == 0 && del_alpha(&s, 1) == 0 && del_tau(&s, 1) == 0);
+    assert_number_equal(s.n, 0);
+    assert_number_equal(del_alpha(&s, 1), 0);
+    assert_number_equal(del_tau(&s, 1), 0);
     del_sums_close(&s);
 }
 
@@ -53,11 +62,12 @@ TEST(a_side_without_observations_counts_as_nothing)
     open_sums(&s, matches, 1);
     for (int i = 0; i < 50; i++)
         del_sums_decay(&s, 0.95); /* n - c must not become a denominator of rounding errors */
-    assert_true(del_mismatched(&s, 1) == 0);
-    assert_true(fabs(del_tau(&s, 1) - 0.25) < 1e-12);
+    assert_number_equal(del_mismatched(&s, 1), 0);
+    assert_near(del_tau(&s, 1), 0.25, 1e-12);
     del_sums_close(&s);
     open_sums(&s, mismatches, 1);
-    assert_true(del_matched(&s, 1) == 0 && del_tau(&s, 1) == 0.25);
+    assert_number_equal(del_matched(&s, 1), 0);
+    assert_number_equal(del_tau(&s, 1), 0.25);
     del_sums_close(&s);
 }
 
@@ -66,10 +76,11 @@ TEST(tpl_stays_finite_when_every_token_matched)
     const struct shadow rows[] = {{{4, 4, 4}, {1, 1, 1}}};
     struct del_sums s;
     open_sums(&s, rows, 1);
-    assert_true(del_alpha(&s, 1) == 1); /* shown as it is, clamped in TPL only */
+    assert_number_equal(del_alpha(&s, 1), 1); /* shown as it is, clamped in TPL only */
     for (uint32_t d = 0; d <= DEL_LENGTH_MOST; d++) {
         double all = (d + 1.0) / (d * 1.0 + 3);
-        assert_true(del_tpl(&s, 1, d) <= all && del_tpl(&s, 1, d) > all * (1 - 1e-4));
+        assert_at_most(del_tpl(&s, 1, d), all);
+        assert_greater(del_tpl(&s, 1, d), all * (1 - 1e-4));
     }
     struct del_choice c = choose(&s, DEL_LENGTH_MOST);
     assert_int_equal(c.exit_layer, 1);
@@ -94,7 +105,7 @@ TEST(ties_go_to_the_smaller_length_then_the_smaller_layer)
         s.c[2] = n / 2;
         s.c[3] = n;
         for (uint32_t l = 1; l <= 3; l++)
-            assert_true(del_tpl(&s, l, 0) == 1.0 / 3);
+            assert_number_equal(del_tpl(&s, l, 0), 1.0 / 3);
         c = choose(&s, 18);
         assert_int_equal(c.exit_layer, 1);
         assert_int_equal(c.length, 0);

@@ -167,7 +167,7 @@ TEST(changes_that_do_nothing_have_no_mark)
         marks += marks_of_nothing(names[i % POLICIES], i, each, &forecasts);
     print_message("%u of %u changes that do nothing are marked\n", (unsigned)marks, (unsigned)(prompts * each));
     assert_int_equal(forecasts, prompts * each);
-    assert_true(marks * 20 <= prompts * each);
+    assert_at_most(marks * 20, prompts * each);
 }
 
 /* ---- real changes ---- */
@@ -269,9 +269,9 @@ TEST(changes_of_20_per_cent_have_a_mark_of_the_right_sign)
         "of %u changes of 20%% and more: %u marked with the right sign, %u with the wrong one; of %u smaller ones "
         "%u with the wrong one\n",
         (unsigned)n, (unsigned)right, (unsigned)wrong, (unsigned)small, (unsigned)small_wrong);
-    assert_true(n >= (full ? 40 : 3));
-    assert_true(right * 10 >= n * 8);
-    assert_true(wrong * 20 <= n);
+    assert_at_least(n, full ? 40 : 3);
+    assert_at_least(right * 10, n * 8);
+    assert_at_most(wrong * 20, n);
 }
 
 int

@@ -86,8 +86,8 @@ TEST(posterior_mean_and_deviation_follow_the_definition)
             explained += kx[i] * v[i];
         }
         gp_predict(&g, at, &mean, &deviation);
-        assert_true(fabs(mean - (g.mean + g.deviation * m)) < 1e-9);
-        assert_true(fabs(deviation - g.deviation * sqrt(fmax(0, 1 - explained))) < 1e-6);
+        assert_near(mean, g.mean + g.deviation * m, 1e-9);
+        assert_near(deviation, g.deviation * sqrt(fmax(0, 1 - explained)), 1e-6);
     }
     gp_close(&g);
 }
@@ -107,7 +107,7 @@ TEST(points_are_bounded_and_the_best_ones_stay)
     double kept = -1;
     for (uint32_t i = 0; i < g.n; i++)
         kept = fmax(kept, g.y[i]);
-    assert_true(kept == best);
+    assert_number_equal(kept, best);
     assert_true(gp_fit(&g));
     gp_close(&g);
 }
@@ -123,7 +123,8 @@ TEST(points_that_are_all_alike_do_not_break_the_fit)
         gp_add(&g, x, 0.25);
     assert_true(gp_fit(&g));
     gp_predict(&g, x, &mean, &deviation);
-    assert_true(fabs(mean - 0.25) < 1e-6 && deviation >= 0);
+    assert_near(mean, 0.25, 1e-6);
+    assert_at_least(deviation, 0);
     gp_close(&g);
 }
 

@@ -42,8 +42,8 @@ TEST(expected_is_the_mean_over_all_outcomes)
         for (uint32_t gamma = 0; gamma <= MOST; gamma++) {
             latency[gamma] = 1 + uniform();
             const double want = mean_accepted(p, gamma);
-            assert_true(fabs(goodput_expected(p, gamma) - want) < 1e-12);
-            assert_true(fabs(goodput(p, gamma, latency) - (want + 1) / latency[gamma]) < 1e-12);
+            assert_near(goodput_expected(p, gamma), want, 1e-12);
+            assert_near(goodput(p, gamma, latency), (want + 1) / latency[gamma], 1e-12);
         }
     }
 }
@@ -82,9 +82,9 @@ TEST(past_dips_the_choice_is_the_best_of_all)
                 highest = fmax(highest, (mean_accepted(q[0], a) + mean_accepted(q[1], b) + 2) / latency[a + b]);
         goodput_allocate(both, half, 2, latency, true, each);
         const double mine = mean_accepted(q[0], each[0]) + mean_accepted(q[1], each[1]) + 2;
-        assert_true(fabs(mine / latency[each[0] + each[1]] - highest) < 1e-12);
+        assert_near(mine / latency[each[0] + each[1]], highest, 1e-12);
     }
-    assert_true(further > 0);
+    assert_greater(further, 0);
 }
 
 TEST(the_choice_is_the_first_that_nothing_next_to_it_betters)
@@ -123,7 +123,7 @@ TEST(where_a_row_costs_the_same_the_choice_is_the_best_of_all)
                 best = gamma;
         }
         const double chosen = goodput(p, choose(p, MOST, latency), latency);
-        assert_true(fabs(chosen - goodput(p, best, latency)) < 1e-12);
+        assert_near(chosen, goodput(p, best, latency), 1e-12);
     }
 }
 
@@ -153,11 +153,11 @@ TEST(a_batch_gives_rows_to_the_sequences_that_gain_most)
         goodput_allocate(rows, most, SEQUENCES, latency, false, gamma);
         uint32_t drafts = 0;
         for (uint32_t i = 0; i < SEQUENCES; i++) {
-            assert_true(gamma[i] <= most[i]);
+            assert_at_most(gamma[i], most[i]);
             mine += mean_accepted(p[i], gamma[i]);
             drafts += gamma[i];
         }
-        assert_true(fabs(mine / latency[drafts] - best) < 1e-12);
+        assert_near(mine / latency[drafts], best, 1e-12);
         for (uint32_t i = 0; i < SEQUENCES; i++)
             for (uint32_t k = gamma[i] + 1; k < LONG; k++) /* nothing behind draft γ + 1 matters, to anybody */
                 p[i][k] = uniform();
@@ -186,7 +186,7 @@ TEST(monotone_is_the_isotonic_regression)
                 }
                 most = fmax(most, least);
             }
-            assert_true(fabs(got[i] - most) < 1e-12);
+            assert_near(got[i], most, 1e-12);
             assert_true(i == 0 || got[i] >= got[i - 1]);
         }
     }

@@ -112,7 +112,7 @@ TEST(a_chain_is_the_most_frequent_continuation)
         }
         drafted += depth;
     }
-    assert_true(drafted > TRIALS);
+    assert_greater(drafted, TRIALS);
 }
 
 /* The tokens from the pending one to a draft. Returns how many. */
@@ -161,22 +161,23 @@ TEST(a_tree_has_the_likeliest_paths)
         struct lookup l;
         lookup_text(&l, &rule, t.token, t.n, LOOKUP_NODES);
         assert_int_equal(l.matched, occurrences(&t, &rule, next, &n));
-        assert_true(l.n <= rule.nodes);
+        assert_at_most(l.n, rule.nodes);
         double least = 1;
         for (uint32_t i = 0; i < l.n; i++) {
             token_t path[LOOKUP_NODES];
-            assert_true(l.node[i].parent < (int32_t)i);
+            assert_less(l.node[i].parent, (int32_t)i);
             const uint32_t depth = path_to(&l, i, path);
-            assert_true(depth <= most_deep(&rule, l.matched));
-            assert_true(l.node[i].probability == (double)agreeing(&t, next, n, path, depth) / n);
-            assert_true(l.node[i].probability > 0 && l.node[i].probability >= rule.probability);
+            assert_at_most(depth, most_deep(&rule, l.matched));
+            assert_number_equal(l.node[i].probability, (double)agreeing(&t, next, n, path, depth) / n);
+            assert_greater(l.node[i].probability, 0);
+            assert_at_least(l.node[i].probability, rule.probability);
             least = l.node[i].probability < least ? l.node[i].probability : least;
             forks += i > 0 && l.node[i].parent != (int32_t)i - 1;
         }
         for (int32_t parent = -1; parent < (int32_t)l.n; parent++)
             check_left_out(&l, parent, &t, &rule, next, n, least);
     }
-    assert_true(forks > TRIALS);
+    assert_greater(forks, TRIALS);
 }
 
 /* Siblings that are not as deep as the last path are kept. */
@@ -200,7 +201,7 @@ TEST(a_tree_near_the_length_has_all_paths_that_fit)
         siblings += budget == 1 && l.n > 1;
     }
     print_message("# %u trees of depth 1 have siblings\n", (unsigned)siblings);
-    assert_true(siblings > TRIALS / 100);
+    assert_greater(siblings, TRIALS / 100);
 }
 
 /* The text "ab ab ab a", a number for a letter: two tokens match, and what follows occurs three times. */

@@ -89,7 +89,8 @@ target_after(struct context *ctx, seq_t seq, const token_t *ids, size_t n_ids, c
         assert_true(context_prefill(ctx, seq, path->path, depth, NULL, NULL));
     dist_t d =
         context_dist(ctx, context_at(ctx, seq, (uint32_t)n_ids + depth - 1), engine->model->desc.n_layers, 0, sampling);
-    assert_true(d != DIST_NONE && context_read_dist(ctx, d, p));
+    assert_int_not_equal(d, DIST_NONE);
+    assert_true(context_read_dist(ctx, d, p));
     context_release_dists(ctx);
 }
 
@@ -119,7 +120,7 @@ expect(const struct sampling *sampling)
             for (uint32_t t = 0; t < m->desc.vocab; t++) {
                 if (c->p * (double)p[t] * draws < LEAST)
                     continue;
-                assert_true(next->n < CELLS);
+                assert_less(next->n, CELLS);
                 struct cell *more = &next->cells[next->n++];
                 *more = *c;
                 more->path[depth] = (token_t)t;
@@ -298,7 +299,7 @@ keeps_the_distribution(const struct policy_ops *const *registry, size_t policy, 
         good = good && fit;
     }
     assert_true(!d.tunable || d.drafted > draws / 10);
-    assert_true((double)d.siblings >= setting->siblings * draws);
+    assert_at_least((double)d.siblings, setting->siblings * draws);
     if (d.drafted > 0 && good && (d.first_accepted < VERDICTS || d.first - d.first_accepted < VERDICTS))
         fail_msg("%s: of %llu first drafts %llu were accepted; at least %d accepted and %d rejected ones are needed: "
                  "draft from "

@@ -161,7 +161,7 @@ check_round(struct reference *ref, const struct recorded_run *run, uint32_t roun
         float hidden[WIDTH];
         token_t argmax, ignored;
         read_anew(ref, seen->candidate, i, hidden, &argmax);
-        assert_true(i < seen->n);
+        assert_less(i, seen->n);
         if (!(with->temperature > 0))
             assert_int_equal(seen->candidate[i], argmax);
         read_anew(ref, seen->candidate, i + 1, hidden, &ignored);
@@ -182,7 +182,7 @@ check_round(struct reference *ref, const struct recorded_run *run, uint32_t roun
     const double calls = with->temperature > 0 ? 2 : 1, /* a prediction, and a distribution to draw from */
         bytes = calls * model_head_bytes(ref->draft, true) + (double)(ref->engine->accept->n_values * sizeof(float)),
                  loads = 1 + i * bytes / model_head_bytes(model, true);
-    assert_true(fabs((double)seen->end->heads_loaded - loads) < 1e-4);
+    assert_near((double)seen->end->heads_loaded, loads, 1e-4);
 }
 
 static void
@@ -306,7 +306,7 @@ TEST(no_row_of_an_accepted_draft_runs_twice)
     assert_true(session_open(&watch.session, engine, &o, &err));
     session_generate(watch.session); /* on this thread */
     assert_false(session_failed(watch.session, &err));
-    assert_true(watch.full > 3);
+    assert_greater(watch.full, 3);
     session_close(watch.session);
     engine_close(engine);
 }
@@ -321,7 +321,7 @@ refuses(struct engine *engine, const char *what)
     struct err err = {0};
     o.policy = "specdecpp";
     assert_false(session_open(&s, engine, &o, &err));
-    assert_non_null(strstr(err.text, what));
+    assert_contains(err.text, what);
     o.policy = "ar";
     assert_true(session_open(&s, engine, &o, &err));
     session_close(s);

@@ -134,12 +134,12 @@ check_round(const struct recorded_run *run, uint32_t round, const struct round_e
         const double got_s = recorded_value(run, round, "s", (int)i), got_a = recorded_value(run, round, "a", (int)i);
         c->worst = fmax(c->worst, fmax(fabs(got_s - s), fabs(got_a - fmin(1, q[x] / d[x]))));
         p[i] = sv_profile_accepted(engine->profile, got_s, got_a);
-        assert_true(fabs(recorded_value(run, round, "p", (int)i) - p[i]) < 1e-6);
-        assert_true(recorded_value(run, round, "cell", (int)i) == sv_profile_cell(engine->profile, got_s, got_a));
+        assert_near(recorded_value(run, round, "p", (int)i), p[i], 1e-6);
+        assert_number_equal(recorded_value(run, round, "cell", (int)i), sv_profile_cell(engine->profile, got_s, got_a));
         c->drafts++;
     }
     const uint32_t gamma = reference_gamma(p, line->drafted, 0.5, 0.5);
-    assert_true(recorded_value(run, round, "gamma", 0) == gamma);
+    assert_number_equal(recorded_value(run, round, "gamma", 0), gamma);
     assert_int_equal(line->w_max, gamma);
     assert_int_equal(line->verified, gamma < line->drafted ? gamma + 1 : gamma);
     assert_string_equal(line->stop_reason, gamma < line->drafted     ? "goodput"
@@ -183,8 +183,9 @@ compare(float temperature)
     }
     print_message("temperature %g: %u rounds, %u drafts, %u rounds verified fewer; s and a within %.1e\n",
                   (double)temperature, (unsigned)c.rounds, (unsigned)c.drafts, (unsigned)c.stopped, c.worst);
-    assert_true(c.rounds > 20 && c.stopped > 5);
-    assert_true(c.worst < 1e-6);
+    assert_greater(c.rounds, 20);
+    assert_greater(c.stopped, 5);
+    assert_less(c.worst, 1e-6);
     for (enum aux_role role = AUX_DRAFT; role <= AUX_COMPANION; role++)
         close_reference(&f[role]);
     recorded_run_free(&run);
@@ -222,9 +223,12 @@ TEST(verifying_all_is_sd)
             assert_int_equal(a->verified, b->verified);
             assert_int_equal(a->accepted, b->accepted);
             assert_int_equal(a->emitted, b->emitted);
-            assert_true(a->layers_loaded == b->layers_loaded && a->heads_loaded == b->heads_loaded);
+            assert_number_equal(a->layers_loaded, b->layers_loaded);
+            assert_number_equal(a->heads_loaded, b->heads_loaded);
         }
-        assert_true(rounds > 20 && at[0] == run[0].n && at[1] == run[1].n);
+        assert_greater(rounds, 20);
+        assert_int_equal(at[0], run[0].n);
+        assert_int_equal(at[1], run[1].n);
         recorded_run_free(&run[0]);
         recorded_run_free(&run[1]);
     }
@@ -240,7 +244,7 @@ TEST(a_cap_is_kept)
             assert_in_range(run.events[i].round_end.verified, 0, 3); /* two rows, and the one after them */
             capped += strcmp(run.events[i].round_end.stop_reason, "cap") == 0;
         }
-    assert_true(capped > 10);
+    assert_greater(capped, 10);
     recorded_run_free(&run);
 }
 
@@ -257,15 +261,16 @@ TEST(the_first_rounds_measure)
             continue;
         const uint32_t round = run.events[i].round;
         aside += line->learning_us > 0;
-        assert_true((strcmp(line->stop_reason, "measuring") == 0) == (++rounds <= 2));
+        assert_int_equal(strcmp(line->stop_reason, "measuring") == 0, ++rounds <= 2);
         double before = 0;
         for (int gamma = 0; rounds > 2 && gamma <= (int)line->drafted; gamma++) {
             const double latency = recorded_value(&run, round, "latency", gamma);
-            assert_true(latency > 0 && latency >= before);
+            assert_greater(latency, 0);
+            assert_at_least(latency, before);
             before = latency;
         }
     }
-    assert_true(rounds > 10);
+    assert_greater(rounds, 10);
     assert_int_equal(aside, 1); /* outside of the rounds' accounts */
     recorded_run_free(&run);
 }
@@ -328,17 +333,17 @@ TEST(a_first_value_that_was_an_outlier_does_not_stay)
         sv_latency_verified(&l, 5, 14);
     }
     for (uint32_t i = 0; i < l.rows; i++)
-        assert_true(fabs(l.verify_ms[i] - (10 + i)) < 1e-9);
+        assert_near(l.verify_ms[i], 10 + i, 1e-9);
 }
 
 TEST(outliers_among_verifications_count_for_nothing)
 {
     struct sv_latency l = measured();
     sv_latency_verified(&l, 4, 1300);
-    assert_true(l.verify_ms[3] == 13); /* a single one */
+    assert_number_equal(l.verify_ms[3], 13); /* a single one */
     for (int i = 0; i < 20; i++)
         sv_latency_verified(&l, 4, i % 5 < 2 ? 1300 : 13);
-    assert_true(l.verify_ms[3] == 13);
+    assert_number_equal(l.verify_ms[3], 13);
 }
 
 TEST(a_slower_machine_is_slower_for_all_numbers_of_rows)
@@ -349,10 +354,10 @@ TEST(a_slower_machine_is_slower_for_all_numbers_of_rows)
         sv_latency_verified(&l, 3, 24);
     }
     for (uint32_t i = 0; i < l.rows; i++)
-        assert_true(fabs(l.verify_ms[i] - 2 * (10 + i)) < 1e-9);
+        assert_near(l.verify_ms[i], 2 * (10 + i), 1e-9);
     sv_latency_verified(&l, 9, 1); /* more rows than were measured, and what is no time, change nothing */
     sv_latency_verified(&l, 1, 0);
-    assert_true(l.verify_ms[0] == 20);
+    assert_number_equal(l.verify_ms[0], 20);
 }
 
 extern const struct policy_ops policy_sv;
@@ -392,7 +397,8 @@ TEST(verifications_of_rounds_correct_the_measured_times)
     wrong.observe = watching_observe;
     o.policies = registry;
     struct recorded_run run = exact_rig_record(engine, &o);
-    assert_true(corrected_ms > 0 && corrected_ms < 0.2);
+    assert_greater(corrected_ms, 0);
+    assert_less(corrected_ms, 0.2);
     recorded_run_free(&run);
 }
 
@@ -452,7 +458,7 @@ TEST(a_round_takes_as_few_calls_as_it_can)
             if (e->type != EVENT_ROUND)
                 continue;
             rounds = e->round;
-            assert_true(rounds <= TOKENS);
+            assert_at_most(rounds, TOKENS);
             without_row += e->round_end.emitted == e->round_end.accepted;
             if (e->round_end.drafted > drafted[rounds])
                 drafted[rounds] = e->round_end.drafted;
@@ -463,9 +469,9 @@ TEST(a_round_takes_as_few_calls_as_it_can)
             draws += drafted[r];
             compared += drafted[r] > 0;
         }
-        assert_true(rounds > 20);
+        assert_greater(rounds, 20);
         assert_in_range(counted.steps, steps - 2 * without_row, steps);
-        assert_true(2 * without_row < rounds); /* else the bounds say nothing */
+        assert_less(2 * without_row, rounds); /* else the bounds say nothing */
         assert_int_equal(counted.draws, draws);
         assert_int_equal(counted.overlaps, compared);
         recorded_run_free(&run);

@@ -120,7 +120,8 @@ reduced_row(struct reference *ref, const struct round_seen *seen, slot_t after, 
 {
     const struct plan plan = {seen->skip_attention, seen->skip_mlp};
     const slot_t row = context_append(ref->ctx, ref->seq, after, token);
-    assert_true(row != SLOT_NONE && context_advance(ref->ctx, &row, 1, ref->layers, &plan));
+    assert_int_not_equal(row, SLOT_NONE);
+    assert_true(context_advance(ref->ctx, &row, 1, ref->layers, &plan));
     assert_true(context_read_logits(ref->ctx, row, ref->layers, ref->logits));
     return row;
 }
@@ -231,8 +232,8 @@ compare(struct engine *engine, const struct session_options *options, struct swi
         check_tree(&ref, &seen, &with);
         full += seen.n == VERIFY_NODES;
         if (!scored && seen.n_tokens - ref.prompt > with.window) { /* the first set scored is the best so far */
-            assert_true(fabs(recorded_value(&run, rounds, "scored", 0) - matchness(&ref, &seen, with.window)) < 1e-6);
-            assert_true(seen.end->learning_us > 0);
+            assert_near(recorded_value(&run, rounds, "scored", 0), matchness(&ref, &seen, with.window), 1e-6);
+            assert_greater(seen.end->learning_us, 0);
             scored = true;
         }
         seen.n_tokens += check_verdict(&ref, &seen);
@@ -294,8 +295,8 @@ TEST(the_search_resumes_in_the_next_session)
     read_round(&first, rounds, &last);
     read_round(&next, 1, &begun);
     assert_true(isnan(recorded_value(&alone, 1, "matchness", 0)) && isnan(recorded_value(&first, 1, "matchness", 0)));
-    assert_true(recorded_value(&next, 1, "matchness", 0) == recorded_value(&first, rounds, "matchness", 0));
-    assert_true(recorded_value(&next, 1, "age", 0) == recorded_value(&first, rounds, "age", 0));
+    assert_number_equal(recorded_value(&next, 1, "matchness", 0), recorded_value(&first, rounds, "matchness", 0));
+    assert_number_equal(recorded_value(&next, 1, "age", 0), recorded_value(&first, rounds, "age", 0));
     assert_memory_equal(begun.skip_attention, last.skip_attention, sizeof last.skip_attention);
     assert_memory_equal(begun.skip_mlp, last.skip_mlp, sizeof last.skip_mlp);
     recorded_run_free(&alone);

@@ -68,8 +68,8 @@ steps_to_find(uint64_t s, uint32_t interval, uint32_t most)
             off += search.proposed[i];
         assert_int_equal(off, search.skipped);
         search_score(&search, matchness(&p, search.proposed));
-        assert_true(search.best_matchness >= kept); /* the kept set never gets worse */
-        assert_true(fabs(matchness(&p, search.best) - search.best_matchness) < 1e-12);
+        assert_at_least(search.best_matchness, kept); /* the kept set never gets worse */
+        assert_near(matchness(&p, search.best), search.best_matchness, 1e-12);
         kept = search.best_matchness;
     }
     uint32_t steps = search.steps;
@@ -96,7 +96,7 @@ TEST(bayesian_search_finds_the_best_set_in_fewer_steps_than_random_search)
     qsort(random, SEEDS, sizeof *random, ascending);
     print_message("# medians over %d seeds: Bayesian every 5th step %u, random %u\n", SEEDS,
                   (unsigned)bayesian[SEEDS / 2], (unsigned)random[SEEDS / 2]);
-    assert_true(bayesian[SEEDS / 2] < random[SEEDS / 2]);
+    assert_less(bayesian[SEEDS / 2], random[SEEDS / 2]);
 }
 
 static void
@@ -141,7 +141,7 @@ TEST(the_initial_set_is_spread_evenly_over_the_depth)
                 assert_true(s.best[2 * i] || !s.best[2 * i + 1]);
                 halves += s.best[2 * i] != s.best[2 * i + 1];
                 so_far += (uint32_t)s.best[2 * i] + (uint32_t)s.best[2 * i + 1];
-                assert_true(fabs(so_far - (double)skipped * (i + 1) / inner) <= 2);
+                assert_at_most(fabs(so_far - (double)skipped * (i + 1) / inner), 2);
             }
             assert_int_equal(halves, skipped % 2);
             assert_int_equal(so_far, skipped);
@@ -202,8 +202,11 @@ TEST(a_saved_search_resumes_with_the_same_steps)
         assert_memory_equal(s->proposed, whole.proposed, s->switches * sizeof *s->proposed);
         search_score(s, some_matchness(s));
         assert_memory_equal(s->best, whole.best, s->switches * sizeof *s->best);
-        assert_true(s->best_matchness == whole.best_matchness && s->last_matchness == whole.last_matchness);
-        assert_true(s->steps == whole.steps && s->best_step == whole.best_step && s->random == whole.random);
+        assert_number_equal(s->best_matchness, whole.best_matchness);
+        assert_number_equal(s->last_matchness, whole.last_matchness);
+        assert_int_equal(s->steps, whole.steps);
+        assert_int_equal(s->best_step, whole.best_step);
+        assert_int_equal(s->random, whole.random);
     }
     assert_int_equal(resumed.gp.n, GP_POINTS);
     search_close(&whole);

@@ -188,7 +188,7 @@ distance(const char *text, double alpha)
         const float t = (float)(1 + alpha * (1 - (double)e->layer / record.layers));
         const double by = fabs((double)layer_record_annealed(c, t) - (double)e->annealed);
         assert_int_equal(c->agrees, e->final_agrees);
-        assert_true(fabs((double)(c->confidence - e->confidence)) < 1e-6);
+        assert_near(c->confidence, e->confidence, 1e-6);
         off.worst = fmax(off.worst, by);
         off.sum += by;
         off.n++;
@@ -210,9 +210,11 @@ TEST(forecasts_equal_the_rounds_that_follow)
         if (settings < SETTINGS && (i + seed_of_half) % 2 == 1)
             continue;
         const struct errors e = compare(policies[i].name);
-        assert_true(e.tokens < 0.02);
-        assert_true(e.acceptance < 0.05 && e.layers < 0.02 && e.heads < 0.03);
-        assert_true(e.exact >= (uint32_t)(policies[i].exact ? settings : settings / 2));
+        assert_less(e.tokens, 0.02);
+        assert_less(e.acceptance, 0.05);
+        assert_less(e.layers, 0.02);
+        assert_less(e.heads, 0.03);
+        assert_at_least(e.exact, (uint32_t)(policies[i].exact ? settings : settings / 2));
         assert_true(e.rounds || !policies[i].rounds);
     }
 }
@@ -253,7 +255,9 @@ TEST(values_that_need_more_of_the_prompt_than_was_probed_have_no_forecast)
     o.prompt_len = strlen(text);
     o.ctx = 512;
     keep_record_of(&o, TOKENS - 1);
-    assert_true(record.from_prompt && record.begin == 32 && record.first > 32);
+    assert_true(record.from_prompt);
+    assert_int_equal(record.begin, 32);
+    assert_greater(record.first, 32);
     const struct model_info model = {engine->model->desc.n_layers, engine->model->desc.width, engine->model->desc.vocab,
                                      engine->model->rho, NULL};
     struct policy p;
@@ -283,7 +287,9 @@ TEST(a_record_has_the_annealed_confidence_nearly)
         const struct distance off = distance(bounds[i].alpha, strtod(bounds[i].alpha, NULL));
         print_message("alpha %s: %u cells, off by %.2g at most, %.2g on average\n", bounds[i].alpha, (unsigned)off.n,
                       off.worst, off.sum / off.n);
-        assert_true(off.n > 500 && off.worst <= bounds[i].worst && off.sum / off.n <= bounds[i].mean);
+        assert_greater(off.n, 500);
+        assert_at_most(off.worst, bounds[i].worst);
+        assert_at_most(off.sum / off.n, bounds[i].mean);
     }
 }
 
@@ -327,8 +333,8 @@ TEST(the_last_tokens_of_a_long_run_are_foretold)
     const double got = (double)f.emitted / (double)f.rounds, was = (double)m.emitted / (double)m.rounds,
                  anew = (double)afresh.emitted / (double)afresh.rounds;
     print_message("tokens/round %.3f, foretold %.3f, afresh %.3f\n", was, got, anew);
-    assert_true(off_by(got, was) < 0.05);
-    assert_true(off_by(got, was) <= off_by(anew, was));
+    assert_less(off_by(got, was), 0.05);
+    assert_at_most(off_by(got, was), off_by(anew, was));
 }
 
 static int

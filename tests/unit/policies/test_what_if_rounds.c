@@ -218,8 +218,8 @@ TEST(rounds_are_those_of_a_slow_reference)
             assert_int_equal(got.accepted, expected.accepted);
             assert_int_equal(got.emitted, record.n - record.begin);
             assert_int_equal(got.emitted, expected.emitted);
-            assert_true(got.layers == expected.layers);
-            assert_true(fabs(got.heads - expected.heads) < 1e-9);
+            assert_number_equal(got.layers, expected.layers);
+            assert_near(got.heads, expected.heads, 1e-9);
         }
         policy_close(&p);
     }
@@ -238,7 +238,7 @@ TEST(a_full_record_lets_the_oldest_go)
     assert_int_equal(record.n, RECORD_ROWS);
     assert_int_equal(record.first, 10);
     for (uint32_t i = 0; i < RECORD_ROWS; i++)
-        assert_true(layer_prediction(&record, i, 1)->confidence == 0.5f + (float)(i + 10) / 1000);
+        assert_number_equal(layer_prediction(&record, i, 1)->confidence, 0.5f + (float)(i + 10) / 1000);
 }
 
 static int
