@@ -30,6 +30,8 @@ check() { # sentence, command
     return 0
 }
 
+group() { echo "# $1"; } # the name of the checks that follow
+
 skip() { # sentence, why
     checks=$((checks + 1))
     echo "ok $checks - $1 # SKIP $2"
@@ -83,7 +85,7 @@ refuses() { # sentence, status, pattern in the message, arguments
     shift 3
     specscope "$@"
     check "$sentence" refused_as "$wanted"
-    check "$sentence: the message names it" grep -q -e "$pattern" "$TMP/err"
+    check "$sentence, and the message gives the reason" grep -q -e "$pattern" "$TMP/err"
 }
 
 works() { # sentence, arguments

@@ -19,14 +19,14 @@ text_of() { # arguments of run
     "$PROGRAM" run -n 40 --ignore-eos -p "a b" "$@" 2>/dev/null
 }
 
-refuses "sd wants a draft model" 2 "policy sd needs a draft model: give one with --draft PATH or --draft self:E" \
+refuses "sd without a draft model is refused" 2 "policy sd needs a draft model: give one with --draft PATH or --draft self:E" \
     run --policy sd -n 4 "$TINY"
-refuses "layers are the model's" 2 "self:4: a layer from 1 to 3 is wanted" run --policy sd --draft self:4 "$TINY"
+refuses "a draft of more layers than the model has is refused" 2 "self:4: a layer from 1 to 3 is wanted" run --policy sd --draft self:4 "$TINY"
 refuses "a draft layer that is no number is refused" 2 "self:x" run --policy sd --draft self:x "$TINY"
 refuses "another vocabulary is refused by the token" 2 "different vocabularies: token 259 " \
     run --policy sd --draft "$other" "$TINY"
 refuses "a companion with another vocabulary is refused by the token" 2 "different vocabularies: token 259 " run --companion "$other" "$TINY"
-refuses "a missing file is named" 1 "none.gguf" run --draft "$TMP/none.gguf" "$TINY"
+refuses "a draft model that is not there is refused" 1 "none.gguf" run --draft "$TMP/none.gguf" "$TINY"
 
 check "sd generates ar's text" [ "$(text_of --policy sd --draft "$draft" "$TINY")" = "$(text_of --policy ar "$TINY")" ]
 check "sd with the model's own first layer generates ar's text" [ "$(text_of --policy sd --draft self:1 "$TINY")" = "$(text_of --policy ar "$TINY")" ]
@@ -47,9 +47,9 @@ works "info compares two models" info --draft "$draft" "$TINY"
 check "info gives the draft model's size as a share of the model's" says out '^draft +tiny: 1 layer of width 64, .* of the model.s'
 check "info gives the bytes of a draft model's layer" says out 'a layer has 1.000 of the bytes'
 check "info counts the tokens that two vocabularies share" says out '320 tokens are the same'
-works "different vocabularies are a finding" info --draft "$other" "$TINY"
+works "info compares a model with a draft model of another vocabulary" info --draft "$other" "$TINY"
 check "info names the first token that differs between two vocabularies" says out 'token 259'
-works "info as JSON has it, too" info --json --draft "$draft" "$TINY"
+works "info compares two models as JSON" info --json --draft "$draft" "$TINY"
 check "info's JSON reports that the vocabularies are the same" says out '"same_vocabulary":.*true'
 
 cp "$TINY" "$TMP/couple-Q8_0.gguf"

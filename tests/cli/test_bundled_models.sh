@@ -23,7 +23,7 @@ for model in fables-companion fables-draft fables-hybrid; do
     check "$model's text is longer than 20 bytes" [ "$(wc -c <"$TMP/out")" -gt 20 ]
     check "$model's ids are those of fables" cmp -s "$TMP/fables.ids" "$TMP/$model.ids"
 done
-check "the compared text has more than 20 ids" [ "$(wc -w <"$TMP/fables.ids")" -gt 20 ]
+check "the text that the bundled models encode has more than 20 ids" [ "$(wc -w <"$TMP/fables.ids")" -gt 20 ]
 works "the EAGLE-3 head drafts" run -n 16 -p "Once upon a time" --policy eagle
 check "the EAGLE-3 head's file is at most 2 MB" sh -c '[ "$(stat -c %s models/fables-eagle-q8_0.gguf)" -le 2000000 ]'
 

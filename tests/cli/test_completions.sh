@@ -4,17 +4,17 @@ cd "$(dirname "$0")/../.." || exit 1
 . tests/cli/checks.sh
 
 for shell in bash zsh fish; do
-    works "there are completions for $shell" completions $shell
+    works "completions prints a script for $shell" completions $shell
     cp "$TMP/out" "$TMP/specscope.$shell"
 done
-refuses "no shell is a question" 2 'which shell' completions
-refuses "another shell is refused" 2 'csh' completions csh
-check "the shells that can be completed are offered, and no internal word" [ "$(printf '%s\n' specscope completions '' | "$PROGRAM" completions words | tr '\n' ' ')" = 'none bash zsh fish ' ]
-refuses "two shells are one too many" 2 'one shell' completions bash zsh
+refuses "completions without a shell is refused" 2 'which shell' completions
+refuses "completions for an unknown shell is refused" 2 'csh' completions csh
+check "completions offers the three shells, and no internal word" [ "$(printf '%s\n' specscope completions '' | "$PROGRAM" completions words | tr '\n' ' ')" = 'none bash zsh fish ' ]
+refuses "completions for two shells is refused" 2 'one shell' completions bash zsh
 
 PATH=$BUILD:$PATH # the scripts ask the program for words
 
-# ---- bash, as in a terminal: COMP_WORDS are also cut at "=" ----
+group 'bash, as in a terminal: COMP_WORDS are also cut at "="'
 cat >"$TMP/complete.bash" <<'EOS'
 source "$1"
 shift
@@ -27,16 +27,16 @@ offers() { # sentence, the words that are offered, the command line as bash cuts
     sentence=$1 wanted=$2
     shift 2
     bash --norc "$TMP/complete.bash" "$TMP/specscope.bash" specscope "$@" 2>&1 | tr '\n' ' ' | sed 's/ *$//' >"$TMP/out"
-    check "$sentence" [ "$(cat "$TMP/out")" = "$wanted" ]
+    check "bash completes $sentence" [ "$(cat "$TMP/out")" = "$wanted" ]
 }
 offers_among() { # sentence, one of the words that are offered, the command line
     sentence=$1 wanted=$2
     shift 2
     bash --norc "$TMP/complete.bash" "$TMP/specscope.bash" specscope "$@" >"$TMP/out" 2>&1
-    check "$sentence" grep -qxe "$wanted" "$TMP/out"
+    check "bash completes $sentence" grep -qxe "$wanted" "$TMP/out"
 }
 if command -v bash >/dev/null 2>&1; then
-    check "the bash script is one" bash -n "$TMP/specscope.bash"
+    check "bash accepts its completion script" bash -n "$TMP/specscope.bash"
     offers "a command" 'replay' rep
     offers "all options of a command" '--theme --script --follow --help --version' replay --
     offers "an option of the scope" '--quit-at-end' --qui
@@ -46,35 +46,35 @@ if command -v bash >/dev/null 2>&1; then
     offers "policies after =" 'del' run --policy = de
     offers "the default policy's knobs" 'tau=' run --set ta
     offers "another policy's knobs" 'exit_layer= gamma=' run --policy layerskip --set ''
-    offers "with = as well" 'gamma=' --policy = layerskip --set = ga
-    offers "the last policy's in run" 'omega=' run --policy layerskip --policy del --set om
-    offers "every named policy's in bench" 'gamma=' bench --policy layerskip --policy del --set ga
+    offers "knobs after --policy = and --set =" 'gamma=' --policy = layerskip --set = ga
+    offers "the last policy's knobs in run" 'omega=' run --policy layerskip --policy del --set om
+    offers "every named policy's knobs in bench" 'gamma=' bench --policy layerskip --policy del --set ga
     offers "choices of a knob, by name" 'length=dynamic length=tpl' run --policy del --set len
     offers "choices of a knob after its =" 'dynamic' run --policy del --set length = dy
-    offers "no value of a number" '' run --set tau = ''
-    offers "nothing for a text" '' run --prompt ''
-    offers "choices" 'off policy all' --probe ''
+    offers "no value of a knob that is a number" '' run --set tau = ''
+    offers "nothing for a prompt" '' run --prompt ''
+    offers "the values of --probe" 'off policy all' --probe ''
     offers "backends" 'cpu cuda' run --backend c
-    offers "shapes" 'TinyLlama-1.1B,' info --synth Tiny
-    offers "what can be trained" 'heads accept profile' train ''
+    offers "the shapes of synthetic models" 'TinyLlama-1.1B,' info --synth Tiny
+    offers "the files that train can write" 'heads accept profile' train ''
     offers_among "kinds of figures" 'reliability' plot some/trace ''
     offers_among "traces to draw" 'cli' plot ''
     offers "measures of a grid" 'etpl' plot --measure et
     offers "kinds of heads" 'full' train heads --kind fu
-    offers "options of what is trained" '--companion' train profile --com
-    offers "and no others" '' train heads --com
-    offers_among "files for its models" 'cli' train accept --draft ''
-    offers "shells" 'fish' completions f
-    offers "a switch where run has a file" '--json' info --js
+    offers "the options of train profile" '--companion' train profile --com
+    offers "no option of another kind of training" '' train heads --com
+    offers_among "files for the models of train" 'cli' train accept --draft ''
+    offers "the names of shells" 'fish' completions f
+    offers "info's switch --json" '--json' info --js
     mkdir "$TMP/files" "$TMP/files/folder" && : >"$TMP/files/a model.gguf" && : >"$TMP/files/dull"
     cd "$TMP/files" || exit 1
-    offers_among "files for a model" 'a model.gguf' run ''
-    offers_among "folders, too" 'folder' info ''
+    offers_among "files in place of a model" 'a model.gguf' run ''
+    offers_among "folders in place of a model" 'folder' info ''
     offers_among "files for --script" 'dull' --script du
-    offers "folders alone for a trace" 'folder' replay ''
-    offers_among "themes" 'dark' --theme d
-    offers "and no others" 'light' --theme li
-    offers_among "and theme files" 'dull' --theme d
+    offers "only folders in place of a trace" 'folder' replay ''
+    offers_among "the names of themes" 'dark' --theme d
+    offers "the one theme with that beginning" 'light' --theme li
+    offers_among "theme files" 'dull' --theme d
     cd - >/dev/null || exit 1
     if command -v script >/dev/null 2>&1; then
         : >"$TMP/screen"
@@ -86,15 +86,15 @@ if command -v bash >/dev/null 2>&1; then
             wait_until grep -q '3 #' "$TMP/screen"
             printf 'exit\n'
         } | TERM=dumb timeout 600 script -qfec "bash --norc --noprofile" /dev/null >"$TMP/screen" 2>&1
-        check "Tab in a terminal" grep -q 'specscope run --ignore-eos --policy layerskip --set exit_layer=3 #' "$TMP/screen"
+        check "Tab in a terminal completes a command line" grep -q 'specscope run --ignore-eos --policy layerskip --set exit_layer=3 #' "$TMP/screen"
     else
-        skip "Tab in a terminal" "there is no script(1)"
+        skip "Tab in a terminal completes a command line" "there is no script(1)"
     fi
 else
-    skip "bash completes" "there is no bash"
+    skip "bash completes command lines" "there is no bash"
 fi
 
-# ---- zsh and fish: the line before the cursor, and all offered words ----
+group "zsh and fish: the line before the cursor, and all offered words"
 cat >"$TMP/zsh-child" <<'EOS'
 PROMPT= RPROMPT=
 autoload -Uz compinit && compinit -u -D
@@ -177,14 +177,14 @@ shell_offers() { # shell, what it answered
 }
 
 if command -v zsh >/dev/null 2>&1; then
-    check "the zsh script is one" zsh -n "$TMP/specscope.zsh"
+    check "zsh accepts its completion script" zsh -n "$TMP/specscope.zsh"
     HERE=$TMP timeout 600 zsh -f "$TMP/complete.zsh" <"$TMP/asked" >"$TMP/answers" 2>"$TMP/err"
     shell_offers zsh "$TMP/answers"
 else
-    skip "zsh completes" "there is no zsh"
+    skip "zsh completes command lines" "there is no zsh"
 fi
 if command -v fish >/dev/null 2>&1; then
-    check "the fish script is one" fish -n "$TMP/specscope.fish"
+    check "fish accepts its completion script" fish -n "$TMP/specscope.fish"
     # What stands before the last = of a word is offered with the word, and a description behind a tab.
     while IFS= read -r line; do
         words=$(fish -N -c "source '$TMP/specscope.fish'; complete -C '$line'" 2>&1 | cut -f 1 | sort | tr '\n' ' ')
@@ -192,19 +192,19 @@ if command -v fish >/dev/null 2>&1; then
     done <"$TMP/asked" >"$TMP/answers"
     shell_offers fish "$TMP/answers"
 else
-    skip "fish completes" "there is no fish"
+    skip "fish completes command lines" "there is no fish"
 fi
 for option in $("$PROGRAM" bench --help | grep -o ' --[a-z][a-z-]* ' | tr -d ' ' | sort -u); do
-    check "bench $option is offered" sh -c "printf '%s\\n' specscope bench - | '$PROGRAM' completions words | grep -q -e '^$option'"
+    check "completions offers bench $option" sh -c "printf '%s\\n' specscope bench - | '$PROGRAM' completions words | grep -q -e '^$option'"
 done
 
 for theme in themes/*.json; do
     theme=$(basename "$theme" .json)
-    check "--theme knows $theme" sh -c "printf '%s\\n' specscope --theme '' | '$PROGRAM' completions words | grep -qx '$theme'"
+    check "completions offers --theme $theme" sh -c "printf '%s\\n' specscope --theme '' | '$PROGRAM' completions words | grep -qx '$theme'"
 done
 
-# ---- the manual ----
+group "the manual"
 "$PROGRAM" completions mdoc >"$TMP/options.mdoc"
 sed -n '/^\.\\" Made by/,/^\.\\" So far/{//!p}' docs/specscope.1 >"$TMP/manual.mdoc"
-check "the manual's list of options is the table's (else: make man)" diff "$TMP/manual.mdoc" "$TMP/options.mdoc"
+check "the manual lists the options of the table (else: make man)" diff "$TMP/manual.mdoc" "$TMP/options.mdoc"
 finish

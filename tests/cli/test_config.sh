@@ -20,50 +20,50 @@ works "--set overrides the config file's value of the knob" run --json "$TMP/j" 
 check "the overridden knob has the option's value" grep -q '"gamma":.*"4"' "$TMP/j"
 check "a knob that is set twice is printed once" [ "$(grep -c '"gamma"' "$TMP/j")" -eq 1 ]
 config '{"tokens": 6, "theme": "light", "trace": 3, "script": "x"}'
-works "other commands' defaults are passed over" bench --repeat 1 --policy ar -p hello "$TINY"
+works "run ignores other commands' defaults in the config file" bench --repeat 1 --policy ar -p hello "$TINY"
 
 config '{"prompts": "/none.jsonl", "policy": "layerskip", "tokens": 6}'
-works "a prompt that is given wins over a list in the config file" run -p hello --json "$TMP/j" "$TINY"
+works "a given prompt overrides a list of prompts in the config file" run -p hello --json "$TMP/j" "$TINY"
 check "a given prompt runs without the config file's list" sh -c "! grep -q '\"results\"' '$TMP/j'"
-works "--speed ignores the policy there without a message" bench --speed -n 4 --repeat 1 "$TINY"
+works "bench --speed ignores the config file's policy without a message" bench --speed -n 4 --repeat 1 "$TINY"
 
 config '{"tokens": 6, '
-refuses "a broken config file is named" 2 'config.json: not valid JSON in line 1' run "$TINY"
+refuses "a broken config file is refused" 2 'config.json: not valid JSON in line 1' run "$TINY"
 config '{"tokens": 6,
  "temp": 0},
  "theme": "light"}'
-refuses "text after its end is not skipped" 2 'config.json: not valid JSON in line 2' run "$TINY"
+refuses "a config file with text after the end of its JSON is refused" 2 'config.json: not valid JSON in line 2' run "$TINY"
 config '{"tokens": 6}
 '
-works "a newline there is skipped" run "$TINY"
+works "a config file may end in a newline" run "$TINY"
 config '[1]'
-refuses "a list is no config" 2 'config.json' run "$TINY"
+refuses "a config file that is a JSON list is refused" 2 'config.json' run "$TINY"
 config '{"tokns": 6}'
-refuses "an unknown name is named" 2 '"tokns" is no option' run "$TINY"
+refuses "a config file with an unknown name is refused" 2 '"tokns" is no option' run "$TINY"
 config '{"tokens": "many"}'
-refuses "a bad value is named with its file" 2 'config.json: --tokens many' run "$TINY"
+refuses "a config file with a bad value is refused" 2 'config.json: --tokens many' run "$TINY"
 config '{"tokens": true}'
-refuses "a wrong type is named" 2 '"tokens" must be' run "$TINY"
+refuses "a config file with a value of a wrong type is refused" 2 '"tokens" must be' run "$TINY"
 config '{"ignore-eos": 1}'
-refuses "a switch wants true or false" 2 'true or false' run "$TINY"
+refuses "a switch in the config file that is neither true nor false is refused" 2 'true or false' run "$TINY"
 config '{"help": true}'
-refuses "commands are no defaults" 2 '"help" is no option' run "$TINY"
+refuses "a command in the config file is refused" 2 '"help" is no option' run "$TINY"
 config '{"policy": "magic"}'
-refuses "an unknown policy is named" 2 'magic' run "$TINY"
+refuses "an unknown policy in the config file is refused" 2 'magic' run "$TINY"
 config "$(printf '{"tok\\u001b[2Jens": 1}')"
-refuses "escape sequences in a name do no harm" 2 'is no option' run "$TINY"
+refuses "a name with escape sequences in the config file is refused harmlessly" 2 'is no option' run "$TINY"
 config '{"seed": 18446744073709551615}'
 specscope run -n 3 "$TINY"
 check "a seed that a JSON number cannot hold is refused or taken as it is, never changed" [ "$status" -eq 2 ]
 config '{"seed": "18446744073709551615"}'
-works "as a string it is taken as it is" run -n 3 --json "$TMP/j" "$TINY"
+works "a seed in the config file may be a string" run -n 3 --json "$TMP/j" "$TINY"
 check "a seed of 20 digits is used to its last digit" grep -q '18446744073709551615' "$TMP/j"
-works "info and tokenize need no config" info "$TINY"
+works "info ignores a config file that is not valid" info "$TINY"
 rm -rf "$XDG_CONFIG_HOME"
-works "no config file is no error" run -n 3 "$TINY"
+works "run works without a config file" run -n 3 "$TINY"
 unset XDG_CONFIG_HOME
 mkdir -p "$HOME/.config/specscope"
 printf '{"tokens": 4}' >"$HOME/.config/specscope/config.json"
-works "without XDG_CONFIG_HOME it is looked for in ~/.config" run --ignore-eos "$TINY"
-check "the file in ~/.config is used" grep -q ': 4 tokens' "$TMP/err"
+works "run works with a config file in ~/.config" run --ignore-eos "$TINY"
+check "run uses the config file in ~/.config if XDG_CONFIG_HOME is not set" grep -q ': 4 tokens' "$TMP/err"
 finish

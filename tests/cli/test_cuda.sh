@@ -8,7 +8,7 @@ PLUGIN=$BUILD/specscope-cuda.so
 NVCC=${NVCC-$(command -v nvcc || ls /usr/local/cuda/bin/nvcc 2>/dev/null)} # NVCC= for none
 [ -n "${SPECSCOPE_LONG:-}" ] || NVCC=
 
-# ---- the plug-in ----
+group "the plug-in"
 check "the program does not link CUDA" sh -c "! ldd '$PROGRAM' | grep -iq cuda"
 CODE=$(tr ' ' '\n' <"$BUILD/cuda/code" 2>/dev/null | grep '^sm_') # that the plug-in was built for
 fatbin_lists() { # the headers of the embedded binaries, where cuobjdump is not there: kind 1 is PTX, 2 machine code
@@ -27,15 +27,15 @@ while (at := data.find(struct.pack('<IHH', 0xBA55ED50, 1, 16), at)) >= 0:
 PYTHON
 }
 if [ -z "$NVCC" ]; then
-    skip "the plug-in is built" "make test-long builds it, where nvcc is"
+    skip "the CUDA plug-in is built" "make test-long builds it, where nvcc is"
 elif ! case $BUILD in */sanitize*) false ;; esac; then
-    skip "the plug-in is built" "not with sanitizers"
+    skip "the CUDA plug-in is built" "not with sanitizers"
 else
-    check "the plug-in is built where nvcc is" [ -f "$PLUGIN" ]
+    check "the CUDA plug-in is built where nvcc is installed" [ -f "$PLUGIN" ]
     check "the CUDA plug-in needs no cuBLAS" sh -c "! ldd '$PLUGIN' | grep -q cublas"
     if [ -f "$(dirname "$NVCC")/../include/cublasLt.h" ]; then
-        check "the library's plug-in is built where the toolkit has cuBLASLt" [ -f "$BUILD/specscope-cublas.so" ]
-        check "the library's plug-in needs cuBLASLt" sh -c "ldd '$BUILD/specscope-cublas.so' | grep -q libcublasLt"
+        check "the cuBLASLt plug-in is built where the toolkit has cuBLASLt" [ -f "$BUILD/specscope-cublas.so" ]
+        check "the cuBLASLt plug-in links cuBLASLt" sh -c "ldd '$BUILD/specscope-cublas.so' | grep -q libcublasLt"
     fi
     check "the CUDA plug-in exports one symbol" [ "$(nm -D --defined-only "$PLUGIN" | wc -l)" -eq 1 ]
     check "the CUDA plug-in's symbol is its table" sh -c "nm -D --defined-only '$PLUGIN' | grep -q ' T specscope_backend$'"
@@ -56,68 +56,68 @@ else
     fi
 fi
 
-# ---- no plug-in, or one of another version ----
+group "no plug-in, or one of another version"
 export SPECSCOPE_CUDA_PLUGIN="$TMP/none.so"
-refuses "cuda without a plug-in is one line" 1 'no specscope-cuda.so' run -n 3 --backend cuda "$TINY"
+refuses "--backend cuda without a plug-in is refused in one line" 1 'no specscope-cuda.so' run -n 3 --backend cuda "$TINY"
 export SPECSCOPE_CUDA_PLUGIN=''
-refuses "cuda with the plug-in switched off is one line" 1 'no specscope-cuda.so' run -n 3 --backend cuda "$TINY"
+refuses "--backend cuda with the plug-in switched off is refused in one line" 1 'no specscope-cuda.so' run -n 3 --backend cuda "$TINY"
 export SPECSCOPE_CUDA_PLUGIN="$TMP/none.so"
 echo "not a library" >"$TMP/none.so"
-refuses "cuda with a broken plug-in is one line" 1 'can.t be loaded' run -n 3 --backend cuda "$TINY"
-works "auto continues with the CPU if the plug-in is broken" run -n 3 "$TINY"
-check "auto names the broken plug-in" grep -q '^specscope: on the CPU: .*can.t be loaded' "$TMP/err"
+refuses "--backend cuda with a broken plug-in is refused in one line" 1 'can.t be loaded' run -n 3 --backend cuda "$TINY"
+works "--backend auto continues with the CPU if the plug-in is broken" run -n 3 "$TINY"
+check "--backend auto names the broken plug-in" grep -q '^specscope: on the CPU: .*can.t be loaded' "$TMP/err"
 CC=${CC:-cc}
 echo 'int specscope_nothing;' | $CC -shared -fPIC -x c - -o "$TMP/none.so"
-refuses "a library that is no plug-in is named" 1 'no plug-in' run -n 3 --backend cuda "$TINY"
+refuses "a library that is no plug-in is refused" 1 'no plug-in' run -n 3 --backend cuda "$TINY"
 echo 'static struct { const char *name; unsigned abi; void *rest[32]; } t = {"cuda", 1};
       void *specscope_backend(void); void *specscope_backend(void) { return &t; }' |
     $CC -shared -fPIC -x c - -o "$TMP/none.so"
 refuses "a plug-in of another ABI is refused" 1 'speaks ABI 1' run -n 3 --backend cuda "$TINY"
 
 if [ ! -f "$EMULATED" ]; then
-    skip "runs on an emulated GPU" "there is no $EMULATED"
+    skip "the program runs on an emulated GPU" "there is no $EMULATED"
     finish
 fi
 export SPECSCOPE_CUDA_PLUGIN="$EMULATED"
 
-# ---- an emulated GPU ----
-works "cuda generates" run -n 12 --ignore-eos --backend cuda --policy ar -p 'hello there' "$TINY"
+group "an emulated GPU"
+works "--backend cuda generates" run -n 12 --ignore-eos --backend cuda --policy ar -p 'hello there' "$TINY"
 cp "$TMP/out" "$TMP/ar"
-check "cuda prints its text" [ -s "$TMP/ar" ]
-works "cuda generates speculatively" run -n 12 --ignore-eos --backend cuda -p 'hello there' --json "$TMP/json" "$TINY"
-check "cuda generates speculatively the text of ar" cmp -s "$TMP/out" "$TMP/ar"
-[ -n "$HAVE_PYTHON" ] && check "and names itself in the results" json_holds "$TMP/json" 'j["backend"] == "cuda" and "GPU" in j["isa"]'
-works "exact arithmetic gives the CPU's results" run -n 12 --ignore-eos --backend cuda --exact -p 'hello there' "$TINY"
+check "--backend cuda prints its text" [ -s "$TMP/ar" ]
+works "--backend cuda generates speculatively" run -n 12 --ignore-eos --backend cuda -p 'hello there' --json "$TMP/json" "$TINY"
+check "--backend cuda generates speculatively the text of ar" cmp -s "$TMP/out" "$TMP/ar"
+[ -n "$HAVE_PYTHON" ] && check "the results of --backend cuda name the backend" json_holds "$TMP/json" 'j["backend"] == "cuda" and "GPU" in j["isa"]'
+works "exact arithmetic runs on the GPU" run -n 12 --ignore-eos --backend cuda --exact -p 'hello there' "$TINY"
 cp "$TMP/out" "$TMP/exact"
 works "exact arithmetic runs on the CPU" run -n 12 --ignore-eos --backend cpu --exact -p 'hello there' "$TINY"
 check "exact arithmetic generates the same text on the GPU and on the CPU" cmp -s "$TMP/out" "$TMP/exact"
-works "auto takes the GPU" run -n 3 --ignore-eos --json "$TMP/json" "$TINY"
-[ -n "$HAVE_PYTHON" ] && check "which the results say" json_holds "$TMP/json" 'j["backend"] == "cuda"'
-check "auto takes the GPU without a message" [ "$(wc -l <"$TMP/err")" -eq 1 ]
+works "--backend auto takes the GPU" run -n 3 --ignore-eos --json "$TMP/json" "$TINY"
+[ -n "$HAVE_PYTHON" ] && check "the results of --backend auto name the GPU's backend" json_holds "$TMP/json" 'j["backend"] == "cuda"'
+check "--backend auto takes the GPU without a message" [ "$(wc -l <"$TMP/err")" -eq 1 ]
 refuses "a missing GPU is reported in one line" 2 '--gpu 7' run -n 3 --backend cuda --gpu 7 "$TINY"
 
-# ---- no GPU, an old one, a small one ----
+group "no GPU, an old one, a small one"
 export EMULATED_CUDA_DEVICES=0
-refuses "no GPU is one line" 1 'no NVIDIA GPU' run -n 3 --backend cuda "$TINY"
-works "explicit auto continues with the CPU" run -n 3 --backend auto "$TINY"
-check "explicit auto gives the reason why there is no GPU" grep -q '^specscope: on the CPU: .*no NVIDIA GPU' "$TMP/err"
+refuses "--backend cuda without a GPU is refused in one line" 1 'no NVIDIA GPU' run -n 3 --backend cuda "$TINY"
+works "--backend auto continues with the CPU where there is no GPU" run -n 3 --backend auto "$TINY"
+check "--backend auto gives the reason why there is no GPU" grep -q '^specscope: on the CPU: .*no NVIDIA GPU' "$TMP/err"
 if [ -e /dev/nvidia0 ] || [ -e /dev/nvidiactl ]; then
-    skip "auto by default prints nothing about a missing GPU" "there is a GPU"
+    skip "run without --backend prints nothing about a missing GPU" "there is a GPU"
 else
-    works "auto by default continues with the CPU" run -n 3 "$TINY"
-    check "auto by default prints nothing about a missing GPU" [ "$(wc -l <"$TMP/err")" -eq 1 ]
+    works "run without --backend continues with the CPU where there is no GPU" run -n 3 "$TINY"
+    check "run without --backend prints nothing about a missing GPU" [ "$(wc -l <"$TMP/err")" -eq 1 ]
 fi
 unset EMULATED_CUDA_DEVICES
 export EMULATED_CUDA_DRIVER=12020
-refuses "an old driver is one line with its version" 1 'driver is for CUDA 12.2' run -n 3 --backend cuda "$TINY"
+refuses "an old driver is refused in one line with its version" 1 'driver is for CUDA 12.2' run -n 3 --backend cuda "$TINY"
 export EMULATED_CUDA_DRIVER=0
-refuses "no driver is one line" 1 'no NVIDIA driver' run -n 3 --backend cuda "$TINY"
+refuses "--backend cuda without a driver is refused in one line" 1 'no NVIDIA driver' run -n 3 --backend cuda "$TINY"
 unset EMULATED_CUDA_DRIVER
 export EMULATED_CUDA_CAPABILITY=75
-refuses "a GPU that is too old is one line" 1 'compute capability 7.5' run -n 3 --backend cuda "$TINY"
+refuses "a GPU that is too old is refused in one line" 1 'compute capability 7.5' run -n 3 --backend cuda "$TINY"
 for arch in 80 89 120; do
     export EMULATED_CUDA_CAPABILITY=$arch
-    works "sm_$arch has the shared memory that the kernels want" run -n 2 --backend cuda "$TINY"
+    works "the kernels run with the shared memory of sm_$arch" run -n 2 --backend cuda "$TINY"
 done
 export EMULATED_CUDA_CAPABILITY=103
 works "a GPU runs code that was compiled for an older one of its family" run -n 3 --backend cuda "$TINY"
@@ -126,33 +126,33 @@ export EMULATED_CUDA_CAPABILITY=121
 works "a GPU that the plug-in has no machine code for is used" run -n 3 --backend cuda "$TINY"
 check "one line reports that the driver compiles" [ "$(grep -c '^specscope: the plug-in has no machine code .*sm_121' "$TMP/err")" -eq 1 ]
 EMULATED_CUDA_FAIL=1 EMULATED_CUDA_FAIL_KIND=oom specscope run -n 3 --backend cuda "$TINY"
-check "the line about the driver's compiling precedes it" grep -q '^specscope: the plug-in has no machine code' "$TMP/err"
+check "the line about the driver's compiling precedes the summary" grep -q '^specscope: the plug-in has no machine code' "$TMP/err"
 unset EMULATED_CUDA_CAPABILITY
 export EMULATED_CUDA_MEMORY_MIB=64
 refuses "a context that does not fit is refused with the numbers" 1 'GiB of keys and values for 300000 positions' \
     run -n 3 -c 300000 --backend cuda "$TINY"
-works "auto takes the CPU for a context that does not fit" run -n 3 -c 300000 "$TINY"
-check "auto gives the reason why the context does not fit" grep -q '^specscope: on the CPU: .*is too small' "$TMP/err"
+works "--backend auto takes the CPU for a context that does not fit" run -n 3 -c 300000 "$TINY"
+check "--backend auto gives the reason why the context does not fit" grep -q '^specscope: on the CPU: .*is too small' "$TMP/err"
 unset EMULATED_CUDA_MEMORY_MIB
 
-# ---- training ----
+group "training"
 yes 'the quick brown fox jumps over the lazy dog' | head -n 8 >"$TMP/text"
 train() { works "$1" train heads --model "$TINY" --text "$TMP/text" --out "$TMP/$2.safetensors" --tokens 64 --window 32 --batch 32 --backend cuda; }
 train "heads are trained with a GPU" gpu
 check "training multiplies on the GPU" grep -q 'multiplies on the GPU' "$TMP/err"
 mkdir "$TMP/alone" && cp "$EMULATED" "$TMP/alone/"
-SPECSCOPE_CUDA_PLUGIN="$TMP/alone/specscope-cuda-emulated.so" train "and without the library's plug-in" cpu
+SPECSCOPE_CUDA_PLUGIN="$TMP/alone/specscope-cuda-emulated.so" train "heads are trained with a GPU without the cuBLASLt plug-in" cpu
 check "training reports in a line that it multiplies on the CPU" grep -q '^specscope: training multiplies on the CPU: there is no specscope-cublas.so' "$TMP/err"
 check "heads that were trained on the GPU and on the CPU have the same size" [ "$(wc -c <"$TMP/gpu.safetensors")" -eq "$(wc -c <"$TMP/cpu.safetensors")" ]
-works "an acceptance head of the first layers, which read on the weights that are there" train accept --backend cuda --model "$TINY" \
+works "train accept trains a head of the model's first layers on the GPU" train accept --backend cuda --model "$TINY" \
     --draft self:2 --text "$TMP/text" --out "$TMP/accept.safetensors" --tokens 16 --response 2 --prompt-tokens 4 --blocks 0 --passes 1 --temp 0 --mixing 0
 
-# ---- switches ----
+group "switches"
 SPECSCOPE_CUDA_PREFETCH=0 SPECSCOPE_CUDA_SYNC=1 specscope run -n 12 --ignore-eos --backend cuda -p 'hello there' "$TINY"
-check "nothing fetched ahead, every launch waited for: the same text" cmp -s "$TMP/out" "$TMP/ar"
+check "run generates the same text if nothing is fetched ahead and every launch is waited for" cmp -s "$TMP/out" "$TMP/ar"
 for blocks in 1 100; do
     SPECSCOPE_CUDA_BLOCKS=$blocks specscope run -n 12 --ignore-eos --backend cuda -p 'hello there' "$TINY"
-    check "at most $blocks blocks: the same text" cmp -s "$TMP/out" "$TMP/ar"
+    check "run generates the same text with at most $blocks blocks" cmp -s "$TMP/out" "$TMP/ar"
 done
 export EMULATED_CUDA_FAIL_KIND=launch
 for nth in 199 299 341; do
@@ -164,49 +164,49 @@ done
 check "a launch that fails in a layer names the layer" grep -q 'failed while running layer [1-4] ' "$TMP/launches"
 unset EMULATED_CUDA_FAIL_KIND
 
-# ---- the device's time by step ----
+group "the device's time by step"
 export SPECSCOPE_CUDA_PROFILE="$TMP/phases.csv"
-works "phases are stamped" run -n 12 --ignore-eos --backend cuda --policy specbound -p 'hello there' --trace "$TMP/stamped" "$TINY"
+works "a run with stamped phases works" run -n 12 --ignore-eos --backend cuda --policy specbound -p 'hello there' --trace "$TMP/stamped" "$TINY"
 specscope run -n 12 --ignore-eos --backend cuda --policy ar -p 'hello there' "$TINY"
 check "a run with stamped phases generates the same text" cmp -s "$TMP/out" "$TMP/ar"
 check "a forward pass has a line for each phase" grep -Eq '^[0-9]+,forward,1,4,down,[0-9.]+,[0-9.]+,-?[0-9.]+,-?[0-9.]+,[0-9.]+$' "$TMP/phases.csv"
 check "the phases of a forward pass follow one another" awk -F, '$2 == "forward" && $1 == call && ($6 < end - 0.002 || $6 > end + 0.002) { bad = 1 }
     { call = $1; end = $6 + $7; n++ } END { exit bad || n < 100 }' "$TMP/phases.csv"
 check "a layer has each of its phases once a forward pass" awk -F, '$2 == "forward" && seen[$1, $4, $5]++ { bad = 1 } END { exit bad }' "$TMP/phases.csv"
-check "a table of stamped phases is made" sh -c "sh tests/cuda/phases.sh '$TMP/phases.csv' layers >'$TMP/table'"
-check "the table has phases by layer" grep -Eq '^  gate·up +[0-9.]+ +[0-9.]+%.*[1-4] \([0-9.]+ us\)$' "$TMP/table"
-check "the table has other requests" grep -Eq '^  head +[0-9]+ +[0-9.]+ +[0-9.]+$' "$TMP/table"
+check "phases.sh makes a table of stamped phases" sh -c "sh tests/cuda/phases.sh '$TMP/phases.csv' layers >'$TMP/table'"
+check "the table of stamped phases has phases by layer" grep -Eq '^  gate·up +[0-9.]+ +[0-9.]+%.*[1-4] \([0-9.]+ us\)$' "$TMP/table"
+check "the table of stamped phases has requests that are no layer" grep -Eq '^  head +[0-9]+ +[0-9.]+ +[0-9.]+$' "$TMP/table"
 check "the run's trace contains the time by step" grep -q '"device",,"busy [0-9]*%, of it waiting [0-9]*%: ' "$TMP/stamped/controls.csv"
 printf ':goto 100%%\n:wait idle\n:save-screen %s\n:quit\n' "$TMP/picture" >"$TMP/script"
 if command -v script >/dev/null 2>&1; then
     check "a replay of a run with stamped phases works" in_terminal "'$PROGRAM' replay --script '$TMP/script' '$TMP/stamped'"
     check "a replay shows the time by step in a line of its own" grep -q '^ device busy [0-9]*%' "$TMP/picture"
 else
-    skip "a replay shows the time by step" "there is no script(1)"
+    skip "a replay shows the time by step in a line of its own" "there is no script(1)"
 fi
 phases_are() { # model, the phases of a layer
     specscope run -n 2 --ignore-eos --backend cuda --policy ar -p hi "$1"
     [ "$(awk -F, '$2 == "forward" && $4 == 2 && !($5 in seen) { seen[$5]; printf "%s%s", n++ ? ", " : "", $5 }' "$TMP/phases.csv")" = "$2" ]
 }
-check "a layer of Llama's form has five" phases_are "$TINY" "qkv, attention, out, gate·up, down"
-check "LayerNorms need no further phase" phases_are tests/golden/families/phi "qkv, attention, out, gate·up, down"
-check "norms after sublayers are further steps" phases_are tests/golden/families/gemma2 \
+check "a layer of Llama's form has five phases" phases_are "$TINY" "qkv, attention, out, gate·up, down"
+check "a layer with LayerNorms has no further phase" phases_are tests/golden/families/phi "qkv, attention, out, gate·up, down"
+check "a layer with norms after sublayers has further phases" phases_are tests/golden/families/gemma2 \
     "qkv, attention, out, norm of out, gate·up, down, norm of down"
-check "norms of heads are a phase" phases_are tests/golden/families/olmo2 \
+check "a layer with norms of heads has a phase for them" phases_are tests/golden/families/olmo2 \
     "qkv, norm of heads, attention, out, norm of out, gate·up, down, norm of down"
-check "the choice of experts is a phase" phases_are tests/golden/families/mixtral "qkv, attention, out, route, gate·up, down"
+check "a layer with experts has a phase that chooses them" phases_are tests/golden/families/mixtral "qkv, attention, out, route, gate·up, down"
 SPECSCOPE_CUDA_PROFILE="$TMP/none/phases.csv"
-refuses "a file that can't be written is one line" 1 "SPECSCOPE_CUDA_PROFILE: .*can.t be written" run -n 3 --backend cuda "$TINY"
+refuses "stamped phases into a file that can't be written are refused in one line" 1 "SPECSCOPE_CUDA_PROFILE: .*can.t be written" run -n 3 --backend cuda "$TINY"
 unset SPECSCOPE_CUDA_PROFILE
 
-# ---- a GPU that fails in mid-run ----
+group "a GPU that fails in mid-run"
 export EMULATED_CUDA_FAIL_KIND=lost
 export EMULATED_CUDA_FAIL=600 # of the runtime's calls; loading takes some 150 of them
 refuses_after_text() {
     [ "$status" -eq 1 ] && one_line && grep -q 'GPU 0 (.*accepts no more work' "$TMP/err"
 }
 specscope run -n 200 --ignore-eos --backend cuda --trace "$TMP/lost" "$TINY"
-check "a GPU that is lost in mid-run is one line" refuses_after_text
+check "a GPU that is lost in mid-run is reported in one line" refuses_after_text
 check "the trace of a run that lost its GPU has the rounds until then" [ "$(wc -l <"$TMP/lost/rounds.csv")" -gt 1 ]
 printf ':save-screen %s\n:quit\n' "$TMP/picture" >"$TMP/script"
 if command -v script >/dev/null 2>&1; then
@@ -217,7 +217,7 @@ if command -v script >/dev/null 2>&1; then
     check "the scope restores the terminal before it reports that the GPU is lost" \
         sh -c "sed 's/.*1049l//' '$TMP/screen' | grep -q 'accepts no more work'"
 else
-    skip "a GPU that is lost under the scope" "there is no script(1)"
+    skip "the scope ends with status 1 if the GPU is lost" "there is no script(1)"
 fi
 unset EMULATED_CUDA_FAIL EMULATED_CUDA_FAIL_KIND
 finish

@@ -9,34 +9,34 @@ lines_are_findings() { # each a level, a topic and more; the last one counts the
     awk 'END { if (!/^[0-9]+ ok, [0-9]+ to note, [0-9]+ bad$/ || $1 != n["ok"] + 0 || $3 != n["note"] + 0 || $6 != n["bad"] + 0 || NR < 10) exit 1 }
          { n[$1]++; if (NF < 3) exit 1 }' "$TMP/out"
 }
-works "doctor ends well where nothing is bad" doctor
-check "each finding is a line, and they are counted" lines_are_findings
-check "no terminal is no mistake" says '^note  terminal .*no terminal'
-check "the bundled model and all that belongs to it are found" says '^ok    bundled .*16 layers, with heads, auxiliary models and themes'
-check "no config file is no mistake" says "^ok    config .*$XDG_CONFIG_HOME/specscope/config.json"
+works "doctor ends with status 0 where nothing is bad" doctor
+check "doctor prints each finding in a line, and counts them" lines_are_findings
+check "doctor accepts that there is no terminal" says '^note  terminal .*no terminal'
+check "doctor finds the bundled model and all that belongs to it" says '^ok    bundled .*16 layers, with heads, auxiliary models and themes'
+check "doctor accepts that there is no config file" says "^ok    config .*$XDG_CONFIG_HOME/specscope/config.json"
 kernels=$(awk '$2 == "kernels" { sub(",", "", $3); sub(";", "", $3); print $3 }' "$TMP/out")
-check "the kernels are those of a run" sh -c \
+check "doctor names the kernels that a run uses" sh -c \
     "'$PROGRAM' run -n 1 -p a --json - '$TINY' 2>/dev/null | grep -q '$kernels x'"
 check "doctor makes no file" [ ! -e "$XDG_STATE_HOME" ]
 if command -v taskset >/dev/null 2>&1 && [ "$(getconf _NPROCESSORS_ONLN)" -gt 1 ]; then
     taskset -c 0 "$PROGRAM" doctor >"$TMP/out" 2>"$TMP/err" </dev/null
-    check "processors that may not be used are reported" says "^note  threads .*1 of $(getconf _NPROCESSORS_ONLN) .*-t 1"
+    check "doctor reports processors that may not be used" says "^note  threads .*1 of $(getconf _NPROCESSORS_ONLN) .*-t 1"
 else
-    skip "processors that may not be used are told" "there is one, or no taskset"
+    skip "doctor reports processors that may not be used" "there is one, or no taskset"
 fi
 
 (unset XDG_CONFIG_HOME XDG_STATE_HOME && HOME='' "$PROGRAM" doctor >"$TMP/out" 2>&1 </dev/null)
-check "an empty HOME is none" says '^note  config .*neither HOME nor XDG_CONFIG_HOME'
-refuses "doctor takes no arguments" 2 'it takes no arguments' doctor here
+check "doctor treats an empty HOME as absent" says '^note  config .*neither HOME nor XDG_CONFIG_HOME'
+refuses "doctor with an argument is refused" 2 'it takes no arguments' doctor here
 mkdir -p "$XDG_CONFIG_HOME/specscope" "$XDG_STATE_HOME/specscope"
 echo '{"theme": "light"}' >"$XDG_CONFIG_HOME/specscope/config.json"
 printf 'one\ntwo\n' >"$XDG_STATE_HOME/specscope/prompts"
-works "a config file that is well" doctor
-check "a valid config file is called valid" says '^ok    config .*config.json is valid'
-check "the history is named" says '^ok    history .*prompts are in'
+works "doctor works with a valid config file" doctor
+check "doctor calls a valid config file valid" says '^ok    config .*config.json is valid'
+check "doctor names the history" says '^ok    history .*prompts are in'
 echo '{"them": "light"}' >"$XDG_CONFIG_HOME/specscope/config.json"
 specscope doctor
-check "a config file that stops every run is bad" [ "$status" -eq 1 ]
+check "doctor calls a config file that stops every run bad" [ "$status" -eq 1 ]
 check "doctor prints the line that a run with this config file prints" sh -c "grep -q '^bad   config .*\"them\" is no option.*; correct it' '$TMP/out'"
 "$PROGRAM" run -n 1 "$TINY" >/dev/null 2>"$TMP/err" </dev/null
 check "a run with an unknown option in its config file names the option" grep -q '"them" is no option' "$TMP/err"
@@ -44,28 +44,28 @@ rm "$XDG_CONFIG_HOME/specscope/config.json"
 
 mkdir -p "$HOME/.lmstudio/models/a/b"
 head -c 1000 "$TINY" >"$HOME/.lmstudio/models/a/b/broken.gguf"
-works "a broken model of another program" doctor
-check "a broken model of another program is noted with the reason" says '^note  models .*1 in the caches.*none of which runs; the first: .*damaged.*specscope models'
+works "doctor works with a broken model of another program" doctor
+check "doctor notes a broken model of another program with the reason" says '^note  models .*1 in the caches.*none of which runs; the first: .*damaged.*specscope models'
 cp "$TINY" "$HOME/.lmstudio/models/a/b/tiny.gguf"
-works "models of other programs" doctor
-check "models of other programs are counted, and those that run" says '^ok    models .*2 in the caches of other programs, of which 1 run.*specscope models'
+works "doctor works with models of other programs" doctor
+check "doctor counts models of other programs, and those that run" says '^ok    models .*2 in the caches of other programs, of which 1 run.*specscope models'
 rm -r "$HOME/.lmstudio"
 
 echo 'no library' >"$TMP/broken.so"
 SPECSCOPE_CUDA_PLUGIN=$TMP/broken.so "$PROGRAM" doctor >"$TMP/out" 2>"$TMP/err" </dev/null
 status=$?
-check "a plug-in that can't be loaded is bad" [ "$status" -eq 1 ]
-check "a plug-in that can't be loaded is named with the reason" says "^bad   plug-in .*broken.so can't be loaded"
+check "doctor calls a plug-in that can't be loaded bad" [ "$status" -eq 1 ]
+check "doctor names a plug-in that can't be loaded, with the reason" says "^bad   plug-in .*broken.so can't be loaded"
 
-# ---- libraries that crash or hang while they are loaded ----
+group "libraries that crash or hang while they are loaded"
 library() { # file, what it does when it is loaded
     printf '#include <signal.h>\n__attribute__((constructor)) static void begin(void) { %s; }\n' "$2" | ${CC:-cc} -shared -fPIC -x c - -o "$1"
 }
 library "$TMP/crash.so" 'raise(SIGSEGV)'
 SPECSCOPE_CUDA_PLUGIN=$TMP/crash.so "$PROGRAM" doctor >"$TMP/out" 2>"$TMP/err" </dev/null
 status=$?
-check "a plug-in that crashes is bad, and the report is whole" sh -c '[ "$1" -eq 1 ] && tail -n 1 "$2" | grep -q "[0-9] bad$"' sh "$status" "$TMP/out"
-check "the signal is named" says '^bad   plug-in .*signal 11 '
+check "doctor calls a plug-in that crashes bad, and completes its report" sh -c '[ "$1" -eq 1 ] && tail -n 1 "$2" | grep -q "[0-9] bad$"' sh "$status" "$TMP/out"
+check "doctor names the signal by which a plug-in crashes" says '^bad   plug-in .*signal 11 '
 mkdir "$TMP/bin"
 cp "$PROGRAM" "$TMP/bin/specscope"
 for event in 'raise(SIGSEGV):signal 11 ' 'raise(SIGALRM):did not finish within 30 s'; do # the alarm is that of the time limit
@@ -77,7 +77,7 @@ for event in 'raise(SIGSEGV):signal 11 ' 'raise(SIGALRM):did not finish within 3
     check "train refuses a BLAS: ${event#*:}" refused_as 1
 done
 
-# ---- an OpenBLAS that does not know this processor ----
+group "an OpenBLAS that does not know this processor"
 openblas() { # what its products are multiplied by if the kernels named $1 are chosen
     ${CC:-cc} -shared -fPIC -x c - -o "$TMP/bin/specscope-blas.so" <<EOF
 #include <stdlib.h>
@@ -106,15 +106,15 @@ EOF
 if grep -q avx2 /proc/cpuinfo; then
     openblas none
     "$TMP/bin/specscope" doctor >"$TMP/out" 2>"$TMP/err" </dev/null
-    check "better kernels are chosen than OpenBLAS takes" says '^ok    BLAS .*0.3.21 Haswell; .*for Prescott are not used'
+    check "doctor uses better kernels than those that OpenBLAS chooses" says '^ok    BLAS .*0.3.21 Haswell; .*for Prescott are not used'
     OPENBLAS_CORETYPE=Nehalem "$TMP/bin/specscope" doctor >"$TMP/out" 2>"$TMP/err" </dev/null
-    check "kernels that the user has set are used, and noted as outdated" says '^note  BLAS .*0.3.21 Nehalem: .*; unset OPENBLAS_CORETYPE'
+    check "doctor notes kernels that the user has set as outdated" says '^note  BLAS .*0.3.21 Nehalem: .*; unset OPENBLAS_CORETYPE'
     openblas Haswell
     "$TMP/bin/specscope" doctor >"$TMP/out" 2>"$TMP/err" </dev/null
-    check "better kernels whose products are wrong are not chosen" says '^note  BLAS .*0.3.21 Prescott: .*; install a newer'
+    check "doctor does not use better kernels whose products are wrong" says '^note  BLAS .*0.3.21 Prescott: .*; install a newer'
     openblas Prescott
     "$TMP/bin/specscope" doctor >"$TMP/out" 2>"$TMP/err" </dev/null
-    check "wrong products of the usual kernels are avoided" says '^ok    BLAS .*0.3.21 Haswell; .*for Prescott are not used'
+    check "doctor avoids wrong products of the usual kernels" says '^ok    BLAS .*0.3.21 Haswell; .*for Prescott are not used'
     OPENBLAS_CORETYPE=Prescott "$TMP/bin/specscope" train heads --model "$TINY" --text README.md --out "$TMP/heads" >"$TMP/out" 2>"$TMP/err" </dev/null
     status=$?
     check "train refuses a BLAS with wrong products" sh -c '[ "$1" = 1 ] && grep -q "for Prescott are wrong on this processor; install" "$2"' sh "$status" "$TMP/err"
@@ -123,13 +123,13 @@ fi
 if [ "$(id -u)" != 0 ]; then
     mkdir "$TMP/closed" && chmod 500 "$TMP/closed"
     (cd "$TMP/closed" && "$PROGRAM" doctor >"$TMP/out" 2>&1 </dev/null)
-    check "a folder that cannot hold traces is reported" says '^note  traces .*cannot be written'
+    check "doctor reports a folder that cannot hold traces" says '^note  traces .*cannot be written'
 fi
 mkdir -p "$TMP/odd
 name"
 (cd "$TMP/odd
 name" && XDG_CONFIG_HOME="$PWD" "$PROGRAM" doctor >"$TMP/out" 2>&1 </dev/null)
-check "odd names break no line" lines_are_findings
+check "doctor prints odd names without breaking a line" lines_are_findings
 
 if [ -n "$HAVE_PYTHON" ]; then
     specscope doctor --json
@@ -140,9 +140,9 @@ fi
 "$PROGRAM" doctor >/dev/full 2>"$TMP/err" </dev/null
 status=$?
 : >"$TMP/out"
-check "a full disk is reported" refused_as 1
+check "doctor reports a full disk" refused_as 1
 
-# ---- in a terminal ----
+group "in a terminal"
 if command -v script >/dev/null 2>&1; then
     doctor_in() { # TERM, columns, more environment
         TERM=$1 timeout 300 script -qec "stty rows 40 cols $2; ${3:-} '$PROGRAM' doctor" /dev/null </dev/null 2>&1 | tr -d '\r' >"$TMP/out"
@@ -154,18 +154,18 @@ if command -v script >/dev/null 2>&1; then
     check "doctor reports the mouse" says 'ok    mouse'
     check "doctor reports the characters" says 'ok    characters .*UTF-8'
     doctor_in xterm-256color 140 'COLORTERM=truecolor'
-    check "24-bit colours of COLORTERM are reported" says 'ok    colours .*24-bit (from COLORTERM'
+    check "doctor reports 24-bit colours of COLORTERM" says 'ok    colours .*24-bit (from COLORTERM'
     doctor_in screen 140 'TMUX=x'
     check "doctor names tmux's option for more colours" says 'note  colours .*8 of them.*default-terminal tmux-256color'
     doctor_in xterm 30
-    check "a terminal that is too small is bad" says 'bad   size .*30x40 is too small'
+    check "doctor calls a terminal that is too small bad" says 'bad   size .*30x40 is too small'
     doctor_in vt100 100 'LC_ALL=C'
-    check "a terminal without colours and mouse is not bad" says ', 0 bad'
-    check "ASCII alone is noted" says 'note  characters .*ASCII alone; unset LC_ALL'
+    check "doctor does not call a terminal without colours and mouse bad" says ', 0 bad'
+    check "doctor notes a locale of ASCII alone" says 'note  characters .*ASCII alone; unset LC_ALL'
     doctor_in nonesuch 100
-    check "a type that terminfo does not have is bad where the terminal does not answer" says 'bad   terminal .*"nonesuch" is not in terminfo'
+    check "doctor calls a type that terminfo does not have bad where the terminal does not answer" says 'bad   terminal .*"nonesuch" is not in terminfo'
 else
-    skip "what is said of a terminal" "there is no script(1)"
+    skip "doctor describes the terminal" "there is no script(1)"
 fi
 if [ -n "$HAVE_PYTHON" ]; then
     cat >"$TMP/answering.py" <<'PYTHON'
@@ -189,9 +189,9 @@ while True:
 sys.stdout.buffer.write(seen.replace(b"\r", b""))
 PYTHON
     TERM=xterm-256color timeout 300 python3 "$TMP/answering.py" "$PROGRAM" '$qm' >"$TMP/out"
-    check "a terminal that says it has 24-bit colours is believed" says "ok    colours .*24-bit (from the terminal's answer)"
+    check "doctor reports 24-bit colours of a terminal that answers so" says "ok    colours .*24-bit (from the terminal's answer)"
     TERM=nonesuch timeout 300 python3 "$TMP/answering.py" "$PROGRAM" '[c' >"$TMP/out"
-    check "a terminal of an unknown type that answers is used as an xterm" says 'note  terminal .*"nonesuch" is not in terminfo'
-    check "a terminal of an unknown type that answers has its colours" says 'colours .*24-bit\|colours .*256'
+    check "doctor uses a terminal of an unknown type that answers as an xterm" says 'note  terminal .*"nonesuch" is not in terminfo'
+    check "doctor reports the colours of a terminal of an unknown type that answers" says 'colours .*24-bit\|colours .*256'
 fi
 finish

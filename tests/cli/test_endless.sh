@@ -44,7 +44,7 @@ in_place "a chat template" "$at.jinja" run --chat --chat-template "$at.jinja" "$
 in_place "a text to train on" "$at" train heads --model "$TINY" --text "$at" --out "$TMP/heads"
 in_place "a bench's results" "$at.csv" plot "$at.csv" grid -o "$TMP/x.svg"
 
-# ---- files of folders ----
+group "files of folders"
 mkdir "$TMP/model"
 for file in config.json tokenizer.json model.safetensors; do
     rm -rf "$TMP/model"
@@ -63,7 +63,7 @@ for file in run.json tokens.csv rounds.csv layers.csv; do
     in_place "a trace's $file" "$TMP/trace/$file" plot "$TMP/trace" exits -o "$TMP/x.svg"
 done
 
-# ---- the user's own files ----
+group "the user's own files"
 mkdir -p "$XDG_CONFIG_HOME/specscope/presets" "$XDG_STATE_HOME/specscope"
 in_place "a preset" "$XDG_CONFIG_HOME/specscope/presets/mine.json" run --preset mine "$TINY"
 rm -rf "$XDG_CONFIG_HOME/specscope/presets"
@@ -83,22 +83,22 @@ if command -v script >/dev/null 2>&1; then
         done
     }
     printf ':messages\n:save-screen %s\n:prompt mice\n:quit\n' "$TMP/shot" >"$TMP/script"
-    check "a theme that never ends is not taken" in_scope 0 "$at.json" "at.json: \(is not a file\|cannot be read\)" --theme "$at.json" --script "$TMP/script"
-    check "a script that never ends is not taken" in_scope 2 "$at" "at: \(is not a file\|cannot be read\)" --script "$at"
-    check "a history that never ends is left alone, with a word" in_scope 0 "$XDG_STATE_HOME/specscope/prompts" \
+    check "the scope reports a theme that never ends" in_scope 0 "$at.json" "at.json: \(is not a file\|cannot be read\)" --theme "$at.json" --script "$TMP/script"
+    check "the scope refuses a script that never ends" in_scope 2 "$at" "at: \(is not a file\|cannot be read\)" --script "$at"
+    check "the scope reports a history that never ends, and leaves it alone" in_scope 0 "$XDG_STATE_HOME/specscope/prompts" \
         "not added to the history" --script "$TMP/script"
 fi
 
-# ---- pipes that end ----
+group "pipes that end"
 echo "three mice" | "$PROGRAM" run -n 2 -f - "$TINY" >"$TMP/a" 2>"$TMP/err"
-check "a prompt comes from standard input" [ $? -eq 0 ]
+check "run -f - reads a prompt from standard input" [ $? -eq 0 ]
 if command -v bash >/dev/null 2>&1; then
     bash -c "'$PROGRAM' run -n 2 -f <(sleep 0.1; echo three; sleep 0.1; echo mice) '$TINY'" >"$TMP/b" 2>"$TMP/err"
-    check "a prompt comes from a shell's pipe, however slowly" [ $? -eq 0 ]
+    check "run -f reads a prompt from a shell's pipe, however slowly" [ $? -eq 0 ]
     check "a shell's pipe without end is refused where it is too long" sh -c "! timeout 300 bash -c \"'$PROGRAM' run -f <(yes) '$TINY'\" 2>'$TMP/err' && grep -q 'larger than it can be' '$TMP/err'"
 fi
 
-# ---- an index with a million entries ----
+group "an index with a million entries"
 awk 'BEGIN { printf "{\"weight_map\": {"; for (i = 0; i < 200000; i++) printf "\"t%d\": \"%d.safetensors\", ", i, i % 2000; printf "\"x\": \"x.safetensors\"}}" }' \
     >"$TMP/model/model.safetensors.index.json"
 rm -f "$TMP/model/part.safetensors"
@@ -110,9 +110,9 @@ while [ $i -lt 1998 ]; do
     echo "$TMP/model/$((i + 1)).safetensors"
 done | xargs -n 500 sh -c 'for f; do ln -f "'"$TMP"'/model/1.safetensors" "$f"; done' sh
 check "an index with very many entries is refused" sh -c "! timeout 300 '$PROGRAM' info '$TMP/model' 2>'$TMP/err'"
-check "the file that is missing is named" grep -q 'x.safetensors: is missing' "$TMP/err"
+check "the refusal of an index with very many entries names the missing file" grep -q 'x.safetensors: is missing' "$TMP/err"
 
-# ---- little memory ----
+group "little memory"
 # OpenBLAS hangs at its start if it gets no memory, so only training may load it. Not with sanitizers, which map more than any limit.
 case $BUILD in */sanitize*) ;; *)
     check "a command starts with little memory" sh -c "ulimit -v 150000; timeout 300 '$PROGRAM' --version"

@@ -3,17 +3,17 @@
 . tests/cli/checks.sh
 says() { # model, what stands in its lines, in order
     specscope info "tests/golden/families/$1"
-    check "$1: $2" grep -qF "$2" "$TMP/out"
+    check "info prints '$2' of $1" grep -qF "$2" "$TMP/out"
 }
 says falcon-alibi 'GELU without a gate, LayerNorm, ALiBi'
-check "without rotation RoPE is not mentioned" sh -c "! grep -q RoPE '$TMP/out'"
+check "info does not mention RoPE of a model with ALiBi" sh -c "! grep -q RoPE '$TMP/out'"
 says gpt2 'LayerNorm, learned positions'
-check "where positions were learned RoPE is not mentioned" sh -c "! grep -q RoPE '$TMP/out'"
+check "info does not mention RoPE of a model with learned positions" sh -c "! grep -q RoPE '$TMP/out'"
 says olmo-clip 'LayerNorm, queries, keys and values clipped at 0.8'
 says gemma2 'norms after sublayers'
-check "caps of logits are printed" grep -q 'logits capped at ' "$TMP/out"
+check "info prints the cap of logits" grep -q 'logits capped at ' "$TMP/out"
 says gemma3 'in 5 layers 8 dimensions, base 5000, positions x 1'
-check "the base of layers with local rotation is in the JSON" \
+check "info --json has the base of layers with local rotation" \
     sh -c "'$PROGRAM' info --json tests/golden/families/gemma3 | grep -q '\"rope_local_base\":[[:space:]]*5000'"
 says smollm3 'no RoPE in '
 says phimoe 'by SparseMixer'
@@ -22,25 +22,25 @@ says granitehybrid.gguf 'Mamba-2 mixers in 3 layers, no RoPE in 4 layers'
 cp -rL tests/golden/families/lfm2 "$TMP/biased"
 sed -i 's/"conv_bias": false/"conv_bias": true/' "$TMP/biased/config.json"
 specscope info "$TMP/biased"
-check "biases of short convolutions are refused in a line" sh -c "grep -q \"'conv_bias' is not supported\" '$TMP/err' && [ \$(wc -l < '$TMP/err') = 1 ]"
+check "info refuses biases of short convolutions in a line" sh -c "grep -q \"'conv_bias' is not supported\" '$TMP/err' && [ \$(wc -l < '$TMP/err') = 1 ]"
 says glm4_moe-groups 'by sigmoid'
-check "groups, and the expert that all rows go to" grep -q 'of .* groups and to one of .* units' "$TMP/out"
+check "info prints the groups of experts, and the expert that all rows go to" grep -q 'of .* groups and to one of .* units' "$TMP/out"
 says falcon 'attention and MLP side by side'
 cp -rL tests/golden/families/falcon-sequential "$TMP/silent"
 sed -i 's/"parallel_attn": false/"parallel_attn": null/' "$TMP/silent/config.json"
 specscope info "$TMP/silent"
-check "null values are treated as absent" sh -c "grep -q null '$TMP/silent/config.json' && ! grep -q 'side by side' '$TMP/out'"
+check "info treats null values in config.json as absent" sh -c "grep -q null '$TMP/silent/config.json' && ! grep -q 'side by side' '$TMP/out'"
 refuses_ahead() { # file with tensors, edit of a tensor's name of the same length, what the message contains
     rm -rf "$TMP/ahead"
     cp -rL tests/golden/eagle/targets/"$1" "$TMP/ahead"
     [ -d "$TMP/ahead" ] && changed=$TMP/ahead/model.safetensors || changed=$TMP/ahead
     LC_ALL=C sed -i "$2" "$changed"
     specscope info "$TMP/ahead"
-    check "info: $3" grep -qF "mtp           not used: $TMP/ahead: $3" "$TMP/out"
+    check "info gives the reason why mtp is not used: $3" grep -qF "mtp           not used: $TMP/ahead: $3" "$TMP/out"
     specscope run -p 'the hen' -n 4 --policy mtp "$TMP/ahead"
-    check "--policy mtp: $3, in a line" sh -c "grep -qF \"$3\" '$TMP/err' && [ \$(wc -l < '$TMP/err') = 1 ]"
+    check "--policy mtp is refused in a line: $3" sh -c "grep -qF \"$3\" '$TMP/err' && [ \$(wc -l < '$TMP/err') = 1 ]"
     specscope run -p 'the hen' -n 4 --policy layerskip "$TMP/ahead"
-    check "other policies run" [ "$status" = 0 ]
+    check "layerskip runs on a model whose mtp layer is refused" [ "$status" = 0 ]
 }
 refuses_ahead qwen3_5 's/mtp\.fc\.weight/mtp.fz.weight/' "tensor 'mtp.fz.weight' of the layer"
 refuses_ahead qwen3_5 's/mtp\.layers\.0\.mlp\.up_proj/mtp.layers.0.mlp.uz_proj/' "tensor 'mtp.layers.0.mlp.up_proj.weight' is missing"

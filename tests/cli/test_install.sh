@@ -9,15 +9,15 @@ case $BUILD in "$PWD"/*) from=${BUILD#"$PWD"/} ;; *) from=$BUILD ;; esac
 check "make install installs the program" make -s -o all install BUILD="$from" PREFIX="$PREFIX" DESTDIR="$ROOT"
 cd "$TMP" || exit 1 # nothing of the tree is near
 PROGRAM=$ROOT$PREFIX/bin/specscope
-works "the bundled model is found" run -n 4
-works "the bundled prompts and trained heads are found" bench -n 4 --repeat 1 --policy specbound --head lens --head trained
+works "the installed program finds the bundled model" run -n 4
+works "the installed program finds the bundled prompts and trained heads" bench -n 4 --repeat 1 --policy specbound --head lens --head trained
 check "bench measures the installed lens and trained heads" grep -q 'head=trained' "$TMP/out"
-check "the plug-in for training's products is installed" sh -c "'$PROGRAM' doctor | grep BLAS | grep -vq 'no specscope-blas.so'"
-check "themes are installed" [ -s "$ROOT$PREFIX/share/specscope/themes/dark.json" ]
+check "make install installs the plug-in for training's products" sh -c "'$PROGRAM' doctor | grep BLAS | grep -vq 'no specscope-blas.so'"
+check "make install installs the themes" [ -s "$ROOT$PREFIX/share/specscope/themes/dark.json" ]
 for file in bash-completion/completions/specscope zsh/site-functions/_specscope fish/vendor_completions.d/specscope.fish; do
-    check "completions are installed: $file" [ -s "$ROOT$PREFIX/share/$file" ]
+    check "make install installs the completions $file" [ -s "$ROOT$PREFIX/share/$file" ]
 done
-check "the manual is installed" [ -s "$ROOT$PREFIX/share/man/man1/specscope.1" ]
+check "make install installs the manual" [ -s "$ROOT$PREFIX/share/man/man1/specscope.1" ]
 
 cd - >/dev/null || exit 1
 check "make uninstall removes the program" make -s uninstall PREFIX="$PREFIX" DESTDIR="$ROOT"

@@ -8,18 +8,18 @@ MODEL=$TMP/deep.gguf # whose draft, with all that is skipped, is seldom right
 SEARCH="--policy swift --set window=8 --set target=1 --set patience=10000 --set skip_ratio=0.6 --ignore-eos" # one that goes on
 printf '{"turns": ["hello"]}\n{"turns": ["again"]}\n' >"$TMP/prompts.txt"
 
-works "a search ends in the first prompt" run $SEARCH --set max_steps=5 -n 60 --prompts "$TMP/prompts.txt" --json "$TMP/prompts.json" "$MODEL"
-[ -n "$HAVE_PYTHON" ] && check "the second prompt of a list has what a search learned in the first" json_holds "$TMP/prompts.json" '[r["learning_s"] > 0 for r in j["results"]] == [True, False]'
+works "run ends a search in the first prompt of a list" run $SEARCH --set max_steps=5 -n 60 --prompts "$TMP/prompts.txt" --json "$TMP/prompts.json" "$MODEL"
+[ -n "$HAVE_PYTHON" ] && check "run uses what a search learned in the first prompt for the second" json_holds "$TMP/prompts.json" '[r["learning_s"] > 0 for r in j["results"]] == [True, False]'
 works "run writes the time of learning passes as JSON" run $SEARCH -n 60 -p hello --json "$TMP/run.json" "$MODEL"
 works "bench writes the time of learning passes as JSON" bench $SEARCH -n 60 --repeat 2 -p hello --json "$TMP/bench.json" "$MODEL"
-check "the table has speeds without learning passes and with them" grep -q '^policy *tokens/s *x ar *from *to *all in ' "$TMP/out"
+check "bench prints speeds without learning passes and with them" grep -q '^policy *tokens/s *x ar *from *to *all in ' "$TMP/out"
 check "bench prints the share of time of learning passes" grep -q '^time .* learned$' "$TMP/out"
 works "a run with learning passes prints both speeds" run $SEARCH -n 60 -p hello "$MODEL"
 check "run prints its speed with learning passes on stderr" grep -Eq '^swift: .* tokens/s \([0-9.]+ all in\), ' "$TMP/err"
 works "a run without learning passes works" run --policy layerskip -n 20 -p hello "$MODEL"
 check "a run without learning passes prints one speed" sh -c "! grep -q 'all in' '$TMP/err'"
 if [ -n "$HAVE_PYTHON" ]; then
-    check "results have both speeds, and their ratio is that of the times" python3 - "$TMP/run.json" "$TMP/bench.json" <<'PY'
+    check "the JSON of run has both speeds, and their ratio is that of the times" python3 - "$TMP/run.json" "$TMP/bench.json" <<'PY'
 import json, sys
 run = json.load(open(sys.argv[1]))
 lanes = {r["policy"]: r for r in json.load(open(sys.argv[2]))["results"]}

@@ -30,7 +30,7 @@ exit 0
 SCRIPT
 export CALLS="$TMP/calls"
 
-# ---- the CUDA plug-in ----
+group "the CUDA plug-in"
 CODE='sm_80 sm_86 sm_89 sm_90 compute_90'
 calls_of() { # make's arguments
     : >"$CALLS"
@@ -81,17 +81,17 @@ check "make test without a GPU leaves nvcc alone" sh -c "grep -q tests/run.sh '$
 calls_of test-long -n
 check "make test-long builds the plug-in" grep -q "nvcc.*specscope-cuda.so" "$TMP/made"
 
-# ---- jobs ----
+group "jobs"
 check "make run has a job for each processor" sh -c \
     "make -n run BUILD='$TMP/build' | grep -q -e ' -j$(getconf _NPROCESSORS_ONLN) .*specscope'"
 check "make run has as many jobs as -j gives" sh -c "make -n -j3 run BUILD='$TMP/build' >'$TMP/made' 2>&1; ! grep -q -e ' -j[0-9]' '$TMP/made'"
 
-# ---- scripts ----
+group "scripts"
 for script in $(grep -o '[@ (]\(tests/[a-z_/]*\.sh\|\.ci/[a-z]*\) ' Makefile | tr -d '@ (' | sort -u); do
     check "$script can be executed" [ -x "$script" ]
 done
 
-# ---- files that packaging leaves ----
+group "files that packaging leaves"
 if [ -e /usr/share/dpkg/default.mk ]; then
     mkdir -p "$TMP/package/build"
     cp -r debian "$TMP/package/"
@@ -105,10 +105,10 @@ if git rev-parse --git-dir >/dev/null 2>&1; then
     git check-ignore build-debian/a python/build/lib/a.py python/specscope_trace.egg-info/PKG-INFO >"$TMP/ignored"
     check "git ignores the files that dpkg-buildpackage and pip leave" [ "$(wc -l <"$TMP/ignored")" -eq 3 ]
 else
-    skip "git ignores what dpkg-buildpackage and pip leave" "this is no clone"
+    skip "git ignores the files that dpkg-buildpackage and pip leave" "this is no clone"
 fi
 
-# ---- packages ----
+group "packages"
 playing id <<'SCRIPT'
 echo 0
 SCRIPT
@@ -123,9 +123,9 @@ what=$(sed -n 's/.*<\(csv\|cmocka\)\.h>$/lib\1-dev/p') # these two are missing u
 [ -z "$what" ] || grep -q "$what" "$CALLS"
 SCRIPT
 : >"$CALLS"
-check "packages are installed where they are missing" make -s -j4 deps-test deps BUILD="$TMP/build" CC="$FAKE/bin/cc"
-check "packages for building and for testing are installed" sh -c "grep -q libcsv-dev '$CALLS' && grep -q libcmocka-dev '$CALLS'"
-check "a missing compiler is installed as a package" sh -c "CC='$TMP/no/cc' .ci/deps build 2>&1 | grep -q 'installing gcc '"
+check ".ci/deps installs packages that are missing" make -s -j4 deps-test deps BUILD="$TMP/build" CC="$FAKE/bin/cc"
+check ".ci/deps installs packages for building and for testing" sh -c "grep -q libcsv-dev '$CALLS' && grep -q libcmocka-dev '$CALLS'"
+check ".ci/deps installs a missing compiler as a package" sh -c "CC='$TMP/no/cc' .ci/deps build 2>&1 | grep -q 'installing gcc '"
 playing pkg-config <<'SCRIPT'
 exit 1
 SCRIPT
@@ -140,7 +140,7 @@ playing cc <<'SCRIPT'
 case $* in *-ltinfo*) exit 1 ;; esac # ncurses has its terminfo in itself, as on macOS
 exit 0
 SCRIPT
-check "ncurses may be one library" sh -c "make -n V=1 all BUILD='$TMP/build' CC='$FAKE/bin/cc' NVCC= >'$TMP/made' 2>&1 &&
+check "make links ncurses where it is one library" sh -c "make -n V=1 all BUILD='$TMP/build' CC='$FAKE/bin/cc' NVCC= >'$TMP/made' 2>&1 &&
     grep -q -e '-lncursesw -lcsv' '$TMP/made' && ! grep -q -e -ltinfo '$TMP/made'"
-check "one apt-get runs at a time" sh -c "! grep -q already '$CALLS'"
+check ".ci/deps runs one apt-get at a time" sh -c "! grep -q already '$CALLS'"
 finish

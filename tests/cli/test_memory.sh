@@ -31,9 +31,9 @@ if command -v script >/dev/null; then
     done
 fi
 
-case $BUILD in */sanitize*) skip "memory is what info says" "sanitizers take more" && finish ;; esac
+case $BUILD in */sanitize*) skip "a run holds the memory that info prints" "sanitizers take more" && finish ;; esac
 if [ -z "$HAVE_PYTHON" ] || [ "$(uname)" != Linux ]; then # elsewhere ru_maxrss has another unit
-    skip "memory is what info says" "there is no python3, or no Linux"
+    skip "a run holds the memory that info prints" "there is no python3, or no Linux"
     finish
 fi
 for type in q8_0 f16; do

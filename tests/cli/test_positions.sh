@@ -9,23 +9,23 @@ cat >"$TMP/prompts.jsonl" <<'END'
 {"turns": ["a b"]}
 {"category": "counts", "turns": ["four five six"]}
 END
-works "a list of prompts is run" run --policy sd --draft self:1 -n 40 --ignore-eos --prompts "$TMP/prompts.jsonl" \
+works "run accepts a list of prompts" run --policy sd --draft self:1 -n 40 --ignore-eos --prompts "$TMP/prompts.jsonl" \
     --json "$TMP/run.json" --csv "$TMP/run.csv" "$TINY"
-check "the table has both rates, and the tokens of a round" sh -c "grep -q '^acceptance by position  *tokens  *1 ' '$TMP/err' &&
+check "run prints both rates of acceptance by position, and the tokens of a round" sh -c "grep -q '^acceptance by position  *tokens  *1 ' '$TMP/err' &&
     grep -q '^sd         conditional   *[.1][0-9.]*±[.0-9]* ' '$TMP/err' && grep -q '^           unconditional *[1-9][.][0-9]*±[.0-9]*  *[.1]' '$TMP/err'"
-check "a row for each category of several prompts" sh -c "grep -q '^           counts  *[1-9][.]' '$TMP/err' && ! grep -q '^           words' '$TMP/err'"
+check "run prints a row for each category of several prompts" sh -c "grep -q '^           counts  *[1-9][.]' '$TMP/err' && ! grep -q '^           words' '$TMP/err'"
 check "run prints the ranks at rejections" grep -q "rank of the target's token at [0-9]* rejections\{0,1\}: [2-9l]" "$TMP/err"
 check "run prints the table of positions in ASCII with LC_ALL=C" sh -c "LC_ALL=C '$PROGRAM' run --policy sd --draft self:1 -n 8 --prompts '$TMP/prompts.jsonl' '$TINY' 2>'$TMP/plain' >/dev/null && ! LC_ALL=C grep -q '[^ -~]' '$TMP/plain'"
-works "a benchmark" bench --policy sd --policy ngram --draft self:1 -n 24 --repeat 1 --prompts "$TMP/prompts.jsonl" --json "$TMP/bench.json" "$TINY"
+works "bench measures two policies on a list of prompts" bench --policy sd --policy ngram --draft self:1 -n 24 --repeat 1 --prompts "$TMP/prompts.jsonl" --json "$TMP/bench.json" "$TINY"
 check "bench prints the table of positions of both policies" sh -c "grep -q '^sd         conditional' '$TMP/out' && grep -c '^           counts' '$TMP/out' | grep -q '^2$'"
-works "its CSV" bench --policy sd --draft self:1 -n 24 --repeat 1 --prompts "$TMP/prompts.jsonl" --csv "$TMP/bench.csv" "$TINY"
-works "bench's CSV is plotted without its categories" plot "$TMP/bench.csv" pareto -o "$TMP/figure.svg"
-refuses "a line about two settings" 2 '\-\-json has both' run --versus ar --csv "$TMP/x.csv" "$TINY"
-works "a batch has rates by position" run --policy sd --draft self:1 -n 40 --ignore-eos --batch 2 --prompts "$TMP/prompts.jsonl" --json "$TMP/batch.json" "$TINY"
-works "a trace of one prompt" run --policy sd --draft self:1 -n 40 --ignore-eos -p 'one two three' --trace "$TMP/trace" --json "$TMP/one.json" "$TINY"
-check "the summary has its rates and ranks" grep -q ', of all rounds by position [01][.][0-9]* .*, rank at rejections [2-9l]' "$TMP/err"
-works "a trace of drafts by a layer" run --policy layerskip --set exit_layer=2 --probe all -n 200 --ignore-eos -p "In the deep wood" --trace "$TMP/layer" models/fables-q8_0.gguf
-works "a trace's positions are drawn" plot "$TMP/trace" positions -o "$TMP/figure.svg"
+works "bench --csv writes a list of prompts" bench --policy sd --draft self:1 -n 24 --repeat 1 --prompts "$TMP/prompts.jsonl" --csv "$TMP/bench.csv" "$TINY"
+works "plot draws bench's CSV without its categories" plot "$TMP/bench.csv" pareto -o "$TMP/figure.svg"
+refuses "run --versus --csv is refused" 2 '\-\-json has both' run --versus ar --csv "$TMP/x.csv" "$TINY"
+works "run --json writes the rates by position of a batch" run --policy sd --draft self:1 -n 40 --ignore-eos --batch 2 --prompts "$TMP/prompts.jsonl" --json "$TMP/batch.json" "$TINY"
+works "run traces one prompt" run --policy sd --draft self:1 -n 40 --ignore-eos -p 'one two three' --trace "$TMP/trace" --json "$TMP/one.json" "$TINY"
+check "the summary of run has the rates by position and the ranks" grep -q ', of all rounds by position [01][.][0-9]* .*, rank at rejections [2-9l]' "$TMP/err"
+works "run traces drafts by a layer" run --policy layerskip --set exit_layer=2 --probe all -n 200 --ignore-eos -p "In the deep wood" --trace "$TMP/layer" models/fables-q8_0.gguf
+works "plot draws the positions of a trace" plot "$TMP/trace" positions -o "$TMP/figure.svg"
 
 if [ -n "$HAVE_PYTHON" ]; then
     cat >"$TMP/check.py" <<'END'
@@ -93,7 +93,7 @@ lines = list(csv.DictReader(open(tmp + "/bench.csv", newline="")))
 assert [(l["policy"], l["category"]) for l in lines] == [("ar", ""), ("ar", "counts"), ("ar", "words"), ("sd", ""), ("sd", "counts"), ("sd", "words")]
 assert lines[3]["speedup"] != "" and lines[4]["speedup"] == "" and lines[4]["tokens_per_round"] != ""
 END
-    check "rates and ranks are those of a slow count" python3 "$TMP/check.py" "$TMP"
+    check "run and bench report the rates and ranks of a slow count" python3 "$TMP/check.py" "$TMP"
 
     # Another program's greedy text: the same trace whose last token is another one.
     cp -r "$TMP/trace" "$TMP/other"
@@ -106,11 +106,11 @@ rows[-1][at] = str(int(rows[-1][at]) ^ 1)
 csv.writer(open(path, "w", newline=""), lineterminator="\n").writerows(rows)
 END
     python3 "$TMP/edit.py" "$TMP/other/tokens.csv"
-    works "two greedy texts that part" diff "$TMP/trace" "$TMP/other"
+    works "diff compares two greedy texts that part" diff "$TMP/trace" "$TMP/other"
     check "diff prints the model's two best tokens where two greedy texts part" grep -q "the target's two best tokens there, in A: \".*\" 0[.][0-9]*, \".*\" 0[.][0-9]*; [0-9.]* logits apart$" "$TMP/out"
     works "diff writes the two best tokens as JSON" diff "$TMP/trace" "$TMP/other" --json "$TMP/diff.json"
     check "diff's JSON has the difference of the two best tokens' logits" json_holds "$TMP/diff.json" 'abs(__import__("math").log(j["texts"]["a_margin"]["probabilities"][0] / j["texts"]["a_margin"]["probabilities"][1]) - j["texts"]["a_margin"]["logits"]) < 1e-6'
 else
-    skip "rates and ranks are those of a slow count" "no python3"
+    skip "run and bench report the rates and ranks of a slow count" "no python3"
 fi
 finish

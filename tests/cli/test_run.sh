@@ -4,14 +4,14 @@ cd "$(dirname "$0")/../.." || exit 1
 . tests/cli/checks.sh
 
 works "run generates with the bundled model and default settings" run -n 12
-check "text goes to stdout" [ -s "$TMP/out" ]
-check "one summary line goes to stderr" [ "$(wc -l <"$TMP/err")" -eq 1 ]
-check "the summary names the policy, the speed and why it ended" \
+check "run prints the text on stdout" [ -s "$TMP/out" ]
+check "run prints one summary line on stderr" [ "$(wc -l <"$TMP/err")" -eq 1 ]
+check "the summary of run names the policy, the speed and the reason of the end" \
     grep -Eq '^[a-z]+: 12 tokens, [0-9.]+ tokens/s, .*end: tokens$' "$TMP/err"
 
-works "a model of one's own is run" run -n 9 -p hello "$TINY"
-works "options may come after the model" run "$TINY" -n 9 -p hello
-works "the last prompt counts" run "$TINY" -n 9 -p goodbye -p hello
+works "run accepts a model file" run -n 9 -p hello "$TINY"
+works "run accepts options after the model" run "$TINY" -n 9 -p hello
+works "run accepts -p twice" run "$TINY" -n 9 -p goodbye -p hello
 specscope run -n 9 -p hello "$TINY" && cp "$TMP/out" "$TMP/first"
 specscope run -n 9 -p hello "$TINY"
 check "the same command gives the same text" cmp -s "$TMP/out" "$TMP/first"
@@ -19,22 +19,22 @@ printf 'hello\n' >"$TMP/prompt"
 works "a prompt is read from a file" run -n 9 -f "$TMP/prompt" "$TINY"
 check "a prompt from a file gives the same text as on the command line" cmp -s "$TMP/out" "$TMP/first"
 printf 'hello' | "$PROGRAM" run -n 9 -f - "$TINY" >"$TMP/out" 2>"$TMP/err"
-check "-f - reads standard input" cmp -s "$TMP/out" "$TMP/first"
-works "-n 1 is the token of the prefill alone" run -n 1 -p hello "$TINY"
-works "a one-token prompt is enough" run -n 4 -p "" "$TINY"
-works "the context may end the run" run -n 0 -c 24 --ignore-eos -p hello "$TINY"
+check "run -f - reads standard input" cmp -s "$TMP/out" "$TMP/first"
+works "run -n 1 generates the token of the prefill alone" run -n 1 -p hello "$TINY"
+works "run accepts a prompt of one token" run -n 4 -p "" "$TINY"
+works "run ends where the context is full" run -n 0 -c 24 --ignore-eos -p hello "$TINY"
 check "the summary reports that the context was full" grep -q 'end: context$' "$TMP/err"
-works "invalid UTF-8 in a prompt is taken as bytes" run -n 4 -p "$(printf 'a\377\300b')" "$TINY"
-works "escape sequences in a prompt are taken as text" run -n 4 -p "$(printf '\033[2J\007')" "$TINY"
-works "half a character at the end of a prompt is taken as bytes" run -n 4 -p "$(printf 'caf\303')" "$TINY"
+works "run reads invalid UTF-8 in a prompt as bytes" run -n 4 -p "$(printf 'a\377\300b')" "$TINY"
+works "run reads escape sequences in a prompt as text" run -n 4 -p "$(printf '\033[2J\007')" "$TINY"
+works "run reads half a character at the end of a prompt as bytes" run -n 4 -p "$(printf 'caf\303')" "$TINY"
 
 aux_of_tiny
 for policy in $(policies_of_tiny); do
-    works "policy $policy runs" run -n 40 --ignore-eos --policy "$policy" $AUX \
+    works "run --policy $policy works" run -n 40 --ignore-eos --policy "$policy" $AUX \
         --json "$TMP/$policy.json" -p hello "$TINY"
     [ "$policy" = ar ] && continue
     [ -n "$HAVE_PYTHON" ] || continue
-    check "policy $policy generates ar's text" python3 -c \
+    check "run --policy $policy generates ar's text" python3 -c \
         'import json, sys; a, b = (json.load(open(f)) for f in sys.argv[1:]); sys.exit(a["token_ids"] != b["token_ids"])' \
         "$TMP/ar.json" "$TMP/$policy.json"
 done
@@ -43,20 +43,20 @@ for name in model backend isa policy params token_ids end rounds drafted verifie
     per_token_acceptance tokens_per_round etpl layers_loaded heads_loaded modelled_speedup prompt_tokens prefill_s decode_s tok_per_s; do
     check "the JSON result has $name" grep -q "\"$name\":" "$TMP/ar.json"
 done
-works "--json - writes to stdout" run -n 30 --ignore-eos --set tau=0.3 --temp 0.7 --top-k 5 --top-p 0.9 \
+works "run --json - works" run -n 30 --ignore-eos --set tau=0.3 --temp 0.7 --top-k 5 --top-p 0.9 \
     --seed 18446744073709551615 --json - "$TINY"
 if [ -n "$HAVE_PYTHON" ]; then
     cp "$TMP/out" "$TMP/j.json"
-    check "--json - prints nothing else on stdout" json_holds "$TMP/j.json" 'isinstance(j, dict)'
-    check "token_ids are all that was generated" json_holds "$TMP/j.json" 'len(j["token_ids"]) == 30'
-    check "rounds emit all tokens but the prefill's" json_holds "$TMP/j.json" 'j["emitted"] == 29'
-    check "layers that were loaded are those of drafts and verification" json_holds "$TMP/j.json" \
+    check "run --json - prints nothing but JSON on stdout" json_holds "$TMP/j.json" 'isinstance(j, dict)'
+    check "token_ids in the JSON result has all generated tokens" json_holds "$TMP/j.json" 'len(j["token_ids"]) == 30'
+    check "the JSON result's rounds emit all tokens but the prefill's" json_holds "$TMP/j.json" 'j["emitted"] == 29'
+    check "the JSON result's loaded layers are those of drafts and verification" json_holds "$TMP/j.json" \
         '0 <= j["accepted"] <= j["verified"] <= j["drafted"] and j["emitted"] <= j["accepted"] + j["rounds"]'
-    check "loads are counted" json_holds "$TMP/j.json" 'abs(j["etpl"] - j["emitted"] / j["layers_loaded"]) < 1e-9'
-    check "params contain the settings, the seed to its last digit" json_holds "$TMP/j.json" \
+    check "the JSON result counts loads" json_holds "$TMP/j.json" 'abs(j["etpl"] - j["emitted"] / j["layers_loaded"]) < 1e-9'
+    check "params in the JSON result has the settings, and the seed to its last digit" json_holds "$TMP/j.json" \
         'j["params"]["tau"] == "0.3" and j["params"]["seed"] == "18446744073709551615" and j["params"]["top_k"] == 5'
     printf '{"turns": ["hello"]}\n\n{"turns": ["one", "two"], "category": "x"}\n' >"$TMP/prompts.jsonl"
-    works "several prompts run one after another" run -n 5 --ignore-eos --prompts "$TMP/prompts.jsonl" \
+    works "run --prompts runs several prompts one after another" run -n 5 --ignore-eos --prompts "$TMP/prompts.jsonl" \
         --json "$TMP/many.json" "$TINY"
     check "each prompt of a list has its result" json_holds "$TMP/many.json" 'len(j["results"]) == 2'
 fi
@@ -74,20 +74,20 @@ for threads in 1 2 3; do
 done
 check "the number of threads changes no token" sh -c "cmp '$TMP/ids.1' '$TMP/ids.2' && cmp '$TMP/ids.1' '$TMP/ids.3'"
 refuses "the tests' check backend is not in the program" 2 "backend 'check' is not known" run -n 3 --backend check "$TINY"
-works "the exact path runs" run -n 8 --exact -p hello "$TINY"
-works "the reference instruction set runs" run -n 8 --isa reference -p hello "$TINY"
+works "run --exact works" run -n 8 --exact -p hello "$TINY"
+works "run --isa reference works" run -n 8 --isa reference -p hello "$TINY"
 
 "$PROGRAM" run -n 40 --ignore-eos -p hello "$TINY" 2>"$TMP/err" | head -c 1 >/dev/null
-check "a reader that goes away is one line, not a crash" sh -c "[ \$(wc -l <'$TMP/err') -le 2 ]"
+check "run reports in one line that the reader of stdout is gone" sh -c "[ \$(wc -l <'$TMP/err') -le 2 ]"
 if [ -e /dev/full ]; then
     "$PROGRAM" run -n 40 --ignore-eos -p hello "$TINY" >/dev/full 2>"$TMP/err"
     status=$?
-    check "a full disk under stdout fails the work" [ "$status" -eq 1 ]
-    check "a full disk under stdout is reported" grep -q '^specscope: stdout: No space' "$TMP/err"
+    check "run with stdout on a full disk exits with status 1" [ "$status" -eq 1 ]
+    check "run with stdout on a full disk reports it" grep -q '^specscope: stdout: No space' "$TMP/err"
     "$PROGRAM" run --help >/dev/full 2>"$TMP/err"
-    check "a full disk under --help fails, too" [ $? -eq 1 ]
+    check "--help with stdout on a full disk exits with status 1" [ $? -eq 1 ]
     specscope run -n 4 --json /dev/full "$TINY"
-    check "a full disk under --json fails the work" [ "$status" -eq 1 ]
-    check "a full disk under --json is reported" grep -q '^specscope: /dev/full: No space' "$TMP/err"
+    check "run --json on a full disk exits with status 1" [ "$status" -eq 1 ]
+    check "run --json on a full disk reports it" grep -q '^specscope: /dev/full: No space' "$TMP/err"
 fi
 finish

@@ -23,33 +23,33 @@ import csv
 print(*sorted({r['stop_reason'] + r['drafted'] for r in csv.DictReader(open('$TMP/trace/rounds.csv')) if r['stop_reason'] != 'budget'}))"
 }
 
-refuses "specdecpp wants a draft model" 2 "policy specdecpp needs a draft model" run --policy specdecpp -n 4 "$TINY"
-refuses "specdecpp wants an acceptance head" 2 "policy specdecpp needs an acceptance head: give one with --accept FILE" \
+refuses "specdecpp without a draft model is refused" 2 "policy specdecpp needs a draft model" run --policy specdecpp -n 4 "$TINY"
+refuses "specdecpp without an acceptance head is refused" 2 "policy specdecpp needs an acceptance head: give one with --accept FILE" \
     run --policy specdecpp -n 4 --draft self:1 "$TINY"
-works "bench without a head leaves it out" bench -n 4 --repeat 1 -p a "$pair"
+works "bench works without an acceptance head" bench -n 4 --repeat 1 -p a "$pair"
 check "bench prints no line for specdecpp without a head" sh -c "! grep -q '^specdecpp' '$TMP/out'"
 
-works "a head is trained" train accept --model "$pair" --text "$TMP/text" --tokens 600 --response 16 --prompt-tokens 12 \
+works "train accept writes an acceptance head" train accept --model "$pair" --text "$TMP/text" --tokens 600 --response 16 --prompt-tokens 12 \
     --blocks 1 --passes 2 --out "$head"
-works "the head is used where it is given" run -n 40 --policy specdecpp --accept "$head" --trace "$TMP/trace" "$pair"
+works "specdecpp accepts an acceptance head" run -n 40 --policy specdecpp --accept "$head" --trace "$TMP/trace" "$pair"
 check "the trace names the acceptance head" grep -q '"path":.*head.safetensors"' "$TMP/trace/run.json"
-check "a given head is used without a note" sh -c "! grep -q head '$TMP/err'"
-check "the text is the model's own" [ "$(text_of --policy specdecpp --accept "$head" "$pair")" = "$(text_of --policy ar "$pair")" ]
-check "h=0 drafts as few as it may" [ "$(drafts --accept "$head" --set h=0 --set min=3 "$pair")" = "h3" ]
-check "h=1 drafts as many as it may" [ "$(drafts --accept "$head" --set h=1 --set max=6 "$pair")" = "max6" ]
-check "p̂ is in the trace" grep -Eq ',"p",5,0?\.[0-9]+' "$TMP/trace/series.csv"
-check "the probability of a rejection next to h is in the trace" grep -Eq ',"stop",1,1$' "$TMP/trace/series.csv"
+check "specdecpp prints no note about a given head" sh -c "! grep -q head '$TMP/err'"
+check "specdecpp generates ar's text" [ "$(text_of --policy specdecpp --accept "$head" "$pair")" = "$(text_of --policy ar "$pair")" ]
+check "specdecpp with h=0 drafts as few tokens as it may" [ "$(drafts --accept "$head" --set h=0 --set min=3 "$pair")" = "h3" ]
+check "specdecpp with h=1 drafts as many tokens as it may" [ "$(drafts --accept "$head" --set h=1 --set max=6 "$pair")" = "max6" ]
+check "the trace of specdecpp has p̂" grep -Eq ',"p",5,0?\.[0-9]+' "$TMP/trace/series.csv"
+check "the trace of specdecpp has the probability of a rejection, and h" grep -Eq ',"stop",1,1$' "$TMP/trace/series.csv"
 
 cp "$head" "$found"
-works "the file in the draft model's folder is found by its name" run -n 8 --policy specdecpp "$pair"
+works "specdecpp finds the head in the draft model's folder by its name" run -n 8 --policy specdecpp "$pair"
 works "info describes a draft model with a head" info --draft "$draft" "$pair"
 check "info prints the head's memory" says out 'beside it an acceptance head .D = 1., which takes [0-9.]+ KiB'
-refuses "--accept none leaves it out" 2 "needs an acceptance head" run --policy specdecpp --draft "$draft" --accept none -n 8 "$pair"
+refuses "--accept none ignores the head in the draft model's folder" 2 "needs an acceptance head" run --policy specdecpp --draft "$draft" --accept none -n 8 "$pair"
 works "bench has specdecpp among all policies where a head is found" bench -n 4 --repeat 1 -p a --draft "$draft" "$pair"
 check "bench prints a line for specdecpp" says out '^specdecpp'
 check "bench with specdecpp is lossless" sh -c "! grep -q 'no: token' '$TMP/out'"
-works "a grid over h" bench -n 8 --repeat 1 -p "a b" --policy specdecpp --grid h=0.1:0.9:0.4 --csv "$TMP/csv" "$pair"
-check "a grid over h has a line for each point" [ "$(grep -c '^specdecpp' "$TMP/csv")" -eq 3 ]
+works "bench sweeps h" bench -n 8 --repeat 1 -p "a b" --policy specdecpp --grid h=0.1:0.9:0.4 --csv "$TMP/csv" "$pair"
+check "bench prints a line for each h" [ "$(grep -c '^specdecpp' "$TMP/csv")" -eq 3 ]
 
 refuses "another draft model's head is refused" 1 "trained for another file of tiny, with other weights" \
     run --policy specdecpp --draft "$other" --accept "$head" -n 4 "$pair"
@@ -57,11 +57,11 @@ refuses "a file that is no acceptance head is refused" 1 "README.md" run --polic
 refuses "an acceptance head that does not exist is refused" 1 "nowhere" run --policy specdecpp --accept "$TMP/nowhere" -n 4 "$pair"
 cp README.md "$found"
 specscope run --policy sd -n 4 "$pair"
-check "a found file that is no head is named" says err 'without the acceptance head beside the draft model: '
+check "specdecpp names a found file that is no head" says err 'without the acceptance head beside the draft model: '
 check "a found file that is no head does not affect sd" [ "$status" -eq 0 ]
 cp "$head" "$found"
 works "a head that was trained for another target runs" run -n 4 --policy specdecpp --draft "$draft" "$other"
-check "a head that was trained for another target is noted by its name" says err 'the acceptance head learned what another target accepts: tiny'
-works "--list-policies prints what it needs" run --list-policies
+check "specdecpp notes that a head was trained for another target" says err 'the acceptance head learned what another target accepts: tiny'
+works "--list-policies works" run --list-policies
 check "--list-policies prints both needs of specdecpp" sh -c "grep -A2 '^specdecpp' '$TMP/out' | grep -c '    needs ' | grep -qx 2"
 finish

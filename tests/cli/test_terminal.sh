@@ -3,7 +3,7 @@
 cd "$(dirname "$0")/../.." || exit 1
 . tests/cli/checks.sh
 if ! command -v script >/dev/null 2>&1; then
-    skip "terminals are not written raw bytes" "there is no script(1)"
+    skip "the program writes no raw bytes to a terminal" "there is no script(1)"
     finish
 fi
 NASTY=$TMP/nasty.gguf
@@ -19,19 +19,19 @@ run="'$PROGRAM' run -n 250 --ignore-eos --temp 30 --seed 3 -p a '$NASTY'"
 sh -c "$run" >"$TMP/out" 2>/dev/null
 check "the test's model generates escape sequences" grep -q "$(printf '\033')" "$TMP/out"
 in_terminal "$run 2>/dev/null"
-check "a run shows escape sequences as text" harmless
-check "a run shows escape sequences as bytes" grep -q 'x1[bB]' "$TMP/screen"
-check "a file receives the model's bytes" sh -c "LC_ALL=C; [ \$(wc -c <'$TMP/out') -gt 250 ]"
+check "run prints escape sequences as text on a terminal" harmless
+check "run prints the bytes of escape sequences on a terminal" grep -q 'x1[bB]' "$TMP/screen"
+check "run writes the model's bytes into a file" sh -c "LC_ALL=C; [ \$(wc -c <'$TMP/out') -gt 250 ]"
 printf 'a\033[31mb\302\2332Jc\007' >"$TMP/text"
 in_terminal "'$PROGRAM' tokenize --pieces '$NASTY' <'$TMP/text' 2>&1"
-check "tokenize shows pieces as text" harmless
+check "tokenize prints pieces as text on a terminal" harmless
 "$PROGRAM" tokenize "$NASTY" <"$TMP/text" >"$TMP/ids"
 in_terminal "'$PROGRAM' tokenize --decode '$NASTY' <'$TMP/ids' 2>&1"
-check "tokenize --decode shows text" harmless
+check "tokenize --decode prints text on a terminal" harmless
 in_terminal "'$PROGRAM' info '$NASTY' 2>&1"
-check "info shows text" harmless
+check "info prints text on a terminal" harmless
 for bad in "run --policy" "run --isa" "run --theme" "run --set" "run" "info" "tokenize" "replay"; do
     in_terminal "'$PROGRAM' $bad \"\$(cat '$TMP/text')\" 2>&1"
-    check "an argument of '$bad' is complained about harmlessly" harmless
+    check "the refusal of an argument of '$bad' has no control characters" harmless
 done
 finish

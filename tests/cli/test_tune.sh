@@ -12,21 +12,21 @@ tasks_are_forty() {
         test "$(grep -c "\"category\": \"$category\"" models/prompts-tasks.jsonl)" -eq 10 || return 1
     done
 }
-check "the bundled list for other models has ten tasks of each of four categories" tasks_are_forty
+check "the bundled list of prompts for other models has ten tasks of each of four categories" tasks_are_forty
 head -6 "$TMP/nine.jsonl" >"$TMP/six.jsonl"
-works "a race runs" tune -n 24 --policy ngram --policy sd --draft self:2 --ignore-eos --time 2m --prompts "$TMP/nine.jsonl" --json "$TMP/race.json" --csv "$TMP/race.csv" --save best "$TINY"
+works "tune runs a race" tune -n 24 --policy ngram --policy sd --draft self:2 --ignore-eos --time 2m --prompts "$TMP/nine.jsonl" --json "$TMP/race.json" --csv "$TMP/race.csv" --save best "$TINY"
 ranked() { # every setting of the race has a row, in the order of ranks, and one setting is named for use
     awk '/ settings raced in / { raced = $1 } $1 == rank + 1 && $2 ~ /^[0-9.]+$/ { rank++ } /^To use / { named++ }
         END { exit !(raced > 0 && rank == raced && named == 1) }' "$TMP/out"
 }
-check "a race ranks every setting and names one winner" ranked
-check "the table has plain decoding and both policies" sh -c "grep -q ' ar' '$TMP/out' && grep -q ' sd' '$TMP/out' && grep -q ' ngram' '$TMP/out'"
-check "the winner was measured on prompts that took no part" grep -Eq '^On [0-9]+ held-out prompts, which took no part in the race:$' "$TMP/out"
+check "tune ranks every setting and names one winner" ranked
+check "tune's table has plain decoding and both policies" sh -c "grep -q ' ar' '$TMP/out' && grep -q ' sd' '$TMP/out' && grep -q ' ngram' '$TMP/out'"
+check "tune measures the winner on prompts that took no part" grep -Eq '^On [0-9]+ held-out prompts, which took no part in the race:$' "$TMP/out"
 check "tune prints a verdict" grep -Eq '(faster than|slower than|within noise of) plain decoding$' "$TMP/out"
-check "the command of the winner is printed, with the models" grep -q "^  $PROGRAM --policy .* --draft self:2 $TINY\$" "$TMP/out"
+check "tune prints the command of the winner, with the models" grep -q "^  $PROGRAM --policy .* --draft self:2 $TINY\$" "$TMP/out"
 check "tune prints the command of the preset" grep -q "^  $PROGRAM --preset best --draft self:2 $TINY\$" "$TMP/out"
-check "the rule by which settings are dropped is explained" grep -q '^dropped: from heat 3 on, .* by a paired test' "$TMP/out"
-check "only llama.cpp has the GGUF file" sh -c "! grep -Eq '(vllm serve|--model-path|from_pretrained\(.)[^H]*\.gguf' '$TMP/out' && { ! grep -q HF_FOLDER '$TMP/out' || grep -q '^HF_FOLDER, .* Hugging Face folders, in place of the GGUF files$' '$TMP/out'; }"
+check "tune explains the rule by which it drops settings" grep -q '^dropped: from heat 3 on, .* by a paired test' "$TMP/out"
+check "tune prints the GGUF file in llama.cpp's command alone" sh -c "! grep -Eq '(vllm serve|--model-path|from_pretrained\(.)[^H]*\.gguf' '$TMP/out' && { ! grep -q HF_FOLDER '$TMP/out' || grep -q '^HF_FOLDER, .* Hugging Face folders, in place of the GGUF files$' '$TMP/out'; }"
 other_engines() {
     if grep -q '^No setting is clearly faster' "$TMP/out"; then
         ! grep -Eq '^(llama.cpp|vLLM) [0-9.]*: ' "$TMP/out"
@@ -36,7 +36,7 @@ other_engines() {
 }
 check "tune prints commands of other engines only if a setting is clearly faster" other_engines
 if [ -n "$HAVE_PYTHON" ]; then
-    check "the JSON has all settings, and a verdict on the first; the CSV too, with categories" python3 - "$TMP/race.json" "$TMP/race.csv" <<'PY'
+    check "tune's JSON and CSV have all settings, a verdict on the first, and categories" python3 - "$TMP/race.json" "$TMP/race.csv" <<'PY'
 import csv, json, sys
 race = json.load(open(sys.argv[1]))["settings"]
 assert [s["policy"] for s in race].count("ar") == 1 and {"ngram", "sd"} < {s["policy"] for s in race}
@@ -55,7 +55,7 @@ assert all(x == "" or abs(float(x) - race[0]["categories"][c]["times_ar"]) < 1e-
 of = [float(l["times_ar"]) for l in lines if l["rank"] == "1" and l["category"] != "" and l["times_ar"] != ""]
 assert len(of) > 1 and min(of) <= float(whole[0]["times_ar"]) <= max(of), of
 PY
-    check "a setting is named for use only if it is clearly faster on held-out prompts, with its number there; else the reason is printed" python3 - "$TMP/race.json" "$TMP/out" <<'PY'
+    check "tune recommends a setting only if it is clearly faster on held-out prompts, and else gives the reason" python3 - "$TMP/race.json" "$TMP/out" <<'PY'
 import json, sys
 race, text = json.load(open(sys.argv[1]))["settings"], open(sys.argv[2]).read()
 [fastest] = [s for s in race if s["fastest"]]
@@ -73,21 +73,21 @@ assert clear != ("No setting is clearly faster than plain decoding here" in text
 assert clear == bool(json.load(open(sys.argv[1]))["engines"]) or clear
 PY
 fi
-works "a trace contains the race" tune -n 8 --policy sd --policy ngram --draft self:2 --ignore-eos --trace "$TMP/race" "$TINY"
+works "tune --trace works" tune -n 8 --policy sd --policy ngram --draft self:2 --ignore-eos --trace "$TMP/race" "$TINY"
 has_race() { # trace
     grep -q '"policy","ar","ngram"' "$1/controls.csv" && grep -q ',"k",' "$1/controls.csv" && test "$(grep -c ',"run",' "$1/controls.csv")" -gt 30
 }
-check "a race's trace has its settings and runs" has_race "$TMP/race"
-works "the winner's preset runs" run --preset best --draft self:2 -n 8 -p hello "$TINY"
-works "sampled text can be raced" tune -n 24 --temp 1 --policy ngram --ignore-eos --time 2m --prompts "$TMP/nine.jsonl" "$TINY"
-check "the command of a sampled race samples" grep -q "^  $PROGRAM --policy .* --temp 1 --top-k 0 --top-p 1 $TINY\$" "$TMP/out"
-refuses "a time without a number" 2 'a time such as 90s, 5m or 1h' tune --time soon "$TINY"
-refuses "a time that no race fits into" 2 'cannot race in 1s: at .* tokens/s and .* s for a prompt a heat of two settings needs about [0-9]*[sm]; give more time' tune --time 0.0001s "$TINY"
-works "three heats on two held-out prompts have a result without an interval" tune -n 8 --policy ngram --ignore-eos --time 2m --prompts "$TMP/six.jsonl" "$TINY"
-check "two prompts are too few for an interval" grep -q '^ *[0-9.]*  too few prompts  ngram' "$TMP/out"
+check "tune's trace has its settings and runs" has_race "$TMP/race"
+works "run --preset works with the winner's preset" run --preset best --draft self:2 -n 8 -p hello "$TINY"
+works "tune races sampled text" tune -n 24 --temp 1 --policy ngram --ignore-eos --time 2m --prompts "$TMP/nine.jsonl" "$TINY"
+check "tune's command after a sampled race samples" grep -q "^  $PROGRAM --policy .* --temp 1 --top-k 0 --top-p 1 $TINY\$" "$TMP/out"
+refuses "tune with a time that is no number is refused" 2 'a time such as 90s, 5m or 1h' tune --time soon "$TINY"
+refuses "tune with a time that is too short is refused" 2 'cannot race in 1s: at .* tokens/s and .* s for a prompt a heat of two settings needs about [0-9]*[sm]; give more time' tune --time 0.0001s "$TINY"
+works "tune works with two held-out prompts" tune -n 8 --policy ngram --ignore-eos --time 2m --prompts "$TMP/six.jsonl" "$TINY"
+check "tune prints no interval for two held-out prompts" grep -q '^ *[0-9.]*  too few prompts  ngram' "$TMP/out"
 printf '{"turns": ["a"]}\n{"turns": ["b"]}\n' >"$TMP/two.jsonl"
-refuses "fewer than six prompts" 2 'at least 6 prompts, and there are 2' tune --prompts "$TMP/two.jsonl" "$TINY"
-refuses "an unknown policy" 2 'is not known' tune --policy nothing "$TINY"
+refuses "tune with fewer than six prompts is refused" 2 'at least 6 prompts, and there are 2' tune --prompts "$TMP/two.jsonl" "$TINY"
+refuses "tune with an unknown policy is refused" 2 'is not known' tune --policy nothing "$TINY"
 mkdir -p "$TMP/drafts/below" "$HOME/.cache/huggingface/hub/models--org--pair/refs" "$HOME/.cache/huggingface/hub/models--org--pair/snapshots/c"
 for layers in 1 2; do
     "$BUILD/tests/tinymodel" "$TMP/drafts/below/$layers.gguf" --layers 4 --first-layers $layers --calm-after 1 --calm 0.1 --sharpness 8 >/dev/null
@@ -95,23 +95,23 @@ done
 cp "$TINY" "$TMP/drafts/target.gguf"
 "$BUILD/tests/tinymodel" "$TMP/drafts/other.gguf" --layers 1 --vocab 300 --no-space-prefix >/dev/null
 head -c 1000 "$TINY" >"$TMP/drafts/broken.gguf"
-works "each smaller model with the target's vocabulary in a folder is a draft model" tune -n 24 --ignore-eos --policy sd --drafts "$TMP/drafts" --time 60s \
+works "tune takes each smaller model of a folder with the target's vocabulary as a draft model" tune -n 24 --ignore-eos --policy sd --drafts "$TMP/drafts" --time 60s \
     --json "$TMP/drafts.json" "$TINY"
-check "models that are no draft models are counted by reason" \
+check "tune counts models that are no draft models by reason" \
     grep -q ': 2 draft models; skipped: 1 not readable, 1 with another vocabulary, 1 not smaller than the target$' "$TMP/err"
-check "the table has both draft models" sh -c "grep -q 'with $TMP/drafts/below/1.gguf' '$TMP/out' && grep -q 'with $TMP/drafts/below/2.gguf' '$TMP/out'"
-check "the JSON names the draft models" sh -c "grep -q '\"draft\":.*below/1.gguf' '$TMP/drafts.json' && grep -q '\"draft\":.*below/2.gguf' '$TMP/drafts.json'"
+check "tune's table has both draft models" sh -c "grep -q 'with $TMP/drafts/below/1.gguf' '$TMP/out' && grep -q 'with $TMP/drafts/below/2.gguf' '$TMP/out'"
+check "tune's JSON names the draft models" sh -c "grep -q '\"draft\":.*below/1.gguf' '$TMP/drafts.json' && grep -q '\"draft\":.*below/2.gguf' '$TMP/drafts.json'"
 cp "$TMP/drafts/below/2.gguf" "$HOME/.cache/huggingface/hub/models--org--pair/snapshots/c/pair.gguf"
 echo c >"$HOME/.cache/huggingface/hub/models--org--pair/refs/main"
-works "the models of a cache have its names" tune -n 24 --ignore-eos --policy sd --drafts hf --time 60s "$TINY"
-check "the table names draft models as the cache does" grep -q 'with hf:org/pair:pair.gguf' "$TMP/out"
-refuses "a folder that does not exist" 2 'no such folder' tune --drafts "$TMP/nowhere" "$TINY"
+works "tune finds draft models in a cache" tune -n 24 --ignore-eos --policy sd --drafts hf --time 60s "$TINY"
+check "tune's table names draft models as the cache does" grep -q 'with hf:org/pair:pair.gguf' "$TMP/out"
+refuses "tune with a folder of drafts that does not exist is refused" 2 'no such folder' tune --drafts "$TMP/nowhere" "$TINY"
 "$PROGRAM" tune -n 32 --time 1h --trace "$TMP/cut" >"$TMP/out" 2>"$TMP/err" &
 PID=$!
 until_heats() { test "$(grep -c ',"run",' "$TMP/cut/controls.csv" 2>/dev/null)" -gt 70; }
 wait_until until_heats
 kill -INT $PID
 wait $PID
-check "an interrupted race exits with 130" test $? -eq 130
-check "an interrupted race prints the standings so far" sh -c "grep -q ' settings raced in [1-9][0-9]* heat' '$TMP/out' && grep -q '^interrupted: nothing was measured' '$TMP/out'"
+check "an interrupted tune exits with status 130" test $? -eq 130
+check "an interrupted tune prints the standings so far" sh -c "grep -q ' settings raced in [1-9][0-9]* heat' '$TMP/out' && grep -q '^interrupted: nothing was measured' '$TMP/out'"
 finish

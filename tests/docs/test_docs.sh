@@ -13,7 +13,7 @@ code() { # document: what stands in fences, a line each (those that go on in the
          { n = split($0, part, "`"); for (i = 2; i <= n; i += 2) print part[i] }' "$1"
 }
 
-# ---- commands that a reader could paste, with few tokens if the command gives no number ----
+group "commands that a reader could paste, with few tokens if the command gives no number"
 
 mkdir -p "$XDG_CONFIG_HOME/specscope"
 echo '{"tokens": 4, "repeat": 1}' >"$XDG_CONFIG_HOME/specscope/config.json"
@@ -49,18 +49,18 @@ for document in $DOCUMENTS; do
     while read -r command; do
         writes "$command" || ! grep -qxF "$command" "$WORK/seen" || continue
         echo "$command" >>"$WORK/seen"
-        if interactive "$command"; then check "$document: $command" opens "$command" </dev/null
-        else check "$document: $command" runs "$command" </dev/null; fi
+        if interactive "$command"; then check "the command of $document works: $command" opens "$command" </dev/null
+        else check "the command of $document works: $command" runs "$command" </dev/null; fi
     done <"$WORK/commands"
     while read -r command; do
         writes "$command" && ! grep -qxF "$command" "$WORK/repeated" || continue
         case $command in *' --grid '*) continue ;; *' bench '*) echo "$command" >>"$WORK/repeated" ;; esac
-        check "$document, again: $command" runs "$command" </dev/null
+        check "the command of $document works again: $command" runs "$command" </dev/null
     done <"$WORK/commands"
-    check "$document: its commands write into build/ alone" leaves_nothing
+    check "the commands of $document write into build/ alone" leaves_nothing
 done
 
-# ---- options, ':' commands, links ----
+group "options, ':' commands, links"
 
 options_of() { # subcommand or nothing
     # shellcheck disable=SC2086 # two words
@@ -85,12 +85,12 @@ dead_links() { # document; in its examples they are of other files
 }
 says_nothing() { said=$("$@") && [ -z "$said" ] || { echo "$said"; [ -z "$said" ]; }; }
 for document in $DOCUMENTS; do
-    check "$document: options are those of the commands" says_nothing unknown_options "$document"
-    check "$document: ':' commands are those of the manual" says_nothing unknown_commands "$document"
-    check "$document: links lead somewhere" says_nothing dead_links "$document"
+    check "$document names only options that the commands have" says_nothing unknown_options "$document"
+    check "$document names only ':' commands that the manual has" says_nothing unknown_commands "$document"
+    check "no link of $document is dead" says_nothing dead_links "$document"
 done
 
-# ---- policies ----
+group "policies"
 
 "$PROGRAM" --list-policies >"$WORK/policies"
 knobs() { # policy: as the program lists them; what helpers are here is another matter
@@ -104,7 +104,7 @@ has_knobs() {
     [ "$(knobs "$1")" = "$(awk '/^## Knobs/ { seen = 1 } seen && /^```/ { on = !on; next } on' "$page")" ]
 }
 for policy in $(sed -n 's/^\([a-z+]*\) .*/\1/p' "$WORK/policies"); do
-    check "docs/policies/$policy.md has its knobs (UPDATE=1 $0 writes them)" has_knobs "$policy"
+    check "docs/policies/$policy.md lists the policy's knobs (UPDATE=1 $0 writes them)" has_knobs "$policy"
     check "docs/policies/README.md names $policy" grep -q "]($policy.md)" docs/policies/README.md
 done
 

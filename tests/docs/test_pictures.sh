@@ -24,15 +24,15 @@ shown_as_said() { # file, size
 for file in $(sed -n 's/^<!-- picture \([^ ]*\) .*/\1/p' $TOUR); do
     size=$(sed -n "s|^<!-- picture $file \(.*\)|\1|p" $TOUR)
     check "$file shows what the tour describes" shown_as_said "$file" "$size"
-    check "$file is there and in the text" sh -c "[ -s docs/$file ] && cat $TOUR | grep -q ']($file)'"
+    check "the tour links $file, which exists" sh -c "[ -s docs/$file ] && cat $TOUR | grep -q ']($file)'"
 done
 # The commands of the pictures, and those that the tour prints with options; the speed and the length of a run may differ.
 plain() { sed -n 's/ --pace 0//; s/ --once//; s/ -n [0-9]*//; /^build\/specscope.* -/p' | sort -u; }
 cat $TOUR | awk '/^<!-- / { on = 1 } /^-->/ { on = 0 } on' | plain >"$WORK/drawn"
 cat $TOUR | awk '/^<!-- / { on = 1 } !on; /^-->/ { on = 0 }' | plain >"$WORK/printed"
-check "a command that the tour prints is that of a picture" \
+check "each command that the tour prints makes a picture" \
     sh -c "test -s '$WORK/printed' && comm -13 '$WORK/drawn' '$WORK/printed' | tee '$WORK/other' && ! test -s '$WORK/other'"
-check "thirteen pictures" [ "$(cat $TOUR | grep -c '^<!-- picture ')" -ge 13 ]
+check "the tour has thirteen pictures" [ "$(cat $TOUR | grep -c '^<!-- picture ')" -ge 13 ]
 
 echo "1..$N"
 exit $STATUS

@@ -4,16 +4,16 @@
 cd "$(dirname "$0")/../.." || exit 1
 . tests/cli/checks.sh
 if [ ! -f "$BUILD/tests/races/specscope-cuda-emulated.so" ]; then
-    skip "each removal is noticed" "there is no $BUILD/tests/races/specscope-cuda-emulated.so"
+    skip "the checker notices each removal" "there is no $BUILD/tests/races/specscope-cuda-emulated.so"
     finish
 fi
 if [ -z "${SPECSCOPE_LONG:-}" ]; then
     seed=${SPECSCOPE_SEED:-1}
     export SPECSCOPE_MUTATION_PROGRAMS="races/test_cuda_head_statistics races/test_cuda_overlap races/test_cuda_steps"
-    check "three removals of each program are noticed, seed $seed" tests/emulator/mutations/run.sh "$BUILD" 3 "$seed"
+    check "the checker notices three removals of each program (seed $seed)" tests/emulator/mutations/run.sh "$BUILD" 3 "$seed"
 else
     tests/emulator/mutations/run.sh "$BUILD" >"$TMP/table" 2>"$TMP/err"
-    check "each removal is noticed, or has a stated reason" [ $? -eq 0 ]
+    check "the checker notices each removal, or the table gives a reason" [ $? -eq 0 ]
     grep '^|' tests/emulator/mutations/table.md | sort >"$TMP/documented"
     sort "$TMP/table" >"$TMP/sorted"
     check "tests/emulator/mutations/table.md has the table (UPDATE=1 tests/emulator/mutations/run.sh $BUILD writes it)" cmp "$TMP/sorted" "$TMP/documented"

@@ -5,7 +5,7 @@ cd "$(dirname "$0")/../.." || exit 1
 . tests/cli/checks.sh
 RACES=$BUILD/tests/races
 if [ ! -f "$RACES/specscope-cuda-emulated.so" ]; then
-    skip "nothing races" "there is no $RACES/specscope-cuda-emulated.so"
+    skip "nothing races in the CUDA backend" "there is no $RACES/specscope-cuda-emulated.so"
     finish
 fi
 export SPECSCOPE_CUDA_PLUGIN="$RACES/specscope-cuda-emulated.so" CMOCKA_MESSAGE_OUTPUT=STDOUT OMP_WAIT_POLICY=passive

@@ -6,11 +6,11 @@ cd "$(dirname "$0")/../.." || exit 1
 SEED=${SPECSCOPE_SEED:-1}
 echo "# seed $SEED"
 if [ -z "${SPECSCOPE_LONG:-}" ]; then
-    skip "tests pass under a distorted clock" "make test-long runs them"
+    skip "the tests pass under a distorted clock" "make test-long runs them"
     finish
 fi
 case $BUILD in */sanitize*)
-    skip "tests pass under a distorted clock" "a sanitizer's library must be the first"
+    skip "the tests pass under a distorted clock" "a sanitizer's library must be the first"
     finish ;;
 esac
 passes() { # command
@@ -19,9 +19,9 @@ passes() { # command
 }
 for source in tests/unit/session/test_*.c tests/unit/policies/test_*.c tests/unit/events/test_*.c tests/unit/measure/test_*.c tests/unit/tune/test_*.c; do
     test=$(basename "$source" .c)
-    check "$test" passes "$BUILD/tests/$test"
+    check "$test passes under a distorted clock" passes "$BUILD/tests/$test"
 done
 for script in tests/screens/test_*.sh; do
-    check "$script" passes sh "$script"
+    check "$script passes under a distorted clock" passes sh "$script passes under a distorted clock"
 done
 finish

@@ -31,10 +31,10 @@ case $BUILD in
     # shellcheck disable=SC2046 # options
     holds "$sentence" "$BUILD/tests/faults" "$BUILD" $(either "--faults 120 --seed $SEED" "") ;;
 esac
-holds "killed at any instant, a run leaves what can be read" "$BUILD/tests/kills" "$BUILD" --kills "$(either 12 1000)" --seed "$SEED"
-holds "damaged traces are read, or refused in one line" "$BUILD/tests/damage" "$BUILD" --cases "$(either 40 10000)" --seed "$SEED"
+holds "a run that is killed at any instant leaves files that can be read" "$BUILD/tests/kills" "$BUILD" --kills "$(either 12 1000)" --seed "$SEED"
+holds "replay reads damaged traces, or refuses them in one line" "$BUILD/tests/damage" "$BUILD" --cases "$(either 40 10000)" --seed "$SEED"
 for i in $(either 1 "1 2 3"); do
-    holds "a monkey at the terminal harms nothing" "$BUILD/tests/monkey" "$BUILD" --events "$(either 3000 100000)" --seed "$((SEED + i))"
+    holds "the scope survives random keys, mouse events and resizes" "$BUILD/tests/monkey" "$BUILD" --events "$(either 3000 100000)" --seed "$((SEED + i))"
 done
 echo "1..$n"
 exit $status

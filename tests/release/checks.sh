@@ -2,6 +2,7 @@
 # 1 where one fails.
 checks=0
 status=0
+group() { echo "# $1"; } # the name of the checks that follow
 check() { # sentence, command
     checks=$((checks + 1))
     sentence=$1

@@ -24,14 +24,14 @@ trap 'exit 1' INT TERM
 . tests/release/checks.sh
 
 if [ -z "${PACKAGES:-}" ]; then
-# ---- the tarball ----
+group "the tarball"
 version=$(dpkg-parsechangelog -S Version)
 check "make dist makes a tarball" .ci/dist "$version" "$WORK/dist"
 check "make dist makes a tarball in another time zone and with another mask" sh -c "umask 077; TZ=Asia/Tokyo LC_ALL=C .ci/dist '$version' '$WORK/again'"
 check "both tarballs have the same bytes" cmp "$WORK/dist/specscope-$version.tar.gz" "$WORK/again/specscope-$version.tar.gz"
 check "the tarball has its checksum" sh -c "cd '$WORK/dist' && sha256sum -c SHA256SUMS"
 
-# ---- the packages ----
+group "the packages"
 tar -C "$WORK" -xf "$WORK/dist/specscope-$version.tar.gz"
 build() {
     (cd "$WORK/specscope-$version" && DEB_BUILD_OPTIONS="parallel=$(nproc)" dpkg-buildpackage -us -uc -F ${PROFILES:+-P$PROFILES}) >"$WORK/build.log" 2>&1 ||
@@ -44,12 +44,12 @@ echo "# $(lintian --version); overrides: $(cat debian/*lintian-overrides debian/
 PACKAGES=$WORK
 fi
 
-# ---- in a fresh Debian ----
+group "in a fresh Debian"
 in_root() { chroot "$ROOT" env -i PATH=/usr/sbin:/usr/bin:/sbin:/bin HOME=/root LC_ALL=C.UTF-8 DEBIAN_FRONTEND=noninteractive "$@"; }
 files() { # all there are, but for what apt and dpkg keep for themselves and what the loader's cache is made of
     (cd "$ROOT" && find . -path ./proc -prune -o -print | grep -vE '^\./(var/(cache|log|lib/(apt|dpkg))|etc/ld\.so\.cache|tmp)(/|$)' | sort)
 }
-check "a fresh $SUITE is made" debootstrap --variant=minbase "$SUITE" "$ROOT"
+check "debootstrap makes a fresh $SUITE" debootstrap --variant=minbase "$SUITE" "$ROOT"
 mount -t proc proc "$ROOT/proc" 2>/dev/null
 mount -t devpts devpts "$ROOT/dev/pts" 2>/dev/null
 mkdir "$ROOT/tmp/packages"

@@ -17,6 +17,7 @@ STATUS=0
 tm() { tmux -S "$SOCKET" -f /dev/null "$@"; }
 ok() { N=$((N + 1)); echo "ok $N - $1"; }
 bad() { N=$((N + 1)); STATUS=1; echo "not ok $N - $1"; }
+group() { echo "# $1"; } # the name of the checks that follow
 check() { # sentence, command…: passes if the command does; else prints what the command printed, and the screen
     sentence=$1
     shift

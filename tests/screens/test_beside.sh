@@ -5,7 +5,7 @@ BUILD=${BUILD:-build}
 . tests/screens/lib.sh
 TRACES=$ROOT/tests/screens/traces
 
-# ---- diff --scope, byte for byte ----
+group "diff --scope, byte for byte"
 cat >"$WORK/beside.script" <<'END'
 :goto 19
 :wait idle
@@ -21,7 +21,7 @@ for size in 80x24 160x48; do
     check "the screen of two traces at $size is as expected" diff -u "$expected" "$WORK/run/screen.txt"
 done
 
-# ---- stepping, jumping, searching ----
+group "stepping, jumping, searching"
 cat >"$WORK/steps.script" <<'END'
 :wait round 8
 :panel versus
@@ -52,18 +52,18 @@ cat >"$WORK/steps.script" <<'END'
 :quit
 END
 terminal 160x48 "$PROGRAM diff --scope --script $WORK/steps.script $TRACES/del $TRACES/swift"
-check "the traces are replayed in step" exits 0
+check "two traces are replayed in step" exits 0
 check ":goto moves both replayed traces" grep -q 'round 8$' "$WORK/run/at8.txt"
-check "a step is a round of one of them" grep -q 'round 9$' "$WORK/run/at9.txt"
-check "back and forth is the same screen" cmp "$WORK/run/at8.txt" "$WORK/run/again8.txt"
-check "the second one's knobs are its own" grep -q 'r skip_ratio.* 0.7' "$WORK/run/second.txt"
-check "what is found names its sequence" grep -q 'text chapel., in round [0-9]* of sequence [12]; ' "$WORK/run/until.txt"
-check "] goes on to where it comes in the other one" grep -q 'text chapel., in round [0-9]* of sequence [12]; ' "$WORK/run/next.txt"
-check "the next match is in another round" sh -c "! cmp -s '$WORK/run/until.txt' '$WORK/run/next.txt'"
-check "at the end the texts are compared" grep -q 'the texts are the same so far' "$WORK/run/end.txt"
-check "speeds of runs at different times get no verdict" grep -q 'speeds of runs at different times are not compared' "$WORK/run/end.txt"
+check "a step of two traces is a round of one of them" grep -q 'round 9$' "$WORK/run/at9.txt"
+check "a step back and a step forth show the same screen" cmp "$WORK/run/at8.txt" "$WORK/run/again8.txt"
+check "the knobs of the second trace are its own" grep -q 'r skip_ratio.* 0.7' "$WORK/run/second.txt"
+check "/ in two traces names the sequence of a match" grep -q 'text chapel., in round [0-9]* of sequence [12]; ' "$WORK/run/until.txt"
+check "] goes to the match in the other trace" grep -q 'text chapel., in round [0-9]* of sequence [12]; ' "$WORK/run/next.txt"
+check "] goes to a match in another round" sh -c "! cmp -s '$WORK/run/until.txt' '$WORK/run/next.txt'"
+check "the texts of two traces are compared at their end" grep -q 'the texts are the same so far' "$WORK/run/end.txt"
+check "the title of two traces gives their speeds no verdict" grep -q 'speeds of runs at different times are not compared' "$WORK/run/end.txt"
 
-# ---- live keys: both play to their end ----
+group "live keys: both play to their end"
 terminal 160x48 "$PROGRAM diff --scope $TRACES/del $TRACES/swift"
 wait_for '2 swift'
 tm send-keys :
@@ -76,8 +76,8 @@ tm send-keys r
 tm send-keys q
 check "a replay that cannot run a setting ends well" until_true test -s "$WORK/run/status"
 
-# ---- one run with two settings, as two ----
+group "one run with two settings, as two"
 terminal 160x48 "$PROGRAM run -n 40 --versus 'layerskip exit_layer=6' --trace two && $PROGRAM diff --scope --script $WORK/beside.script two"
 check "a trace of two settings replays" exits 0
-check "the two settings of one trace are beside each other" grep -q '▸1 specbound *two .*2 layerskip *two ' "$WORK/run/screen.txt"
+check "the two settings of one trace are shown side by side" grep -q '▸1 specbound *two .*2 layerskip *two ' "$WORK/run/screen.txt"
 exit $STATUS

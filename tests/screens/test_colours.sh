@@ -31,7 +31,7 @@ check "NO_COLOR overrides COLORTERM" sh -c "! tmux -S $SOCKET capture-pane -e -p
 
 replay 120x36 'TERM=tmux-256color'
 check "a terminal without an answer shows 256 colours" until_true has '8;5;'
-check "a terminal's answers to questions are no keys" wait_for 'layers × tokens'
+check "a terminal's answers to questions are not read as keys" wait_for 'layers × tokens'
 tm send-keys -l "${ESC}P1\$r0;48:2::1:2:3m${ESC}\\"
 check "a terminal that answers for 24 bits has the theme's own colours" until_true has '8;2;20;23;28'
 
@@ -52,6 +52,6 @@ terminal 120x36 "script -q -c '$PROGRAM replay --script $WORK/end.script $TRACE'
 check "a replay under script ends well" exits 0
 check "frames are synchronized updates" grep -aq "${ESC}\[?2026h" "$WORK/run/raw"
 check "each synchronized update that begins also ends" sh -c "test \$(grep -ao '?2026h' '$WORK/run/raw' | wc -l) -le \$(grep -ao '?2026l' '$WORK/run/raw' | wc -l)"
-check "the mouse is asked for in decimal" grep -aq '?1006h' "$WORK/run/raw"
-check "the mouse is left off at the end" grep -aq '?1006l' "$WORK/run/raw"
+check "the scope asks for the mouse's position in decimal" grep -aq '?1006h' "$WORK/run/raw"
+check "the scope turns the mouse off at its end" grep -aq '?1006l' "$WORK/run/raw"
 exit $STATUS

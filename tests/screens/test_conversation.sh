@@ -53,8 +53,8 @@ terminal 120x36 "$PROGRAM --chat --script $WORK/talk.script --trace talk -n 8 --
 check "a script holds a conversation" exits 0
 mv "$WORK/run/talk" "$WORK/talk"
 TALK=$WORK/talk
-check "the first turn stands alone" lacks "$TALK" 1 second
-check "the second turn follows the first" began_with "$TALK" 2 'first'
+check "the first turn of a conversation has no turns before it" lacks "$TALK" 1 second
+check "the second turn of a conversation has the first before it" began_with "$TALK" 2 'first'
 check "the second turn has the answer to the first" sh -c "grep -q '\"\"role\"\":\"\"assistant\"\"' '$TALK/controls.csv'"
 check "a turn after a change of policy, a baseline and :system has all turns" began_with "$TALK" 3 'second'
 check ":system replaces the system message" began_with "$TALK" 3 'Be kind.'
@@ -77,8 +77,8 @@ terminal 120x36 "$PROGRAM --chat --script $WORK/sweep.script --trace swept -n 4 
 check "a sweep of prompts interrupts a conversation" exits 0
 LAST=$(awk -F, 'NR > 1 { run = $3 } END { print run }' "$WORK/run/swept/controls.csv")
 check "the prompts of a sweep are no turns" lacks "$WORK/run/swept" 3 second
-check "after a sweep the conversation is that from before" began_with "$WORK/run/swept" "$LAST" first
-check "after a sweep the prompt is that from before" began_with "$WORK/run/swept" "$LAST" second
+check "the conversation continues after a sweep" began_with "$WORK/run/swept" "$LAST" first
+check "the prompt is restored after a sweep" began_with "$WORK/run/swept" "$LAST" second
 
 printf ':wait end\n:prompt second\n:wait end\n:copy-command\n:quit\n' >"$WORK/copy.script"
 terminal 120x36 "$PROGRAM --chat --system Hush --script $WORK/copy.script --trace copied -n 4 --ignore-eos -p first $CHAT"
@@ -107,7 +107,7 @@ full() {
 check "a turn that has no room is refused, with a way out" until_true full
 tm send-keys -l ':new'
 tm send-keys Enter
-check "the box says whether a prompt is a turn" wait_for '┏ prompt'
+check "the box of a prompt shows whether the prompt is a turn" wait_for '┏ prompt'
 tm send-keys -l 'again'
 tm send-keys Enter
 check ":new opens the box of a new conversation" wait_for 'you › again'
@@ -116,5 +116,5 @@ check "the box of the next turn is called that" wait_for '┏ next turn of the c
 
 printf ':system x\n' >"$WORK/raw.script"
 terminal 120x36 "$PROGRAM --script $WORK/raw.script -n 4 -p first"
-check "without --chat there is no system message" exits 2
+check ":system without --chat is refused" exits 2
 exit $STATUS

@@ -31,7 +31,7 @@ click $((column + 3)) 1
 check "a click on the policy in the header offers the policies" wait_for '┏ policy'
 tm send-keys Escape
 
-# ---- clicks on the key line and the header, and a search in the help ----
+group "clicks on the key line and the header, and a search in the help"
 click_on() { # row, text
     column=$(tm capture-pane -p | sed -n "$1p" | awk -v text="$2" '{ print index($0, text) }')
     [ "$column" -gt 0 ] && click "$column" "$1"
@@ -62,7 +62,7 @@ for size in 80x24 160x48; do
     type_line ":pace 7"
     check ":pace sets the speed at $size" wait_for 'at most 7 tokens a second'
     type_line ':speed 8'
-    check ":pace is its only name" wait_for 'there is no command "speed"'
+    check "the speed's earlier command name is refused" wait_for 'there is no command "speed"'
 done
 
 terminal 120x36 "exec $PROGRAM --pace 0"
@@ -112,7 +112,7 @@ check "a command that Tab completed runs" wait_for '┏ 4 series'
 tm send-keys /
 type_line 'mice'
 tm send-keys /
-check "/ starts empty" until_true sh -c "tmux -S $SOCKET capture-pane -p | grep -v '^ *\$' | tail -n 1 | grep -q '^/ *\$'"
+check "the line of / starts empty" until_true sh -c "tmux -S $SOCKET capture-pane -p | grep -v '^ *\$' | tail -n 1 | grep -q '^/ *\$'"
 tm send-keys Escape
 tm send-keys 2
 check "a digit moves the focus to its panel" wait_for '┏ 2 layers'

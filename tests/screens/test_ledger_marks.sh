@@ -29,7 +29,7 @@ check "a script of changes ends well" exits 0
 row() { # saved screen, letter
     grep -m 1 "[│┃]▸\{0,1\} *$2[★☆ ] " "$WORK/run/$1.txt"
 }
-check "another seed does nothing in greedy decoding, and has no mark" sh -c "echo '$(row nothing B)' | grep -q 'seed 2 .*+0.0% ±0.0 ≈'"
-check "drafts of one token are compared by a forecast on the same text" sh -c "echo '$(row shorter C)' | grep -q 'w_max 1 .*[+-][0-9.]*% ±[0-9.]* [▲▼≈]'"
-check "a sampled text is another text" sh -c "echo '$(row sampled D)' | grep -q 'T 0.7 .* ≠ text'"
+check "a change of the seed has no mark in greedy decoding" sh -c "echo '$(row nothing B)' | grep -q 'seed 2 .*+0.0% ±0.0 ≈'"
+check "the ledger marks drafts of one token by a forecast on the same text" sh -c "echo '$(row shorter C)' | grep -q 'w_max 1 .*[+-][0-9.]*% ±[0-9.]* [▲▼≈]'"
+check "the ledger marks a sampled text as another text" sh -c "echo '$(row sampled D)' | grep -q 'T 0.7 .* ≠ text'"
 exit $STATUS

@@ -11,7 +11,7 @@ csv() { # file, column name, awk condition on c[...]: prints the column
     awk -F, -v want="$2" 'NR == 1 { for (i = 1; i <= NF; i++) c[$i] = i; next } { gsub(/"/, "") } '"$3"' { print $c[want] }' "$1"
 }
 
-# ---- live and replayed panels; knobs in the trace ----
+group "live and replayed panels; knobs in the trace"
 cat >"$WORK/live.script" <<'END'
 :what-if off
 :wait round 5
@@ -45,9 +45,9 @@ check "controls.csv contains when tau was requested and applied" test "$(csv "$W
 check "rounds.csv has the old threshold up to that round" test "$(csv "$WORK/run/trace/rounds.csv" threshold '$c["round"] == 5')" = 0.550000012
 check "rounds.csv has the new threshold from that round on" test "$(csv "$WORK/run/trace/rounds.csv" threshold '$c["round"] == 6')" = 0.300000012
 check "rounds.csv contains the policy of a round" test "$(csv "$WORK/run/trace/rounds.csv" policy '$c["round"] == 9')" = layerskip
-check "a knob of the new policy is applied too" test "$(csv "$WORK/run/trace/rounds.csv" w_max '$c["round"] == 11')" = 3
+check "a knob of the new policy is applied" test "$(csv "$WORK/run/trace/rounds.csv" w_max '$c["round"] == 11')" = 3
 
-# ---- a draft model's layers ----
+group "a draft model's layers"
 cat >"$WORK/live.script" <<'END'
 :what-if off
 :wait round 3
@@ -76,9 +76,9 @@ for size in 80x24 160x48; do
     check "the draft model's layers are above the target's at $size" test "$(grep -n ' d3 ' "$WORK/a" | cut -d: -f1)" -lt "$(grep -n ' L16 ' "$WORK/a" | cut -d: -f1)"
 done
 check "layers.csv contains the layers' model" test "$(csv "$WORK/run/trace/layers.csv" model 1 | sort | uniq | tr '\n' '-')" = "-draft-"
-check "with :probe policy the draft's last layer alone is probed" test "$(csv "$WORK/run/trace/layers.csv" layer '$c["model"] == "draft" && $c["round"] == 8' | uniq)" = 3
+check ":probe policy probes only the draft's last layer" test "$(csv "$WORK/run/trace/layers.csv" layer '$c["model"] == "draft" && $c["round"] == 8' | uniq)" = 3
 
-# ---- verdicts of drafts ----
+group "verdicts of drafts"
 cat >"$WORK/live.script" <<'END'
 :wait round 4
 :policy sv
@@ -96,12 +96,12 @@ for size in 80x24 160x48; do
     panels "$WORK/run/live.txt" $rows >"$WORK/a"
     panels "$WORK/run/replay.txt" $rows >"$WORK/b"
     check "how drafts were judged is the same live and replayed at $size" diff -u "$WORK/a" "$WORK/b"
-    check "the grid has its edges and the first draft's mark" sh -c "grep -q 's.a≥\|a.s≥' '$WORK/a' && grep -q '[▸+]1' '$WORK/a'"
+    check "sv's grid has its edges and the first draft's mark" sh -c "grep -q 's.a≥\|a.s≥' '$WORK/a' && grep -q '[▸+]1' '$WORK/a'"
 done
 check "series.csv contains the reason why specdecpp stopped" test "$(csv "$WORK/run/trace/series.csv" value '$c["key"] == "reject" && $c["round"] == 1 && $c["index"] == 32')" = 0.400000006
 check "series.csv contains sv's choices" test -n "$(csv "$WORK/run/trace/series.csv" value '$c["key"] == "goodput" && $c["index"] >= 33 && $c["value"] == 1')"
 
-# ---- several sequences ----
+group "several sequences"
 cat >"$WORK/live.script" <<'END'
 :what-if off
 :wait round 3
@@ -146,7 +146,7 @@ terminal 80x24 "$PROGRAM --script $WORK/single.script"
 check "a missing second sequence is refused" exits 2
 check "the refusal of a second sequence explains --batch" grep -q 'one sequence; --batch runs several' "$WORK/run/err"
 
-# ---- stopping exactly ----
+group "stopping exactly"
 printf ':wait round 4\n:save-screen four.txt\n:step token\n:wait idle\n:save-screen token.txt\n:quit\n' >"$WORK/stop.script"
 terminal 120x36 "$PROGRAM --trace trace --script $WORK/stop.script"
 check "a script that steps ends well" exits 0
@@ -154,13 +154,13 @@ check ":wait round 4 stops exactly there" grep -q 'round 4$' "$WORK/run/four.txt
 check ":step token drafts one token of the next round" grep -q 'paused' "$WORK/run/token.txt"
 check "the trace holds the four whole rounds" test "$(csv "$WORK/run/trace/rounds.csv" round 1 | tail -n 1)" = 4
 
-# ---- keys ----
+group "keys"
 terminal 160x48 "exec 2>/dev/tty; exec env PS1='shell> ' sh -i" # an interactive shell, for Ctrl-Z
 wait_for 'shell>' >/dev/null
 tm send-keys -l "$PROGRAM --once --pace 200; echo status=\$?"
 tm send-keys Enter
-check "the first tokens are on the screen" wait_for 'changed'
-check "the run ends and reports it" wait_for 'the text has ended\|all tokens'
+check "the scope shows the first tokens" wait_for 'changed'
+check "the scope reports the end of a run" wait_for 'the text has ended\|all tokens'
 tm send-keys b
 check "b compares with autoregressive decoding" wait_for 'lossless ✓'
 tm send-keys p
@@ -196,11 +196,11 @@ for keys in '?:┏ help' '/:^/' 'p:┏ prompt'; do
 done
 rounds=$(tm capture-pane -p | sed -n '1s/.*\(round [0-9]*\).*/\1/p')
 tm resize-window -x 90 -y 30
-check "panels become tabs after a resize" wait_for '\[2 layers\]\|\[5 knobs\]'
+check "panels become tabs in a small terminal" wait_for '\[2 layers\]\|\[5 knobs\]'
 tm resize-window -x 5 -y 3
 wait_for 'cope' >/dev/null
 tm resize-window -x 160 -y 48
-check "the panels are back after a tiny terminal" wait_for "layers × tokens"
+check "the panels return after a tiny terminal" wait_for "layers × tokens"
 check "a resize does not change the run" wait_for "ended.* $rounds"
 tm send-keys r n
 wait_for 'paused' >/dev/null
@@ -209,27 +209,27 @@ check "q asks before an unsaved run is lost" wait_for 'not exported yet'
 tm send-keys q
 check "a second q leaves" wait_for 'status='
 
-# ---- trained heads ----
+group "trained heads"
 printf ':wait round 4\n:save-screen trained.txt\n:head lens\n:wait idle\n:save-screen lens.txt\n:step\n:wait idle\n:key H\n:wait idle\n:step\n:wait idle\n:quit\n' >"$WORK/heads.script"
 terminal 160x48 "$PROGRAM -n 90 --trace trace --script $WORK/heads.script"
 check "a script that switches heads ends well" exits 0
-check "specbound asks the bundled model's trained heads" grep -q '· trained heads' "$WORK/run/trained.txt"
-check "how often layers agree with the last one is compared" grep -q 'same token as L' "$WORK/run/trained.txt"
+check "specbound uses the bundled model's trained heads" grep -q '· trained heads' "$WORK/run/trained.txt"
+check "the scope compares how often layers agree with the last one" grep -q 'same token as L' "$WORK/run/trained.txt"
 check ":head lens switches between rounds" grep -q '· lens' "$WORK/run/lens.txt"
-check "controls.csv has the switch, and back by H" test "$(csv "$WORK/run/trace/controls.csv" new '$c["name"] == "head"' | tr '\n' ' ')" = "trained lens trained "
-check "drafts say which head they came from" test "$(csv "$WORK/run/trace/tokens.csv" head '$c["source"] == "draft"' | uniq | tr '\n' ' ')" = "1 0 1 "
+check "controls.csv has the switch of the head, and the switch back by H" test "$(csv "$WORK/run/trace/controls.csv" new '$c["name"] == "head"' | tr '\n' ' ')" = "trained lens trained "
+check "tokens.csv has the head of each draft" test "$(csv "$WORK/run/trace/tokens.csv" head '$c["source"] == "draft"' | uniq | tr '\n' ' ')" = "1 0 1 "
 printf ':goto 99999\n:wait idle\n:save-screen a.txt\n:key H\n:wait idle\n:save-screen b.txt\n:quit\n' >"$WORK/replay.script"
 cp -r "$WORK/run/trace" "$WORK/switched"
 terminal 160x48 "$PROGRAM replay --script $WORK/replay.script $WORK/switched"
 check "a replay shows either head" exits 0
-check "the head in use is shown in a replay" grep -q '· trained heads' "$WORK/run/a.txt"
+check "a replay shows the head in use" grep -q '· trained heads' "$WORK/run/a.txt"
 check "H shows the other head in a replay" grep -q '· lens' "$WORK/run/b.txt"
 printf ':wait round 2\n:head trained\n:quit\n' >"$WORK/none.script"
 terminal 120x36 "$PROGRAM --heads none --script $WORK/none.script"
-check "without trained heads :head trained is refused" exits 2
+check ":head trained without trained heads is refused" exits 2
 check "the refusal of :head trained names 'specscope train heads'" grep -q 'specscope train heads' "$WORK/run/err"
 
-# ---- signals ----
+group "signals"
 is_dead() { [ "$(tm list-panes -F '#{pane_dead}')" = 1 ]; }
 for signal in INT TERM HUP; do
     terminal 120x36 "exec $PROGRAM --pace 20 --trace trace"
@@ -240,10 +240,10 @@ for signal in INT TERM HUP; do
     printf ':goto 1\n:wait idle\n:save-screen screen.txt\n:quit\n' >"$WORK/one.script"
     cp -r "$WORK/run/trace" "$WORK/trace-$signal"
     terminal 120x36 "$PROGRAM replay --script $WORK/one.script $WORK/trace-$signal"
-    check "after SIG$signal the trace replays" exits 0
+    check "the trace replays after SIG$signal" exits 0
 done
 
-# ---- temporary folders of killed runs ----
+group "temporary folders of killed runs"
 folders() { ls "$WORK" | grep -c '^specscope-run-' | grep -qx "$1"; }
 terminal 120x36 "exec $PROGRAM --once --pace 1"
 wait_for 'running' >/dev/null
@@ -257,13 +257,13 @@ check "a killed run leaves its temporary folder" folders 2
 SOCKET=$WORK/third
 tm new-session -d -x 120 -y 36 "$PROGRAM --once --pace 1"
 wait_for 'running' >/dev/null
-check "the next start deletes it, and only it" folders 2
+check "the next start deletes the temporary folder of a killed run alone" folders 2
 tm send-keys q q
 until_true sh -c "! tmux -S '$SOCKET' has-session" >/dev/null
-check "a run that ends deletes its own" folders 1
+check "a run that ends deletes its temporary folder" folders 1
 SOCKET=$SOCKET2
 
-# ---- a vocabulary with control sequences ----
+group "a vocabulary with control sequences"
 "$ROOT/$BUILD/tests/tinymodel" "$WORK/nasty.gguf" --nasty --seed 3 --layers 2 >/dev/null
 printf ':wait end\n:wait idle\n:panel layers\n:key Left Left Enter\n:save-screen screen.txt\n:quit\n' >"$WORK/nasty.script"
 terminal 120x36 "script -q -c '$PROGRAM --temp 2 -n 200 --ignore-eos -p hello --script $WORK/nasty.script $WORK/nasty.gguf' raw"
@@ -272,7 +272,7 @@ check "no control character of the vocabulary is on the screen" sh -c "! LC_ALL=
 check "no control sequence of the vocabulary reaches the terminal" sh -c "! LC_ALL=C grep -aqE '$(printf '\033')\]|$(printf '\007')|$(printf '\302\233')' '$WORK/run/raw'"
 check "control characters are shown as escapes" grep -q 'x1B\|\\x' "$WORK/run/screen.txt"
 
-# ---- terminals without colours or UTF-8 ----
+group "terminals without colours or UTF-8"
 printf ':wait round 3\n:save-screen screen.txt\n:quit\n' >"$WORK/three.script"
 terminal 120x36 "env TERM=vt100 $PROGRAM --script $WORK/three.script"
 check "a vt100 shows the scope" exits 0

@@ -6,7 +6,7 @@ BUILD=${BUILD:-build}
 FAMILIES=$ROOT/tests/golden/families
 
 terminal 120x36 "exec $PROGRAM"
-check "where only the bundled model is, it opens at once" wait_for 'fables-14m · 16 layers'
+check "the scope opens the bundled model at once where there is no other" wait_for 'fables-14m · 16 layers'
 
 HUB=$HOME/.cache/huggingface/hub
 for name in org--tiny Qwen--toy org--files; do
@@ -27,7 +27,7 @@ for size in 40x10:7 80x24:19 160x48:43; do
     terminal "${size%:*}" "$PROGRAM"
     wait_for '4 of 5 run here' >/dev/null
     [ -n "${UPDATE:-}" ] || until_true golden "${size%:*}" "${size#*:}" >/dev/null # which is drawn line by line
-    check "the list at ${size%:*} is as expected" golden "${size%:*}" "${size#*:}"
+    check "the list of models at ${size%:*} is as expected" golden "${size%:*}" "${size#*:}"
 done
 tm send-keys Up Down Down Down
 check "a model that does not run is described" wait_for 'it does not run here: .*Git LFS pointer'
@@ -37,7 +37,7 @@ tm send-keys T I N Y
 check "typing filters the models" wait_for '^ filter TINY .*Enter open'
 check "a filter leaves models with its text in their name" sh -c "[ \$(tmux -S $SOCKET capture-pane -p | grep -c 'hf:\|bundled') = 1 ]"
 tm send-keys Enter
-check "Enter opens" wait_for 'tiny · [0-9]* layers'
+check "Enter in the list of models opens a model" wait_for 'tiny · [0-9]* layers'
 tm send-keys -l ':open nothing-of-the-kind.gguf'
 tm send-keys Enter
 check "a model that cannot be opened leaves the run unchanged" wait_for 'nothing-of-the-kind.gguf'
@@ -48,10 +48,10 @@ check "the list reports why the model does not open" wait_for '^ .*pointer.gguf:
 tm send-keys Escape
 until_true shows 'hf:Qwen/toy' >/dev/null
 tm send-keys Escape
-check "Esc goes back to the run" wait_for 'tiny · [0-9]* layers'
+check "Esc in the list of models goes back to the run" wait_for 'tiny · [0-9]* layers'
 tm send-keys -l ':open bundled'
 tm send-keys Enter
-check "leaving a run that is not exported asks" wait_for 'not exported yet:  q open the other and lose it'
+check "the list of models asks before it leaves a run that is not exported" wait_for 'not exported yet:  q open the other and lose it'
 tm send-keys Down
 tm send-keys q
 check "another key keeps a run that is not exported" wait_for 'not exported yet:  q quit and lose it'
@@ -76,19 +76,19 @@ for case in sd:k specdecpp:max sv:window; do
     check "a model without a draft model runs with another policy after :open under $policy" wait_for 'tiny.* policy specbound'
 done
 tm send-keys q q
-check ":open with another policy is no error" exits 0
+check ":open works with another policy" exits 0
 
 terminal 80x24 "NO_COLOR=1 LC_ALL=C $PROGRAM"
-check "without colours and UTF-8 the list can be read" wait_for '> bundled'
+check "the list of models can be read without colours and UTF-8" wait_for '> bundled'
 check "models that do not run are marked without colours" wait_for 'pointer.gguf *x '
 tm send-keys q
-check "q filters where a name begins with it" wait_for '^ filter q '
+check "q filters models whose name begins with it" wait_for '^ filter q '
 tm send-keys q
 check "a second q leaves the list" exits 0
 terminal 120x36 "$PROGRAM bundled"
-check "'bundled' is a name like others" wait_for 'fables-14m · 16 layers'
+check ":open bundled opens the bundled model" wait_for 'fables-14m · 16 layers'
 printf ':open bundled\n' >"$WORK/open.script"
 terminal 80x24 "$PROGRAM --script $WORK/open.script -n 5"
-check "a script stays with its model" exits 2
+check "a script keeps its model" exits 2
 check "a script that opens another model is refused with the reason" grep -q 'a script stays with its model' "$WORK/run/err"
 exit $STATUS

@@ -5,7 +5,7 @@ BUILD=${BUILD:-build}
 LIST=$ROOT/tests/screens/prompts.jsonl
 
 terminal 120x36 "exec $PROGRAM --pace 0 -n 12 --ignore-eos --prompts $LIST"
-check "at the end of a text the next prompt is announced, with the seconds until it starts" \
+check "the next prompt is announced at the end of a text, with the seconds until it starts" \
     wait_for '^ next prompt in [1-5] s *F now *any other key: stay *Three mice sat on a wall,'
 check "the next prompt starts by itself" wait_for '<s> Three mice sat'
 check "the prompt after the next starts by itself" wait_for '<s> A baker sent'
@@ -31,17 +31,17 @@ own_stays() {
 }
 until_true own_stays >/dev/null
 drawn_again
-check "after a prompt of the user's own no prompt of the list starts by itself" hides 'next prompt in'
+check "no prompt of the list starts by itself after a prompt of the user's own" hides 'next prompt in'
 tm send-keys F
 check "F continues the list after a prompt of the user's own" wait_for '^ next prompt in [1-5] s .*Everybody in the valley'
 tm send-keys -l ':sweep d_max=3:5:1'
 tm send-keys Enter
 wait_for 'the sweep has its 3 points' >/dev/null
 drawn_again
-check "a sweep's end stays" wait_for 'the sweep has its 3 points'
+check "the message of a sweep's end stays" wait_for 'the sweep has its 3 points'
 
 terminal 120x36 "exec $PROGRAM --pace 0 -n 12 --ignore-eos --prompts $LIST"
-check "a baseline keeps the text, too" until_true stays_by b
+check "a baseline keeps the text on the screen" until_true stays_by b
 check "a baseline's result is shown although it keeps the text" wait_for '^ autoregressive: [0-9]'
 text=$(tm capture-pane -p | grep -o '<s> [A-Z][a-z]* [a-z]*')
 tm send-keys b F
@@ -51,7 +51,7 @@ check "the seconds count down on the screen" wait_for 'next prompt in [1-4] s'
 terminal 120x36 "exec $PROGRAM --pace 0 -n 12 --ignore-eos -p 'Two foxes'"
 wait_for 'all tokens are generated .*F next prompt' >/dev/null
 drawn_again
-check "after -p no bundled prompt starts by itself" hides 'next prompt in'
+check "no bundled prompt starts by itself after -p" hides 'next prompt in'
 
 terminal 120x36 "exec $PROGRAM --once --pace 0 -n 12 --ignore-eos --prompts $LIST"
 check "--once ends at the first text" wait_for 'all tokens are generated'

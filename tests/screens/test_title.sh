@@ -21,20 +21,20 @@ check "a wide title names the GPU" grep -q 'NVIDIA RTX 6000 Ada Generation' "$WO
 check "a wide title does not tell how the GPU holds the model" sh -c "! grep -q 'held as' '$WORK/wide'"
 for size in 120x36 100x30 80x24; do
     title_at $size >"$WORK/title"
-    check "at $size the policy and the state are there" grep -q 'policy del.*replay' "$WORK/title"
+    check "the title at $size has the policy and the state" grep -q 'policy del.*replay' "$WORK/title"
     check "a title of $size names the GPU whole or not at all" sh -c \
         "! grep -q NVIDIA '$WORK/title' || grep -q 'Ada Generation' '$WORK/title'"
 done
 
-# ---- the draft model's name, while the policy drafts with it ----
+group "the draft model's name, while the policy drafts with it"
 printf ':wait round 2\n:save-screen without.txt\n:policy sd\n:step\n:wait idle\n:save-screen with.txt\n:policy layerskip\n:step\n:wait idle\n:save-screen again.txt\n:quit\n' >"$WORK/draft.script"
 terminal 160x48 "$PROGRAM --trace trace --script $WORK/draft.script"
 check "a script that goes from policy to policy ends well" exits 0
 check "the title names the draft model under a policy that drafts with it" grep -q 'fables-14m + fables-draft-1m' "$WORK/run/with.txt"
 check "the title names no draft model under a policy that does not draft with it" sh -c "! grep -q 'fables-14m +' '$WORK/run/without.txt' '$WORK/run/again.txt'"
-check "the trace contains the policies that need it" grep -q '"needs":.*\["draft"\]' "$WORK/run/trace/run.json"
+check "the trace contains the policies that need the draft model" grep -q '"needs":.*\["draft"\]' "$WORK/run/trace/run.json"
 
-# ---- whether speculation gains on the text ----
+group "whether speculation gains on the text"
 printf ':wait end\n:wait idle\n:save-screen screen.txt\n:quit\n' >"$WORK/gain.script"
 gain() { # size, line of the bundled prompts: the title at the text's end
     sed -n "$2p" models/prompts.jsonl >"$WORK/one.jsonl"

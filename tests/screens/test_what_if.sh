@@ -9,9 +9,9 @@ controls() { # knob, new value: was it turned so?
         END { exit !found }' "$WORK/run/trace/controls.csv"
 }
 
-# ---- strips ----
+group "strips"
 terminal 160x48 "$PROGRAM --pace 0 --once --ignore-eos -n 160 --set alpha=0.9"
-check "at the end of a run the height of a track is its forecast" wait_for 'tau *├[^┤]*[▁▂▃▄▅▆▇█]'
+check "the height of a slider's track is its forecast at the end of a run" wait_for 'tau *├[^┤]*[▁▂▃▄▅▆▇█]'
 tm send-keys : ; tm send-keys -l 'what-if off'; tm send-keys Enter
 check ":what-if off leaves plain sliders" until_true shows 'tau *├─*'
 tm send-keys : ; tm send-keys -l 'what-if on'; tm send-keys Enter
@@ -23,9 +23,9 @@ check "an unknown knob is reported" wait_for 'no knob "nothing"'
 tm send-keys : ; tm send-keys -l 'what-if tau tau'; tm send-keys Enter
 check "a grid of one knob is refused" wait_for 'two different knobs'
 tm send-keys : ; tm send-keys -l 'policy swift'; tm send-keys Enter
-check "a policy that can't tell has plain sliders" wait_for 'ratio.*├─*'
+check "a policy without a forecast has plain sliders" wait_for 'ratio.*├─*'
 tm send-keys : ; tm send-keys -l 'policy dv'; tm send-keys Enter
-check "another policy with what-if has strips at once" wait_for 'exit_layer *├.*[▂▃▄▅▆▇█]'
+check "a change to another policy with forecasts shows strips at once" wait_for 'exit_layer *├.*[▂▃▄▅▆▇█]'
 tm send-keys q q
 check "the scope ends well" until_true test -s "$WORK/run/status"
 
@@ -39,19 +39,19 @@ check "the message reports that what-if is off" grep -q 'never.script:4: what-if
 check "a script does not wait for a policy without a forecast" never ':policy swift'
 check "the message names the policy without a forecast" grep -q 'what-if never came: what-if does not support swift' "$WORK/run/err"
 
-# ---- the grid, in a small terminal too ----
+group "the grid, in a small terminal too"
 for size in 80x24 120x36 160x48; do
     terminal $size "$PROGRAM --pace 0 --once --ignore-eos -n 160 --set alpha=0.9 --trace trace"
     tm send-keys 5
-    check "a record is there at $size" wait_for '├[^┤]*[▁▂▃▄▅▆▇█][^┤]*┤'
+    check "the sliders show forecasts at $size" wait_for '├[^┤]*[▁▂▃▄▅▆▇█][^┤]*┤'
     tm send-keys Down w
     check "w opens a grid at $size" wait_for 'what if, [0-9]* tokens'
-    check "the forecast at the cursor is below it at $size" wait_for 'now [0-9.]*×'
-    check "the cursor begins on the current values at $size" wait_for 'τ 0.5[0-9]*  d_max 5 '
-    [ $size != 160x48 ] || check "the key line is that of the grid" shows '←↑↓→ point'
-    check "the values across have a name at $size" shows 'τ →'
+    check "the forecast at the cursor is shown below the grid at $size" wait_for 'now [0-9.]*×'
+    check "the grid's cursor begins on the current values at $size" wait_for 'τ 0.5[0-9]*  d_max 5 '
+    [ $size != 160x48 ] || check "the key line shows the keys of the grid" shows '←↑↓→ point'
+    check "the grid names the knob across at $size" shows 'τ →'
     tm send-keys Up Up Up
-    check "arrows move the cursor at $size" wait_for 'd_max 8 '
+    check "arrows move the grid's cursor at $size" wait_for 'd_max 8 '
     tm send-keys Enter
     check "Enter takes the values and closes the grid at $size" until_true hides 'what if, '
     check "Enter in the grid changes the knob at $size" wait_for 'd_max .* 8 '
@@ -64,19 +64,19 @@ for size in 80x24 120x36 160x48; do
     check "the trace has the grid's change at $size" controls d_max 8
 done
 
-# ---- two settings: strips show the focused one ----
+group "two settings: strips show the focused one"
 terminal 160x48 "$PROGRAM --pace 0 --ignore-eos -n 120 --policy swift --versus 'layerskip exit_layer=6' --once"
-check "the first of two settings can't tell" wait_for 'ratio.*├─*'
+check "the first of two settings has no forecast" wait_for 'ratio.*├─*'
 wait_for '■ ended' >/dev/null # whose message would replace that of w
 tm send-keys w
-check "a policy without what-if is named" wait_for 'what-if does not support swift'
-check "the second one runs" wait_for '±.*tok/s.*│.*±.*tok/s'
+check ":what-if names a policy without a forecast" wait_for 'what-if does not support swift'
+check "the second of two settings runs" wait_for '±.*tok/s.*│.*±.*tok/s'
 tm send-keys '}'
-check "the second one, in focus, has strips" wait_for 'exit_layer *├.*[▂▃▄▅▆▇█]'
+check "the second of two settings, in focus, has strips" wait_for 'exit_layer *├.*[▂▃▄▅▆▇█]'
 tm send-keys q q
 check "the scope ends well, with two settings" until_true test -s "$WORK/run/status"
 
-# ---- replays: forecasts from the trace's layers, or the reason why there are none ----
+group "replays: forecasts from the trace's layers, or the reason why there are none"
 terminal 160x48 "$PROGRAM replay $ROOT/tests/screens/traces/specbound"
 check "a replay forecasts from its trace" wait_for 'alpha .*[▂▃▄▅▆▇█].*├*'
 tm send-keys w

@@ -38,13 +38,13 @@ same() { # window, first round
 last=$(tail -n 1 "$TRACE/rounds.csv" | cut -d, -f5)
 # The newest segment begins with the first round after the last change of a knob.
 turned=$(awk -F, 'NR > 1 && ($6 == "\"tau\"" || $6 == "\"d_max\"" || $6 == "\"policy\"") { at = $9 } END { print at }' "$TRACE/controls.csv")
-check "the trace has a segment of its own at its end" test "$turned" -gt 1 -a "$turned" -lt $((last - 3))
-check "the numbers are the segment's at first" same segment "$turned"
+check "the trace ends in a segment of its own" test "$turned" -gt 1 -a "$turned" -lt $((last - 3))
+check "the numbers are those of the segment at first" same segment "$turned"
 check "the numbers are those of the last 32 rounds after v" same last $((last - 31))
 check "the numbers are those of the run after another v" same run 1
-check "the bar names the segment" grep -q '^ segment [A-Z]: ' "$WORK/run/segment.txt"
-check "the bar names the last 32 rounds" grep -q '^ last 32 rounds: ' "$WORK/run/last.txt"
-check "the bar names the run" grep -q '^ run: ' "$WORK/run/run.txt"
+check "the line of figures names the segment" grep -q '^ segment [A-Z]: ' "$WORK/run/segment.txt"
+check "the line of figures names the last 32 rounds" grep -q '^ last 32 rounds: ' "$WORK/run/last.txt"
+check "the line of figures names the run" grep -q '^ run: ' "$WORK/run/run.txt"
 check "v selects the next window" grep -q '^ last 32 rounds: ' "$WORK/run/key.txt"
 check "v selects the next window in the layers" grep -q '^ run: ' "$WORK/run/layers.txt"
 check "v selects the next window in the ledger" grep -q '^ segment [A-Z]: ' "$WORK/run/ledger.txt"

@@ -12,15 +12,15 @@ CASES=3
 status=$?
 sed 's/^/# /' "$TMP/out"
 check "$CASES cases drawn by seed $SEED have the text of autoregressive decoding" [ $status -eq 0 ]
-check "greedy tokens were compared" grep -Eq '^# [1-9][0-9]+ greedy tokens compared .*: 0 differences$' "$TMP/out"
+check "the soak compares greedy tokens" grep -Eq '^# [1-9][0-9]+ greedy tokens compared .*: 0 differences$' "$TMP/out"
 
 "$SOAK" --cases 1 --seed 14 --spoil >"$TMP/out" 2>"$TMP/err"
 status=$?
-check "a changed token of the reference is noticed" [ $status -eq 1 ]
-check "a changed token is named by its place" grep -q 'is [0-9]*, autoregressive decoding gives [0-9]*' "$TMP/err"
-check "a changed token is counted" grep -q ': 1 differences$' "$TMP/out"
+check "the soak notices a changed token of the reference" [ $status -eq 1 ]
+check "the soak names a changed token by its place" grep -q 'is [0-9]*, autoregressive decoding gives [0-9]*' "$TMP/err"
+check "the soak counts a changed token" grep -q ': 1 differences$' "$TMP/out"
 again=$(sed -n 's/^soak: repeat it by: //p' "$TMP/err")
 mv "$TMP/err" "$TMP/first"
 $again >"$TMP/out" 2>"$TMP/err"
-check "the command that is printed finds the same difference" diff "$TMP/first" "$TMP/err"
+check "the command that the soak prints finds the same difference" diff "$TMP/first" "$TMP/err"
 finish

@@ -13,6 +13,6 @@ for room; do
         END { for (u in used) { split(u, part, " "); if (part[2] in defined) print part[1], defined[part[2]] } }')
     result "the objects of $room call one another" \
         "$([ -n "$calls" ] || echo "  no calls were read")"
-    result "… in no circle" "$(echo "$calls" | tsort 2>&1 >/dev/null | sed 's/^/  /')"
+    result "the objects of $room call one another in no circle" "$(echo "$calls" | tsort 2>&1 >/dev/null | sed 's/^/  /')"
 done
 exit $status

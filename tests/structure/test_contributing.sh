@@ -44,7 +44,7 @@ documents() { # more of the environment: the documents' tests, in the copy
 check "documents of the new policy are written" documents DOCUMENTS=" " UPDATE=1
 check "documents of the new policy pass their tests" documents
 
-works "autoregressive decoding" run -n 60 --ignore-eos --policy ar -p hello "$TINY"
+works "run --policy ar works" run -n 60 --ignore-eos --policy ar -p hello "$TINY"
 cp "$TMP/out" "$TMP/ar"
 for name in $(sed -n 's/^```c policies\/\(.*\)\.c$/\1/p' CONTRIBUTING.md); do
     works "the policy $name drafts" run -n 60 --ignore-eos --policy "$name" --trace "$TMP/trace" -p hello "$TINY"
@@ -56,7 +56,7 @@ done
 theme=$(sed -n 's/^```json themes\/\(.*\)\.json$/\1/p' CONTRIBUTING.md)
 for name in $(sed -n 's/^```c tui\/panels\/panel_\(.*\)\.c$/\1/p' CONTRIBUTING.md); do
     if ! command -v script >/dev/null 2>&1; then
-        skip "the panel $name" "there is no script(1)"
+        skip "the panel $name opens" "there is no script(1)"
         continue
     fi
     printf ':goto 9\n:wait idle\n:panel %s\n:key z\n:save-screen %s\n:quit\n' "$name" "$TMP/screen.txt" >"$TMP/script"

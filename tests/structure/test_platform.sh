@@ -15,7 +15,7 @@ found=$(sources base cli engine kernels policies traces tui |
     grep -vE '^base/platform\.c$|^kernels/cuda/|^kernels/cublas/|^kernels/cpu/(amx|neondot)\.c$' |
     xargs grep -nE "$LINUX" | grep -vE '^[^:]*:[0-9]*: ?\*|/\*.*('"$LINUX"')')
 result "calls that only Linux has are in base/platform.c" "$found"
-result "and the check finds them there" "$(grep -qE "$LINUX" base/platform.c || echo "  nothing there")"
+result "the check for calls that only Linux has finds them in base/platform.c" "$(grep -qE "$LINUX" base/platform.c || echo "  nothing there")"
 
 version=$(sed -n '1s/.*(\(.*\)).*/\1/p' debian/changelog)
 result "CHANGELOG.md begins with the version of debian/changelog" "$(grep -m 1 '^## ' CHANGELOG.md | grep -F "[$version]" >/dev/null || echo "  it does not begin with $version")"
@@ -29,7 +29,7 @@ readable() { # program, sentence, command
 readable ruby "the Homebrew formula is Ruby" "ruby -c packaging/specscope.rb >/dev/null"
 readable nix-instantiate "the flake is Nix" "nix-instantiate --parse packaging/flake.nix >/dev/null 2>&1"
 readable mandoc "the manual is mdoc without a fault" "mandoc -T lint -W warning docs/specscope.1"
-result "in the manual no macro takes a quote for its own" "$(grep -nE '^\.(Ql|Sq|Ar|Pa|Dl|Ic|Cm) .*"' docs/specscope.1)"
+result "no macro of the manual has a quote among its arguments" "$(grep -nE '^\.(Ql|Sq|Ar|Pa|Dl|Ic|Cm) .*"' docs/specscope.1)"
 example='{"policy": "layerskip", "set": ["gamma=6"], "theme": "light"}'
 for renderer in "groff -mdoc -Tutf8 -rLL=300n -ww" "mandoc -Tutf8 -Owidth=300"; do
     readable "${renderer%% *}" "${renderer%% *} shows the manual's quotes" "$renderer docs/specscope.1 | col -bx | grep -qF '$example'"
