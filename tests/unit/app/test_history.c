@@ -15,7 +15,7 @@ TEST(a_history_that_cannot_be_written_leaves_the_one_before)
     struct err err = {0};
     struct rlimit before;
     const int fd = mkstemp(path);
-    assert_true(write(fd, "one\ntwo\n", 8) == 8);
+    assert_int_equal(write(fd, "one\ntwo\n", 8), 8);
     close(fd);
     history_open(&h, path);
     memset(line, 'x', sizeof line - 1);
@@ -26,7 +26,7 @@ TEST(a_history_that_cannot_be_written_leaves_the_one_before)
     const bool ok = history_close(&h, &err);
     setrlimit(RLIMIT_FSIZE, &before);
     assert_false(ok);
-    assert_non_null(strstr(err.text, strerror(EFBIG)));
+    assert_contains(err.text, strerror(EFBIG));
     history_open(&h, path);
     assert_int_equal(h.n, 2);
     assert_string_equal(h.line[1], "two");

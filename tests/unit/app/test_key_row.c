@@ -40,7 +40,7 @@ TEST(messages_are_shown_whole_at_any_width)
             }
         }
         if (cols >= 21)
-            assert_non_null(strstr(text, "Space pause  ? help"));
+            assert_contains(text, "Space pause  ? help");
         grid_close(&g);
     }
 }

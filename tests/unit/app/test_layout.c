@@ -30,8 +30,12 @@ cover(unsigned char *cells, int cols, int rows, const struct rect *r)
 {
     if (r->rows == 0)
         return;
-    assert_true(r->y >= 0 && r->x >= 0 && r->rows > 0 && r->cols > 0);
-    assert_true(r->y + r->rows <= rows && r->x + r->cols <= cols);
+    assert_at_least(r->y, 0);
+    assert_at_least(r->x, 0);
+    assert_greater(r->rows, 0);
+    assert_greater(r->cols, 0);
+    assert_at_most(r->y + r->rows, rows);
+    assert_at_most(r->x + r->cols, cols);
     for (int y = r->y; y < r->y + r->rows; y++)
         for (int x = r->x; x < r->x + r->cols; x++)
             cells[y * cols + x]++;
@@ -52,13 +56,13 @@ check_cover(int rows, int cols, unsigned active, int focus, bool zoom)
     for (int i = 0; i < PANELS; i++) {
         cover(cells, cols, rows, &l.panel[i]);
         if (l.panel[i].rows > 0)
-            assert_true((active >> i & 1) != 0);
+            assert_int_not_equal(active >> i & 1, 0);
     }
     for (int i = 0; i < rows * cols; i++)
         if (cells[i] != 1)
             fail_msg("%d×%d, active %x, focus %d: cell %d,%d is covered %d times", cols, rows, active, focus, i / cols,
                      i % cols, cells[i]);
-    assert_true(l.panel[focus].rows >= (l.bare ? 2 : 3)); /* and the focus is there */
+    assert_at_least(l.panel[focus].rows, l.bare ? 2 : 3); /* and the focus is there */
 }
 
 TEST(every_cell_belongs_to_exactly_one_thing)
@@ -103,8 +107,8 @@ TEST(small_terminals_lose_the_boxes_and_keep_text_bar_and_one_tab)
             const struct layout l = laid(sizes[i].rows, sizes[i].cols, EVERY, focus, false);
             assert_true(l.bare);
             assert_int_equal(shown(&l), 2);
-            assert_true(l.panel[0].rows >= 2);
-            assert_true(l.panel[focus].rows >= 2);
+            assert_at_least(l.panel[0].rows, 2);
+            assert_at_least(l.panel[focus].rows, 2);
             assert_int_equal(l.measures.rows, 1);
             assert_int_equal(l.status.rows, 1);
             assert_int_equal(l.tab_bar.rows, 1);
@@ -118,8 +122,8 @@ TEST(narrow_terminals_keep_the_text_above_one_tab)
         const struct layout l = laid(24, 80, EVERY, focus, false);
         assert_true(l.tabs);
         assert_int_equal(shown(&l), 2);
-        assert_true(l.panel[0].rows >= 6);
-        assert_true(l.panel[0].y < l.tab_bar.y);
+        assert_at_least(l.panel[0].rows, 6);
+        assert_less(l.panel[0].y, l.tab_bar.y);
         assert_int_equal(l.tab_bar.rows, 1);
     }
 }
@@ -131,9 +135,9 @@ TEST(tall_narrow_terminals_stack_panels)
         assert_false(l.tabs);
         assert_int_equal(l.panel[0].cols, 80);
         assert_int_equal(l.panel[1].cols, 80);
-        assert_true(l.panel[1].y > l.panel[0].y);
-        assert_true(shown(&l) >= 4);
-        assert_true(l.panel[focus].rows >= 8);
+        assert_greater(l.panel[1].y, l.panel[0].y);
+        assert_at_least(shown(&l), 4);
+        assert_at_least(l.panel[focus].rows, 8);
     }
 }
 
@@ -142,12 +146,12 @@ TEST(wide_terminals_show_panels_side_by_side)
     const struct layout l = laid(42, 150, 63, 0, false);
     assert_false(l.tabs);
     for (int i = 0; i < 6; i++) {
-        assert_true(l.panel[i].rows > 0);
-        assert_true(l.panel[i].cols >= all[i].min_cols);
+        assert_greater(l.panel[i].rows, 0);
+        assert_at_least(l.panel[i].cols, all[i].min_cols);
     }
     assert_int_equal(l.panel[0].y, l.panel[1].y);
     assert_int_equal(l.panel[2].y, l.panel[5].y);
-    assert_true(l.panel[0].rows > l.panel[2].rows);
+    assert_greater(l.panel[0].rows, l.panel[2].rows);
 }
 
 /* 120×36: two panels above, three or four below, whatever else there is; what stands between waits for the focus. */
@@ -158,17 +162,19 @@ TEST(middle_panels_need_height_or_the_focus)
         assert_memory_equal(with.panel, without.panel, sizeof with.panel);
     }
     const struct layout asked = laid(36, 120, EVERY, 7, false);
-    assert_true(asked.panel[7].rows >= 8 && asked.panel[0].rows >= 11);
+    assert_at_least(asked.panel[7].rows, 8);
+    assert_at_least(asked.panel[0].rows, 11);
     static const struct {
         int rows, cols;
     } large[] = {{48, 160}, {60, 200}, {60, 260}, {100, 300}};
     for (size_t i = 0; i < sizeof large / sizeof large[0]; i++) {
         const struct layout l = laid(large[i].rows, large[i].cols, EVERY, 4, false);
         for (int k = 0; k < PANELS; k++) {
-            assert_true(l.panel[k].rows >= 8);
-            assert_true(l.panel[k].cols >= all[k].min_cols);
+            assert_at_least(l.panel[k].rows, 8);
+            assert_at_least(l.panel[k].cols, all[k].min_cols);
         }
-        assert_true(l.panel[6].y > l.panel[0].y && l.panel[2].y > l.panel[6].y);
+        assert_greater(l.panel[6].y, l.panel[0].y);
+        assert_greater(l.panel[2].y, l.panel[6].y);
     }
 }
 
@@ -182,7 +188,8 @@ TEST(a_large_screen_has_the_middle_below_one_of_the_upper_panels)
     assert_int_equal(one.panel[1].rows, one.panel[0].rows + one.panel[6].rows);
     const struct layout two = laid(60, 200, 63 | 3 << 6, 4, false); /* the second goes below the other one */
     assert_int_equal(two.panel[7].x, two.panel[1].x);
-    assert_true(two.panel[7].rows >= LAYOUT_LEAST && two.panel[1].rows >= 18);
+    assert_at_least(two.panel[7].rows, LAYOUT_LEAST);
+    assert_at_least(two.panel[1].rows, 18);
 }
 
 /* 160×48: the layers of a model of sixteen are all there, with d_max, the line about a cell and two rows above. 260×70: they also have the
@@ -199,7 +206,7 @@ TEST(rows_that_an_upper_panel_cannot_fill_go_to_others)
     assert_int_equal(l.panel[1].rows, 22);
     layout_compute(&l, 70, 260, items, PANELS, 4, false);
     assert_int_equal(l.panel[1].rows, 31);
-    assert_true(l.panel[2].rows > any.panel[2].rows);
+    assert_greater(l.panel[2].rows, any.panel[2].rows);
     items[1].good_rows = 36; /* of thirty layers: all, but not an opened cell */
     layout_compute(&l, 70, 260, items, PANELS, 4, false);
     assert_int_equal(l.panel[1].rows, 36);
@@ -217,10 +224,12 @@ TEST(many_panels_of_a_place_make_further_bands)
             i < 2 ? PANEL_TOP : i < 6 ? PANEL_MIDDLE : PANEL_BOTTOM, 1, 40, 0, true, false, false, 0, 0};
     struct layout l;
     layout_compute(&l, 70, 130, items, 12, 11, false);
-    for (int i = 0; i < 12; i++)
-        assert_true(l.panel[i].rows >= 7 && l.panel[i].cols >= 40);
+    for (int i = 0; i < 12; i++) {
+        assert_at_least(l.panel[i].rows, 7);
+        assert_at_least(l.panel[i].cols, 40);
+    }
     layout_compute(&l, 36, 130, items, 12, 11, false);
-    assert_true(l.panel[11].rows >= 8); /* with the focus before those that were declared earlier */
+    assert_at_least(l.panel[11].rows, 8); /* with the focus before those that were declared earlier */
     assert_int_equal(l.panel[8].rows, 0);
 }
 
@@ -229,7 +238,7 @@ TEST(the_space_of_an_inactive_panel_is_shared_out)
     const struct layout full = laid(42, 150, 63, 0, false);
     const struct layout without = laid(42, 150, 63 & ~(1U << 4), 0, false);
     assert_int_equal(without.panel[4].rows, 0);
-    assert_true(without.panel[2].cols > full.panel[2].cols);
+    assert_greater(without.panel[2].cols, full.panel[2].cols);
 }
 
 TEST(a_click_finds_the_panel_under_it)
@@ -256,9 +265,10 @@ TEST(panels_in_a_row_get_the_columns_that_they_can_use)
     for (int cols = 150; cols <= 300; cols += 5) {
         layout_compute(&l, 60, cols, items, 5, 0, false);
         const struct rect *wide = &l.panel[2], *above = &l.panel[wide->x >= l.panel[1].x ? 1 : 0];
-        assert_true(wide->rows > 0);
+        assert_greater(wide->rows, 0);
         assert_true(wide->cols >= 72 || wide->cols == above->cols); /* else nothing stands beside it */
-        assert_true(l.panel[3].rows > 0 && l.panel[4].rows > 0);
+        assert_greater(l.panel[3].rows, 0);
+        assert_greater(l.panel[4].rows, 0);
     }
 }
 

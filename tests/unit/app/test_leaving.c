@@ -44,7 +44,7 @@ scope_that(int (*does)(struct app *), int *master)
     static struct app app;
     const struct winsize size = {.ws_row = 60, .ws_col = 200};
     const pid_t pid = forkpty(master, NULL, NULL, &size);
-    assert_true(pid >= 0);
+    assert_at_least(pid, 0);
     if (pid > 0)
         return pid;
     struct err err = {0};
@@ -100,7 +100,7 @@ TEST(a_terminal_that_reads_nothing_does_not_block_the_exit)
     struct pollfd wait = {.fd = master, .events = POLLIN};
     assert_int_equal(poll(&wait, 1, PATIENT_MS), 1); /* it draws, */
     struct pollfd full = {.fd = open(ptsname(master), O_RDWR | O_NOCTTY | O_CLOEXEC), .events = POLLOUT};
-    assert_true(full.fd >= 0);
+    assert_at_least(full.fd, 0);
     for (int left = PATIENT_MS / 10; left > 0 && poll(&full, 1, 0) > 0; left--)
         poll(NULL, 0, 10);
     assert_int_equal(poll(&full, 1, 0), 0); /* until nothing goes in any more */

@@ -14,7 +14,7 @@ TEST(reported_messages_are_stored_and_shown_help_is_not)
     assert_int_equal(m->role, ROLE_ERROR);
     assert_int_equal(m->n, 2);
     assert_string_equal(m->said[0].text, "exported to here");
-    assert_non_null(strstr(m->said[1].text, "there is no knob"));
+    assert_contains(m->said[1].text, "there is no knob");
     assert_null(strchr(m->said[1].text, '\033'));
     free(m);
 }

@@ -113,8 +113,8 @@ TEST(the_bundled_model_is_first_and_unusable_files_have_a_reason)
     assert_int_equal(look.ctx, look.ctx_train);
     assert_true(model_list_look(l, 3, &look));
     assert_false(look.runs);
-    assert_non_null(strstr(look.why, "GGUF"));
-    assert_null(strstr(look.why, "wide.gguf")); /* which stands before it */
+    assert_contains(look.why, "GGUF");
+    assert_lacks(look.why, "wide.gguf"); /* which stands before it */
     model_list_close(l);
 }
 
@@ -138,7 +138,7 @@ TEST(a_model_that_memory_is_short_for_gets_a_shorter_context)
     model_summary(&none, BUNDLED, 1000);
     assert_true(none.runs);
     assert_int_equal(none.ctx, 0);
-    assert_non_null(strstr(none.why, "memory are available"));
+    assert_contains(none.why, "memory are available");
 }
 
 TEST(typing_leaves_those_that_have_all_words)
@@ -221,7 +221,7 @@ TEST(it_can_be_drawn_at_any_size_after_any_keys)
         if (splitmix64(&random) % 8 == 0)
             snprintf(c.message, sizeof c.message, "why not");
         draw(&c, 1 + (int)(splitmix64(&random) % 60), 1 + (int)(splitmix64(&random) % 260), i % 2 == 0);
-        assert_true(c.at < model_list_count(l));
+        assert_less(c.at, model_list_count(l));
     }
     model_list_close(l);
 }

@@ -19,7 +19,7 @@ TEST(a_shell_takes_every_word_as_it_was_meant)
     char line[4096], got[4096];
     const char *end = strstr(command, "specscope run ");
     assert_ptr_equal(end, command);
-    assert_true((size_t)snprintf(line, sizeof line, "printf '[%%s]' %s", command + 10) < sizeof line);
+    assert_less((size_t)snprintf(line, sizeof line, "printf '[%%s]' %s", command + 10), sizeof line);
     FILE *shell = popen(line, "r");
     assert_non_null(shell);
     got[fread(got, 1, sizeof got - 1, shell)] = '\0';
@@ -82,8 +82,8 @@ TEST(every_option_of_run_is_copied_or_changes_nothing)
         if (!passed_over && !has_option(one, row) && !has_option(many, row))
             fail_msg("--%s is not copied", row->name);
     }
-    assert_null(strstr(strstr(one, "--quantize") + 1, "--quantize")); /* each once */
-    assert_null(strstr(many, " -t "));                                /* the program chose the number of threads */
+    assert_lacks(strstr(one, "--quantize") + 1, "--quantize"); /* each once */
+    assert_lacks(many, " -t ");                                /* the program chose the number of threads */
     free(one);
     free(many);
     run_info_free(&info);
