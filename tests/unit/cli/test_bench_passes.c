@@ -36,9 +36,9 @@ TEST(drift_of_all_settings_is_no_noise_between_them)
     struct made m;
     make(&m, (const double[]){100, 120, 121, 90}, 0.0001);
     const struct estimate r = bench_ratio(&m.bench, &m.candidates[2], &m.candidates[0]);
-    assert_true(fabs(r.value - 1.21) < 0.001);
-    assert_true(r.se < 0.001);
-    assert_true(bench_tokens_per_s(&m.bench, &m.candidates[2]).se > 3); /* of the speed itself it is */
+    assert_near(r.value, 1.21, 0.001);
+    assert_less(r.se, 0.001);
+    assert_greater(bench_tokens_per_s(&m.bench, &m.candidates[2]).se, 3); /* of the speed itself it is */
     assert_true(bench_is_ahead(&m.bench, &m.candidates[2], &m.candidates[1]));
     assert_false(bench_is_ahead(&m.bench, &m.candidates[1], &m.candidates[2]));
     char standing[400];
@@ -81,8 +81,8 @@ TEST(intervals_of_few_passes_hold_the_truth)
         const struct comparison c = estimate_compare(bench_ratio(&m.bench, &m.candidates[1], &m.candidates[0]));
         holds += c.low <= 1 && c.high >= 1;
         ahead += bench_is_ahead(&m.bench, &m.candidates[1], &m.candidates[0]);
-        assert_true(bench_is_ahead(&m.bench, &m.candidates[1], &m.candidates[0]) == (c.low > 1));
-        assert_true(bench_is_ahead(&m.bench, &m.candidates[0], &m.candidates[1]) == (c.high < 1));
+        assert_int_equal(bench_is_ahead(&m.bench, &m.candidates[1], &m.candidates[0]), c.low > 1);
+        assert_int_equal(bench_is_ahead(&m.bench, &m.candidates[0], &m.candidates[1]), c.high < 1);
     }
     assert_in_range(holds, 3760, 3840); /* 94 to 96% */
     assert_in_range(ahead, 60, 140);    /* half of the others */

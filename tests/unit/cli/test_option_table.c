@@ -162,13 +162,13 @@ TEST(plot_has_the_kinds_and_measures_of_this_build)
     const struct option_row *measure = option_find("measure", COMMAND_PLOT);
     size_t n = 0;
     for (; figure_kind_names[n] != NULL; n++) {
-        assert_true(n < plot->n_words);
+        assert_less(n, plot->n_words);
         assert_string_equal(plot->words[n], figure_kind_names[n]);
-        assert_non_null(strstr(plot->what, plot->words[n]));
+        assert_contains(plot->what, plot->words[n]);
     }
     assert_int_equal(n, plot->n_words);
     for (n = 0; named_measures[n].name != NULL; n++) {
-        assert_true(n < measure->n_words);
+        assert_less(n, measure->n_words);
         assert_string_equal(measure->words[n], named_measures[n].name);
     }
     assert_int_equal(n, measure->n_words);
@@ -180,8 +180,10 @@ TEST(every_command_has_a_row_with_help)
     for (size_t i = 0; i < n_command_rows; i++) {
         const struct command_row *c = &command_rows[i];
         assert_ptr_equal(command_row(c->command), c);
-        assert_true(c->main != NULL && c->too_many != NULL && c->what != NULL);
-        assert_true(strncmp(c->usage, c->name, strlen(c->name)) == 0);
+        assert_non_null(c->main);
+        assert_non_null(c->too_many);
+        assert_non_null(c->what);
+        assert_int_equal(strncmp(c->usage, c->name, strlen(c->name)), 0);
         assert_non_null(option_find("help", c->command));
         all |= c->command;
     }

@@ -57,8 +57,10 @@ TEST(missing_values_are_the_documented_defaults)
     assert_true(read_args(&o, COMMAND_RUN, (char *[]){"run", NULL}, &err));
     assert_int_equal(o.tokens, 256);
     assert_int_equal(o.ctx, 0);
-    assert_true(o.seed == 1 && o.sampling.top_k == 0);
-    assert_true(!(o.sampling.temperature > 0) && o.sampling.top_p >= 1);
+    assert_int_equal(o.seed, 1);
+    assert_int_equal(o.sampling.top_k, 0);
+    assert_false(o.sampling.temperature > 0);
+    assert_at_least(o.sampling.top_p, 1);
     assert_int_equal(o.policies.n, 0);
     assert_int_equal(o.n_set, 0);
     assert_null(o.model);
@@ -68,15 +70,20 @@ TEST(missing_values_are_the_documented_defaults)
     options_free(&o);
     assert_true(read_args(&o, COMMAND_SCOPE, (char *[]){"specscope", NULL}, &err));
     assert_int_equal(o.probe, PROBE_ALL);
-    assert_true(o.pace < 0); /* not given */
+    assert_less(o.pace, 0); /* not given */
     options_free(&o);
     assert_true(read_args(&o, COMMAND_BENCH, (char *[]){"bench", NULL}, &err));
     assert_int_equal(o.repeat, 3);
     assert_int_equal(o.probe, PROBE_OFF);
     options_free(&o);
     assert_true(read_args(&o, COMMAND_TRAIN_HEADS, (char *[]){"train heads", NULL}, &err));
-    assert_true(o.train.kind == HEAD_AFFINE && o.train.tokens == 200000 && o.train.batch == 256 && o.seed == 1);
-    assert_true(o.train.rate == 0.0003 && o.train.window == 0 && o.backend_options.gpu == -1);
+    assert_int_equal(o.train.kind, HEAD_AFFINE);
+    assert_int_equal(o.train.tokens, 200000);
+    assert_int_equal(o.train.batch, 256);
+    assert_int_equal(o.seed, 1);
+    assert_number_equal(o.train.rate, 0.0003);
+    assert_int_equal(o.train.window, 0);
+    assert_int_equal(o.backend_options.gpu, -1);
     options_free(&o);
 }
 
@@ -100,8 +107,11 @@ TEST(every_option_is_read)
     assert_int_equal(o.n_set, 1);
     assert_string_equal(o.set[0].name, "th");
     assert_string_equal(o.set[0].text, "0.5");
-    assert_true(o.sampling.temperature == 0.25f && o.sampling.top_k == 7 && o.sampling.top_p == 0.5f);
-    assert_true(o.seed == UINT64_MAX && o.ignore_eos && o.backend_options.exact);
+    assert_number_equal(o.sampling.temperature, 0.25f);
+    assert_int_equal(o.sampling.top_k, 7);
+    assert_number_equal(o.sampling.top_p, 0.5f);
+    assert_int_equal(o.seed, UINT64_MAX);
+    assert_true(o.ignore_eos && o.backend_options.exact);
     assert_string_equal(o.backend, "cpu");
     assert_string_equal(o.backend_options.isa, "avx2");
     assert_int_equal(o.backend_options.gpu, 1);
@@ -120,7 +130,8 @@ TEST(operands_and_options_mix_and_two_dashes_end_options)
     struct err err = {0};
     assert_true(read_args(&o, COMMAND_RUN, ARGS("M", "-n", "4", "--temp=0.5"), &err));
     assert_string_equal(o.model, "M");
-    assert_true(o.tokens == 4 && o.sampling.temperature == 0.5f);
+    assert_int_equal(o.tokens, 4);
+    assert_number_equal(o.sampling.temperature, 0.5f);
     options_free(&o);
     assert_true(read_args(&o, COMMAND_RUN, ARGS("-n", "4", "--", "-odd-name"), &err));
     assert_string_equal(o.model, "-odd-name");
@@ -249,7 +260,9 @@ TEST(a_config_file_serves_every_command)
     struct err err = {0};
     config(*state, "{\"theme\": \"light\", \"tokens\": 9, \"repeat\": 2, \"pace\": 3.5, \"json\": \"x\"}");
     assert_true(read_args(&o, COMMAND_RUN, ARGS("-n", "8"), &err));
-    assert_true(o.tokens == 8 && o.theme == NULL && o.pace < 0);
+    assert_int_equal(o.tokens, 8);
+    assert_null(o.theme);
+    assert_less(o.pace, 0);
     assert_string_equal(o.json, "x");
     options_free(&o);
     assert_true(read_args(&o, COMMAND_REPLAY, ARGS("T"), &err));
@@ -257,7 +270,8 @@ TEST(a_config_file_serves_every_command)
     assert_int_equal(o.tokens, 0); /* none of its own */
     options_free(&o);
     assert_true(read_args(&o, COMMAND_BENCH, (char *[]){"bench", NULL}, &err));
-    assert_true(o.repeat == 2 && o.tokens == 9);
+    assert_int_equal(o.repeat, 2);
+    assert_int_equal(o.tokens, 9);
     options_free(&o);
 }
 
@@ -286,7 +300,7 @@ TEST(a_broken_config_file_names_itself)
         config(*state, broken[i]);
         assert_false(read_args(&o, COMMAND_BENCH, (char *[]){"bench", NULL}, &err));
         assert_int_equal(err.kind, ERR_USAGE);
-        assert_non_null(strstr(err.text, "/specscope/config.json: "));
+        assert_contains(err.text, "/specscope/config.json: ");
         options_free(&o);
     }
 }

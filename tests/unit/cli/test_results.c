@@ -46,7 +46,7 @@ TEST(a_write_that_failed_long_ago_is_an_error_still)
         fputc('x', o.f);
     fflush(o.f);
     assert_false(output_close(&o, true, &err));
-    assert_non_null(strstr(err.text, "/dev/full: "));
+    assert_contains(err.text, "/dev/full: ");
 }
 
 TEST(an_unwritable_path_is_refused_before_the_work)
@@ -61,7 +61,7 @@ TEST(an_unwritable_path_is_refused_before_the_work)
     assert_false(output_possible("/nowhere/results", &results_json_file, &err));
     assert_string_equal(err.text, "/nowhere/results: cannot be created: No such file or directory");
     assert_false(output_possible(folder, &results_json_file, &err));
-    assert_non_null(strstr(err.text, ": cannot be written: Is a directory"));
+    assert_contains(err.text, ": cannot be written: Is a directory");
     rmdir(folder);
 }
 
@@ -69,9 +69,10 @@ TEST(stdout_stays_open)
 {
     struct err err = {0};
     struct output o;
-    assert_true(output_open(&o, "-", &results_json_file, &err) && o.f == stdout);
+    assert_true(output_open(&o, "-", &results_json_file, &err));
+    assert_ptr_equal(o.f, stdout);
     assert_true(output_close(&o, true, &err));
-    assert_true(fcntl(STDOUT_FILENO, F_GETFD) != -1);
+    assert_int_not_equal(fcntl(STDOUT_FILENO, F_GETFD), -1);
     assert_false(output_open(&o, "/nowhere/results", &results_json_file, &err));
     assert_string_equal(err.text, "/nowhere/results: cannot be created: No such file or directory");
 }
