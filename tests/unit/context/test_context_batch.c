@@ -107,13 +107,14 @@ TEST(loads_count_the_experts_that_rows_go_to)
         rows[i] = context_append(c, seq, i > 0 ? rows[i - 1] : SLOT_NONE, (token_t)(7 * i % 90));
     assert_true(context_advance(c, rows, 1, 3, NULL));
     const double one = context_loads(c).layers;
-    assert_true(fabs(one - 3) < 1e-9);
+    assert_near(one, 3, 1e-9);
     assert_true(context_advance(c, rows + 1, 10, 3, NULL));
     const double ten = context_loads(c).layers - one;
     /* A layer of experts reads most of them: at most 16 for 2, of a layer whose other parts are as large as one. */
-    assert_true(ten > 4 && ten < 1 + 2 * 8);
+    assert_greater(ten, 4);
+    assert_less(ten, 1 + 2 * 8);
     assert_true(context_advance(c, rows + 11, 1, 3, &(struct plan){.skip_mlp = no_mlp}));
-    assert_true(fabs(context_loads(c).layers - one - ten - 1.5) < 1e-9);
+    assert_near(context_loads(c).layers - one - ten, 1.5, 1e-9);
     context_close(c);
     cpu_backend.unload(weights);
     cpu_backend.close(backend);
@@ -129,8 +130,9 @@ assert_experts(const struct context *c, slot_t row, uint32_t depth, const double
         const uint32_t n = context_experts(c, row, l, got, 4);
         assert_int_equal(n, l > 1 && l <= depth ? 2 : 0);
         for (uint32_t i = 0; i < n; i++) {
-            assert_true(got[i].expert < 16 && (i == 0 || got[i].weight <= got[i - 1].weight));
-            assert_true(fabs((double)got[i].weight - weights[l * 16 + got[i].expert]) < 1e-3);
+            assert_less(got[i].expert, 16);
+            assert_true(i == 0 || got[i].weight <= got[i - 1].weight);
+            assert_near((double)got[i].weight, weights[l * 16 + got[i].expert], 1e-3);
         }
     }
 }
@@ -159,7 +161,7 @@ TEST(where_rows_went_is_kept_while_it_is_followed)
     assert_true(isnan(context_experts_touched(c)));
     assert_true(context_advance(c, rows, 1, 3, NULL));
     assert_int_equal(context_experts(c, rows[0], 2, got, 4), 0); /* nobody asked */
-    assert_true(fabs(context_experts_touched(c) - 2) < 1e-12);
+    assert_near(context_experts_touched(c), 2, 1e-12);
     context_discard(c, rows[0]);
     context_follow_experts(c, true);
     assert_true(context_prefill(c, seq, text, 3, NULL, NULL));
@@ -172,7 +174,8 @@ TEST(where_rows_went_is_kept_while_it_is_followed)
     assert_int_equal(context_experts(c, rows[0], 2, got, 1), 1);
     assert_experts(c, rows[3], 0, routes);
     assert_true(context_advance(c, rows, 5, 3, NULL));
-    assert_true(context_experts_touched(c) > 2 && context_experts_touched(c) <= 10);
+    assert_greater(context_experts_touched(c), 2);
+    assert_at_most(context_experts_touched(c), 10);
     assert_true(context_keep(c, seq, rows, 4));
     naive_model_routes(model, routes);
     for (size_t i = 0; i < 4; i++) {

@@ -52,7 +52,7 @@ TEST(every_failing_allocation_leaves_a_clean_error)
             break;
         assert_null(c);
         assert_int_equal(e.kind, ERR_WORK);
-        assert_non_null(strstr(e.text, "memory"));
+        assert_contains(e.text, "memory");
         assert_int_equal(alive, 0);
     }
     print_message("%d allocations\n", failed);

@@ -66,7 +66,7 @@ TEST(a_context_of_the_first_layers_commits_rows_there_and_knows_no_deeper_ones)
     assert_int_equal(context_length(f.c, f.s), 7);
     assert_false(context_open(&none, &symbolic_backend, f.backend, f.weights, &f.desc,
                               &(struct context_options){.ctx = 8, .depth = L + 1}, &err));
-    assert_non_null(strstr(err.text, "there is no layer 7"));
+    assert_contains(err.text, "there is no layer 7");
     close_fixture(&f);
 }
 
@@ -162,7 +162,7 @@ TEST(a_cancelled_forward_pass_changes_no_depth_and_can_be_repeated)
         assert_int_equal(context_depth(f.c, rows[0]), 2);
         assert_int_equal(context_depth(f.c, rows[1]), 0);
     }
-    assert_true(context_loads(f.c).layers <= before.layers);
+    assert_at_most(context_loads(f.c).layers, before.layers);
     assert_true(context_advance(f.c, rows, 2, L, NULL)); /* the backend forgot the trunk and rows[1]'s embedding */
     assert_saw(&f, rows[1], (token_t[]){0, 1, 2, 3, 10, 11}, 6);
     close_fixture(&f);
@@ -177,7 +177,8 @@ static bool
 stop_at_chunk(void *user, double done)
 {
     struct stop *s = user;
-    assert_true(done > s->done && done <= 1);
+    assert_greater(done, s->done);
+    assert_at_most(done, 1);
     s->done = done;
     return ++s->chunks != s->at;
 }
@@ -312,7 +313,9 @@ TEST(distributions_are_counted_and_drawn_without_replacement)
     assert_true(context_read_dist(f.c, d, p));
     for (int v = 0; v < VOCAB; v++)
         sum += p[v];
-    assert_true(sum > 0.999f && sum < 1.001f && p[taken[0]] > 0);
+    assert_greater(sum, 0.999f);
+    assert_less(sum, 1.001f);
+    assert_greater(p[taken[0]], 0);
     const struct sampling plain = {.temperature = 1, .top_p = 1};
     for (int i = 1; i < 64; i++)
         assert_int_not_equal(context_dist(f.c, end, L, 0, &plain), DIST_NONE);

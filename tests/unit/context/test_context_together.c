@@ -30,8 +30,10 @@ TEST(rounds_are_verified_together_or_not_at_all)
     assert_true(context_verify_all(f.c, rounds, 3));
     assert_int_equal(symbolic_calls(f.weights).waits, waits + 1);
     assert_loads(&f, &before, 0, 1);
-    for (int i = 0; i < 3; i++)
-        assert_true(v[i].kind == NEXT_BONUS && v[i].next == v[i].judged[0].token);
+    for (int i = 0; i < 3; i++) {
+        assert_int_equal(v[i].kind, NEXT_BONUS);
+        assert_int_equal(v[i].next, v[i].judged[0].token);
+    }
     assert_true(context_verify_all(f.c, rounds, 0));
     assert_false(context_verify_all(f.c, rounds, 4));
     assert_error(f.c, ERR_WORK, "4 rounds can't be verified at once: the context has 3 sequences");
@@ -72,6 +74,6 @@ TEST(a_seed_alone_names_the_random_numbers_of_a_round)
         assert_true(context_verify_all(f.c, rounds, 2));
         different += v[0].next != v[1].next;
     }
-    assert_true(different > 10);
+    assert_greater(different, 10);
     close_fixture(&f);
 }

@@ -105,10 +105,11 @@ TEST_WITH(a_context_waits_for_what_another_is_making, open_readers, close_reader
     double similarity = 0;
     for (int v = 0; v < MANY; v++) {
         similarity += fmin((double)p[v], (double)q[v]);
-        assert_true(p[v] > 0 && (q[v] > 0) == (v < FEW));
+        assert_greater(p[v], 0);
+        assert_int_equal(q[v] > 0, v < FEW);
     }
-    assert_true(fabs((double)o.similarity - similarity) < 1e-6);
-    assert_true(fabs((double)o.acceptance - fmin(1, (double)q[7] / (double)p[7])) < 1e-6);
+    assert_near((double)o.similarity, similarity, 1e-6);
+    assert_near((double)o.acceptance, fmin(1, (double)q[7] / (double)p[7]), 1e-6);
     const struct rng_key key = {.seed = 4, .pos = 3};
     const dist_t again = dist_of(&all->many);
     assert_int_equal(context_draw(all->few.c, again, &key, NULL, 0), context_draw(all->many.c, d, &key, NULL, 0));
@@ -160,7 +161,8 @@ TEST_WITH(numbers_are_handed_out_once_until_all_are_released, open_readers, clos
     assert_error(all->many.c, ERR_WORK, "released");
     for (dist_t i = 0; i < PLACES; i++)
         assert_int_equal(dist_of(i % 2 ? &all->few : &all->many), i);
-    assert_true(context_read_dist(all->few.c, 0, p) && p[FEW] > 0);
+    assert_true(context_read_dist(all->few.c, 0, p));
+    assert_greater(p[FEW], 0);
     assert_true(context_read_dist(all->many.c, 1, p) && !(p[FEW] > 0));
 }
 
@@ -172,7 +174,9 @@ TEST_WITH(a_draft_token_that_the_target_does_not_know_is_rejected, open_readers,
                                  {.token = FEW, .slot = SLOT_NONE, .q = dist_of(&all->many)}};
     for (uint64_t seed = 0; seed < 20; seed++) {
         assert_true(context_verify(all->few.c, 0, rows, 2, &plain, seed, &v));
-        assert_true(v.kind == NEXT_CORRECTION && v.next >= 0 && v.next < FEW);
+        assert_int_equal(v.kind, NEXT_CORRECTION);
+        assert_at_least(v.next, 0);
+        assert_less(v.next, FEW);
     }
     rows[1].token = MANY;
     assert_false(context_verify(all->few.c, 0, rows, 2, &plain, 1, &v));

@@ -55,7 +55,9 @@ requantised(struct copy *c, const struct tensor *t, enum weight_type type, uint3
     const size_t row_bytes = tensor_row_bytes(type, cols), bytes = rows * row_bytes;
     unsigned char *data = aligned_alloc(64, (bytes + 63) / 64 * 64);
     float *x = calloc(cols, sizeof *x);
-    assert_true(data != NULL && x != NULL && cols % tensor_block_values(type) == 0);
+    assert_non_null(data);
+    assert_non_null(x);
+    assert_int_equal(cols % tensor_block_values(type), 0);
     c->memory[c->n_memory++] = data;
     for (uint32_t r = 0; r < rows; r++) {
         if (r < t->rows)
@@ -75,7 +77,8 @@ copy_in(enum weight_type type)
     struct copy c = {.desc = *d};
     c.layers = calloc(d->n_layers, sizeof *c.layers);
     c.memory = calloc(2 + LAYER_TENSORS * (size_t)d->n_layers, sizeof *c.memory);
-    assert_true(c.layers != NULL && c.memory != NULL);
+    assert_non_null(c.layers);
+    assert_non_null(c.memory);
     c.desc.ffn = (d->ffn + BLOCK - 1) / BLOCK * BLOCK;
     c.desc.layers = c.layers;
     c.desc.embedding = requantised(&c, &d->embedding, type, d->vocab, d->width);
@@ -199,7 +202,7 @@ static void
 assert_mostly_same(uint32_t same, uint32_t n)
 {
     const double deviation = sqrt(SAME_TOP_1 * (1 - SAME_TOP_1) / n);
-    assert_true((double)same / n > SAME_TOP_1 - 3 * deviation);
+    assert_greater((double)same / n, SAME_TOP_1 - 3 * deviation);
 }
 
 /* ---- tests ---- */
@@ -264,15 +267,17 @@ test_type(void **state)
     struct copy c = copy_in(t->type);
     const size_t n = (size_t)POSITIONS * c.desc.vocab;
     float *exact = calloc(n, sizeof *exact), *fast = calloc(n, sizeof *fast);
-    assert_true(exact != NULL && fast != NULL);
+    assert_non_null(exact);
+    assert_non_null(fast);
     logits_of(&c.desc, true, exact);
     logits_of(&c.desc, false, fast);
     const struct difference d = compare(exact, fast, c.desc.vocab);
     print_message("%-5s KL %.2e nats, at most %.2e; top-1 %.2f%%; the text %.3f nats a token\n",
                   tensor_type_name(t->type), d.kl, d.most_kl, 100.0 * d.same / POSITIONS, d.loss);
-    assert_true(d.kl >= 0 && d.kl < MOST_KL);
+    assert_at_least(d.kl, 0);
+    assert_less(d.kl, MOST_KL);
     assert_mostly_same(d.same, POSITIONS);
-    assert_true(d.loss < MOST_LOSS);
+    assert_less(d.loss, MOST_LOSS);
     if (tensor_block_values(t->type) > 1) {
         all_positions += POSITIONS;
         all_same += d.same;

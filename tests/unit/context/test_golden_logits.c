@@ -31,8 +31,8 @@ assert_golden(const char *path, const char *text)
         const double exact = golden_error(m, &golden, cpu_isas[i]->name, true);
         const double fast = golden_error(m, &golden, cpu_isas[i]->name, false);
         print_message("%s: %s: exact %.2g, fast %.2g\n", path, cpu_isas[i]->name, exact, fast);
-        assert_true(exact < 1e-4);
-        assert_true(fast < 5e-2);
+        assert_less(exact, 1e-4);
+        assert_less(fast, 5e-2);
         const struct backend_options o = {.threads = 1, .isa = cpu_isas[i]->name, .exact = true};
         if (golden.n_said > 0) /* numpy computed no more of the bundled one */
             assert_int_equal(golden_strays(&cpu_backend, m, &golden, &o), 0);
@@ -84,14 +84,18 @@ TEST(no_golden_file_of_models_lacks_a_test)
 static void
 assert_same_bytes(const struct tensor *a, const struct tensor *b)
 {
-    assert_true(a->type == WEIGHT_Q8_0 && b->type == WEIGHT_Q8_0 && a->rows == b->rows && a->cols == b->cols);
+    assert_int_equal(a->type, WEIGHT_Q8_0);
+    assert_int_equal(b->type, WEIGHT_Q8_0);
+    assert_int_equal(a->rows, b->rows);
+    assert_int_equal(a->cols, b->cols);
     assert_memory_equal(a->data, b->data, (size_t)a->rows * (a->cols / 32) * 34);
 }
 
 TEST(quantising_on_load_makes_the_bytes_of_the_gguf_package)
 {
     struct model *ours = open_model(FOLDER "llama.gguf", true), *theirs = open_model(FOLDER "llama-q8_0.gguf", false);
-    assert_true(ours->quantized && !theirs->quantized && ours->hash != theirs->hash);
+    assert_true(ours->quantized && !theirs->quantized);
+    assert_int_not_equal(ours->hash, theirs->hash);
     assert_string_equal(ours->types, theirs->types);
     assert_int_equal(ours->tensors_of[WEIGHT_Q8_0], 3 * 7 + 2);
     assert_memory_equal(ours->parameters_of, theirs->parameters_of, sizeof ours->parameters_of);

@@ -84,13 +84,13 @@ TEST(a_quantised_model_is_held_as_f16_where_it_is_merged)
     assert_true(model_open(&plain, GOLDEN "models/llama-q8_0.gguf", &err));
     assert_true(open_with(&m, GOLDEN "models/llama-q8_0.gguf", LORA "llama-half:0.5", false, &err));
     golden_read(&golden, LORA "llama-half.txt");
-    assert_true(golden_error(m, &golden, NULL, true) < 2e-2);
+    assert_less(golden_error(m, &golden, NULL, true), 2e-2);
     assert_int_equal(m->merged_otherwise, 6);
     assert_int_equal(m->desc.layers[0].wq.type, WEIGHT_F16);
     assert_int_equal(m->desc.layers[0].wk.type, WEIGHT_Q8_0);
     assert_int_equal(m->parameters, plain->parameters);
     assert_string_equal(m->merged, LORA "llama-half x 0.5: 6 matrices");
-    assert_true(m->hash != plain->hash);
+    assert_int_not_equal(m->hash, plain->hash);
     model_close(plain);
     model_close(m);
 }
@@ -102,9 +102,9 @@ TEST(two_adapters_add_up_and_scales_tell_models_apart)
     const char *both[] = {LORA "llama-half:0.2", LORA "llama-half:0.3"};
     golden_read(&golden, LORA "llama-half.txt");
     assert_true(model_open_with(&m, GOLDEN "models/llama", &(struct model_options){.lora = both, .n_lora = 2}, &err));
-    assert_true(golden_error(m, &golden, NULL, true) < 1e-4);
+    assert_less(golden_error(m, &golden, NULL, true), 1e-4);
     assert_true(open_with(&once, GOLDEN "models/llama", LORA "llama-half:0.5", false, &err));
-    assert_true(m->hash != once->hash);
+    assert_int_not_equal(m->hash, once->hash);
     model_close(once);
     model_close(m);
 }
@@ -174,7 +174,7 @@ TEST_WITH(a_git_lfs_pointer_in_place_of_adapter_config_is_called_that, folder_se
     write_adapter(*state, "layers.0.self_attn.q_proj", 32, 32);
     write_text(*state, "adapter_config.json", "version https://git-lfs.github.com/spec/v1\noid sha256:ab\nsize 7\n");
     assert_false(open_with(&m, GOLDEN "models/llama", *state, false, &err));
-    assert_non_null(strstr(err.text, "adapter_config.json: is a Git LFS pointer"));
+    assert_contains(err.text, "adapter_config.json: is a Git LFS pointer");
 }
 
 TEST_WITH(adapters_of_recurrent_layers_add_to_whole_matrices_in_the_same_order, folder_set_up, folder_tear_down)
