@@ -198,7 +198,7 @@ TEST(until_leaves_where_layer_by_layer_predictions_do)
             if (want.probes == 0)
                 assert_int_equal(got.prediction.token, TOKEN_NONE);
             else
-                assert_true(got.prediction.confidence > 0);
+                assert_greater(got.prediction.confidence, 0);
         }
         rig_close(&r);
     }
@@ -243,8 +243,10 @@ TEST(distributions_are_those_of_the_cpu)
         assert_true(cuda->read_logits(r.kv_cache, i, r.desc->n_layers, z));
         rig_wait(&r);
         sampling_dist(z, r.desc->vocab, &ways[i], want, order);
-        for (uint32_t v = 0; v < r.desc->vocab; v++)
-            assert_true((got[v] > 0) == (want[v] > 0) && fabsf(got[v] - want[v]) < 1e-5f);
+        for (uint32_t v = 0; v < r.desc->vocab; v++) {
+            assert_int_equal(got[v] > 0, want[v] > 0);
+            assert_near(got[v], want[v], 1e-5f);
+        }
     }
     rig_close(&r);
 }

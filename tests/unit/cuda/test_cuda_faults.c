@@ -116,7 +116,7 @@ walk(const char *policy, float temperature)
         }
     print_message("%s: %llu calls; %u failures said, %u cost nothing\n", policy, (unsigned long long)calls, failed,
                   harmless);
-    assert_true(failed > 10);
+    assert_greater(failed, 10);
     assert_string_equal(emulated.complaint(), "");
     session_rig_free(&whole);
 }

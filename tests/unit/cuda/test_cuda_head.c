@@ -203,7 +203,7 @@ TEST(logits_are_the_product_of_the_head_and_the_normed_state)
         for (uint32_t i = 0; i < MAX_ROWS; i++)
             worst = fmax(worst, error_of(&b, i, got + (size_t)i * b.vocab));
         print_message("type %d, %u x %u: %.2g\n", (int)b.head.type, b.vocab, b.width, worst);
-        assert_true(worst < (b.sizes.exact ? 1e-5 : 1e-3));
+        assert_less(worst, b.sizes.exact ? 1e-5 : 1e-3);
         free(got);
         close_bench(&b);
     }

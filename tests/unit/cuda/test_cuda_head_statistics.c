@@ -153,7 +153,8 @@ TEST(logits_that_are_not_numbers_have_no_confidence)
         assert_true(isnan(got[r].confidence));
     assert_int_equal(got[2].token, TOKEN_NONE);
     assert_true(isfinite(got[4].confidence));
-    assert_true(fabsf(got[4].kl_final) < 1e-6f && got[4].rank_final == 0);
+    assert_less(fabsf(got[4].kl_final), 1e-6f);
+    assert_int_equal(got[4].rank_final, 0);
 }
 
 TEST(a_rows_prediction_does_not_depend_on_the_other_rows)

@@ -42,7 +42,7 @@ TEST(overlaps_are_those_of_the_reference)
                          (double)got[i].similarity, (double)got[i].acceptance, (double)want.similarity,
                          (double)want.acceptance);
         }
-        assert_true(fabsf(got[PAIRS - 1].similarity - 1) < 1e-5f);
+        assert_near(got[PAIRS - 1].similarity, 1, 1e-5f);
     }
 }
 

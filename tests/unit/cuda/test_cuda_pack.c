@@ -155,7 +155,8 @@ pack(struct packed *m)
     const size_t quant = pack_quant_bytes(p), scale = pack_scale_bytes(p);
     m->quants = malloc(p->strips * quant + 1);
     m->scales = malloc(p->strips * scale + 1);
-    assert_true(m->quants != NULL && m->scales != NULL);
+    assert_non_null(m->quants);
+    assert_non_null(m->scales);
     memset(m->quants, 0x55, p->strips * quant);
     memset(m->scales, 0x55, p->strips * scale);
     for (uint32_t first = 0, n; first < p->strips; first += n) {
@@ -173,7 +174,8 @@ assert_round_trip(struct packed *m, const struct tensor *first, const struct ten
     pack(m);
     bool *seen = calloc(p->rows, sizeof *seen);
     float *want = malloc(p->cols * sizeof *want);
-    assert_true(seen != NULL && want != NULL);
+    assert_non_null(seen);
+    assert_non_null(want);
     for (uint32_t packed = 0; packed < p->strips * STRIP; packed++) {
         const uint32_t output = p->source != NULL ? p->source[packed] : packed;
         bool rounded = false; /* a scale was rounded to F16 */

@@ -23,9 +23,10 @@ TEST(results_come_with_wait_and_not_before)
     assert_true(cuda->predict(r.kv_cache, &(struct probe){.ring = 1, .layer = 1, .temperature = 1}, 1, &prediction));
     assert_true(cuda->read_hidden(r.kv_cache, 1, 1, hidden));
     assert_int_equal(prediction.token, 12345);
-    assert_true(hidden[0] == -77);
+    assert_number_equal(hidden[0], -77);
     rig_wait(&r);
-    assert_true(prediction.token >= 0 && (uint32_t)prediction.token < r.desc->vocab);
+    assert_at_least(prediction.token, 0);
+    assert_less((uint32_t)prediction.token, r.desc->vocab);
     assert_true(hidden[0] != -77);
     rig_close(&r);
 }
@@ -84,7 +85,7 @@ TEST(probes_that_fill_a_call_of_the_head_take_one)
     char path[] = "/tmp/specscope-phases-XXXXXX";
     struct rig r;
     const int file = mkstemp(path);
-    assert_true(file >= 0);
+    assert_at_least(file, 0);
     (void)close(file);
     setenv("SPECSCOPE_CUDA_PROFILE", path, 1);
     cuda_rig_open(&r, 1, false, seed);
@@ -241,7 +242,9 @@ TEST(experts_are_counted_before_they_are_loaded)
             assert_non_null(m);
             assert_true(cuda->open(&b, &(struct backend_options){.threads = 1, .exact = exact, .gpu = -1}, &err));
             assert_true(cuda->load(b, naive_model_desc(m), see_progress, &seen, &w, &err));
-            assert_true(seen.whole == 2 && seen.last >= 1 && seen.before >= 1);
+            assert_int_equal(seen.whole, 2);
+            assert_at_least(seen.last, 1);
+            assert_at_least(seen.before, 1);
             cuda->unload(w);
             cuda->close(b);
             naive_model_free(m);

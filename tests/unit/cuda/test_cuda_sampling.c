@@ -40,7 +40,7 @@ expect_dist(const float *z, uint32_t n, const struct sampling *s, const float *p
                      (double)expected[v]);
         sum += (double)p[v];
     }
-    assert_true(fabs(sum - 1) < 1e-5);
+    assert_near(sum, 1, 1e-5);
 }
 
 TEST(distributions_have_the_support_and_probabilities_of_the_reference)
@@ -102,7 +102,8 @@ TEST(top_p_stops_at_the_token_that_reaches_it_exactly)
             const struct sampling s = {.temperature = 0.7f, .top_p = (float)eighths / 8};
             make_dists(b, z, 1, &s, p);
             expect_dist(z, n, &s, p);
-            assert_true(p[n / 8 * eighths - 1] > 0 && !(p[n / 8 * eighths] > 0));
+            assert_greater(p[n / 8 * eighths - 1], 0);
+            assert_false(p[n / 8 * eighths] > 0);
         }
     }
 }
@@ -116,7 +117,7 @@ make_draws(struct bench *b, const float *p, const struct rng_key *keys, uint32_t
 {
     struct draw_req *const draws = calloc(n, sizeof *draws);
     assert_non_null(draws);
-    assert_true(n * sizeof *draws + n * sizeof *out + n_without * sizeof *without < ARENA);
+    assert_less(n * sizeof *draws + n * sizeof *out + n_without * sizeof *without, ARENA);
     token_t *const dev_out = (token_t *)((struct draw_req *)b->arena + n), *const dev_without = dev_out + n;
     for (uint32_t i = 0; i < n; i++)
         draws[i] = (struct draw_req){
@@ -167,7 +168,7 @@ TEST(draws_are_those_of_the_reference)
         }
     }
     print_message("%u of %u draws fell on the other side of a rounding\n", (unsigned)different, (unsigned)all);
-    assert_true(different <= 1);
+    assert_at_most(different, 1);
 }
 
 TEST(the_remaining_token_is_drawn_however_unlikely)

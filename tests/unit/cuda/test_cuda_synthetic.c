@@ -23,7 +23,9 @@ assert_same(struct packing *p)
 {
     const size_t quant = pack_quant_bytes(p) * p->strips, scale = pack_scale_bytes(p) * p->strips;
     unsigned char *want = malloc(quant + 1), *want_scales = malloc(scale + 1), *got = malloc(quant + scale + 1);
-    assert_true(want != NULL && want_scales != NULL && got != NULL);
+    assert_non_null(want);
+    assert_non_null(want_scales);
+    assert_non_null(got);
     assert_true(pack_strips(p, 0, p->strips, 2, want, want_scales));
     struct synthetic_args a = {.parts = {*p->parts[0]->synthetic},
                                .from = {p->parts[0]->type},

@@ -157,7 +157,9 @@ TEST(greedy_walks_are_those_of_the_reference)
         accepted += got.n_path;
     }
     print_message("%u corrections, %u bonuses, %u candidates, %u accepted\n", kinds[0], kinds[1], kinds[2], accepted);
-    assert_true(kinds[NEXT_CORRECTION] > 100 && kinds[NEXT_BONUS] > 100 && kinds[NEXT_CANDIDATE] > 30);
+    assert_greater(kinds[NEXT_CORRECTION], 100);
+    assert_greater(kinds[NEXT_BONUS], 100);
+    assert_greater(kinds[NEXT_CANDIDATE], 30);
 }
 
 /* The same random numbers lead to the same verdict, except if one is within a rounding error of its threshold. */
@@ -199,8 +201,10 @@ TEST(sampled_walks_are_those_of_the_reference)
     }
     print_message("%u corrections, %u bonuses, %u candidates, %u accepted; %u walks differ\n", kinds[0], kinds[1],
                   kinds[2], accepted, different);
-    assert_true(different <= 1);
-    assert_true(kinds[NEXT_CORRECTION] > 15 && kinds[NEXT_BONUS] > 3 && kinds[NEXT_CANDIDATE] > 0);
+    assert_at_most(different, 1);
+    assert_greater(kinds[NEXT_CORRECTION], 15);
+    assert_greater(kinds[NEXT_BONUS], 3);
+    assert_greater(kinds[NEXT_CANDIDATE], 0);
 }
 
 /* Greedy and sampled rounds in one launch, more than run in parallel. */
@@ -213,7 +217,7 @@ TEST(rounds_together_are_walked_as_alone)
     static struct verdict alone[BENCH_ROUNDS], together[BENCH_ROUNDS];
     struct verify_req r[BENCH_ROUNDS];
     uint32_t order[VOCAB], kinds[3] = {0}, accepted = 0;
-    assert_true(BENCH_ROUNDS > VERIFY_WALKS);
+    assert_greater(BENCH_ROUNDS, VERIFY_WALKS);
     set_vocab(b, VOCAB);
     for (uint32_t call = 0; call < 4; call++) {
         for (uint32_t i = 0; i < VERIFY_NODES; i++) {
@@ -246,7 +250,10 @@ TEST(rounds_together_are_walked_as_alone)
         }
     }
     print_message("%u corrections, %u bonuses, %u candidates, %u accepted\n", kinds[0], kinds[1], kinds[2], accepted);
-    assert_true(kinds[NEXT_CORRECTION] > 10 && kinds[NEXT_BONUS] > 3 && kinds[NEXT_CANDIDATE] > 1 && accepted > 10);
+    assert_greater(kinds[NEXT_CORRECTION], 10);
+    assert_greater(kinds[NEXT_BONUS], 3);
+    assert_greater(kinds[NEXT_CANDIDATE], 1);
+    assert_greater(accepted, 10);
 }
 
 /* In each round the first sibling cannot be accepted and the second is the only rest. So a block ends a round right

@@ -14,7 +14,7 @@ assert_says(uint32_t *notes, uint32_t blocks, cudaError_t code, const char *what
     if (strstr(err.text, what) == NULL)
         fail_msg("'%s' does not say '%s'", err.text, what);
     assert_int_equal(b.lost, lost);
-    assert_true(strchr(err.text, '\n') == NULL);
+    assert_null(strchr(err.text, '\n'));
 }
 
 TEST(a_block_that_never_arrived_is_named_with_layer_and_step)
