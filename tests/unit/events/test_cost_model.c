@@ -133,9 +133,9 @@ TEST(no_call_has_a_negative_price)
     for (uint32_t rows = 1; rows <= 8; rows++) {
         struct cost_count c = {.rounds = 0};
         cost_add(&c, COST_LAYER, rows, 1, 0);
-        assert_true(cost_price(&m, &c, us) > -1e-9); /* rounding */
+        assert_greater(cost_price(&m, &c, us), -1e-9); /* rounding */
     }
-    assert_true(cost_autoregressive(&m, LAYERS, 0) > -1e-9);
+    assert_greater(cost_autoregressive(&m, LAYERS, 0), -1e-9);
 }
 
 /* ---- counts of simulated rounds ---- */
@@ -232,7 +232,7 @@ TEST(simulated_rounds_count_the_rows_of_each_layer)
     r.loads = &loads;
     assert_true(exits(&r, (const double[]){0.6, 12}, &t));
     for (int i = 0; i < RECORD_BLOCKS; i++) {
-        assert_true(loads.steps[i].rounds > 0);
+        assert_greater(loads.steps[i].rounds, 0);
         cost_add_all(&all, &loads.steps[i], 1);
     }
     assert_true(near(all.passes, slow.passes) && near(all.rounds, (double)t.rounds) && near(all.first, slow.first));
@@ -253,10 +253,11 @@ TEST(a_forecast_in_time_is_autoregressive_time_by_the_rounds_price)
     fill_record(&r, &random);
     assert_true(forecast_make(&exiting, &r, value, 1, &m, &f) && forecast_make(&exiting, &r, value, 1, NULL, &without));
     assert_true(f.in_time && !without.in_time);
-    assert_true(f.modelled == without.modelled && without.speedup == without.modelled);
+    assert_number_equal(f.modelled, without.modelled);
+    assert_number_equal(without.speedup, without.modelled);
     const double price = cost_price(&m, &slow, us), one = cost_autoregressive(&m, LAYERS, ROWS / 2.0);
-    assert_true(fabs((double)f.speedup - one * ROWS / price) < 1e-4 * one * ROWS / price);
-    assert_true((double)f.se > (double)f.speedup * m.error);
+    assert_near((double)f.speedup, one * ROWS / price, 1e-4 * one * ROWS / price);
+    assert_greater((double)f.se, (double)f.speedup * m.error);
     layer_record_close(&r);
 }
 
@@ -299,9 +300,9 @@ TEST(corrections_converge_to_the_true_costs)
             const struct cost_count c = random_rounds(&random, i == 0);
             double us[COST_PHASES];
             const double is = cost_price(&truth, &c, us), was = cost_price(&m, &c, us);
-            assert_true(fabs(was / is - 1) < 0.05);
+            assert_near(was / is, 1, 0.05);
         }
-        assert_true(m.error < 0.05);
+        assert_less(m.error, 0.05);
     }
 }
 
@@ -316,8 +317,8 @@ TEST(unknown_head_times_correct_drafts_as_a_whole)
         cost_correct(&m, us, 3000, NAN, 700);
     }
     cost_price(&m, &c, us);
-    assert_true(fabs(us[COST_HOST] + us[COST_DRAFTING] + us[COST_HEADS] - 3000) < 30);
-    assert_true(fabs(us[COST_VERIFICATION] - 700) < 7);
+    assert_near(us[COST_HOST] + us[COST_DRAFTING] + us[COST_HEADS], 3000, 30);
+    assert_near(us[COST_VERIFICATION], 700, 7);
 }
 
 /* The machine takes 1.7 times as long as when the costs were measured. */
@@ -347,7 +348,8 @@ TEST(a_later_baseline_corrects_autoregressive_steps_alone)
     memcpy(factor, m.factor, sizeof factor);
     cost_correct_autoregressive(&m, LAYERS, 100, 1.5 * before);
     const double after = cost_autoregressive(&m, LAYERS, 100);
-    assert_true(after > before && after < 1.5 * before);
+    assert_greater(after, before);
+    assert_less(after, 1.5 * before);
     assert_memory_equal(factor, m.factor, sizeof factor);
     cost_correct_autoregressive(&m, LAYERS, 100, NAN);
     assert_true(near(cost_autoregressive(&m, LAYERS, 100), after));
@@ -386,6 +388,6 @@ TEST(a_wrong_text_of_costs_is_refused)
         struct err err = {.kind = ERR_NONE};
         assert_false(cost_model_parse(wrong[i], &m, &err));
         assert_int_equal(err.kind, ERR_WORK);
-        assert_true(err.text[0] != '\0');
+        assert_int_not_equal(err.text[0], '\0');
     }
 }

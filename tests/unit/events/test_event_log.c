@@ -95,7 +95,8 @@ TEST(without_readers_chunks_do_not_pile_up)
     uint64_t kept = 0;
     while (event_reader_next(r) != NULL)
         kept++;
-    assert_true(kept > 0 && kept <= 4096);
+    assert_greater(kept, 0);
+    assert_at_most(kept, 4096);
     event_reader_close(r);
     event_log_close(log);
 }
@@ -120,14 +121,14 @@ TEST(over_the_cap_a_slow_reader_loses_the_oldest_and_knows_how_many)
     uint64_t read = 1, before = 1;
     const struct event *e;
     while ((e = event_reader_next(slow)) != NULL) {
-        assert_true(e->number > before);
+        assert_greater(e->number, before);
         before = e->number;
         read++;
     }
     assert_int_equal(before, 100010);
     assert_int_equal(read + event_reader_lost(slow), 100010);
-    assert_true(event_reader_lost(slow) > 0);
-    assert_true((read - 2000) * sizeof(struct event) <= cap); /* 2000: the chunk it stood in, and the tail */
+    assert_greater(event_reader_lost(slow), 0);
+    assert_at_most((read - 2000) * sizeof(struct event), cap); /* 2000: the chunk it stood in, and the tail */
     event_reader_close(slow);
     event_reader_close(quick);
     event_log_close(log);
@@ -144,7 +145,7 @@ TEST(a_reader_that_lost_events_keeps_the_remaining_ones)
     uint64_t read = 0;
     while ((e = event_reader_next(slow)) != NULL)
         read++;
-    assert_true(read >= 256);
+    assert_at_least(read, 256);
     assert_int_equal(read + event_reader_lost(slow), 20000);
     event_reader_close(quick);
     event_reader_close(slow);

@@ -17,7 +17,9 @@ TEST(knobs_start_at_their_default)
     assert_true(policy_knob(&p, &d_max));
     assert_true(policy_knob(&p, &mode));
     assert_int_equal(p.info.n_knobs, 3);
-    assert_true(p.value[0] == 0.55 && p.value[1] == 10 && p.value[2] == 0);
+    assert_number_equal(p.value[0], 0.55);
+    assert_number_equal(p.value[1], 10);
+    assert_number_equal(p.value[2], 0);
 }
 
 TEST(knobs_are_found_by_name_and_symbol)
@@ -44,7 +46,7 @@ TEST(names_of_controls_are_refused)
         snprintf(k.name, sizeof k.name, "%s", reserved[i]);
         assert_false(policy_knob(&p, &k));
         assert_false(knob_valid(&k, &err));
-        assert_non_null(strstr(err.text, reserved[i]));
+        assert_contains(err.text, reserved[i]);
     }
     assert_int_equal(p.info.n_knobs, 0);
 }
@@ -59,7 +61,10 @@ TEST(numbers_and_choices_are_declared_in_a_line)
     assert_int_equal(p.info.knobs[0].kind, KNOB_REAL);
     assert_int_equal(p.info.knobs[1].kind, KNOB_INTEGER);
     const struct knob *tree = &p.info.knobs[2];
-    assert_true(tree->kind == KNOB_CHOICE && tree->min == 0 && tree->max == 2 && p.value[2] == 1);
+    assert_int_equal(tree->kind, KNOB_CHOICE);
+    assert_number_equal(tree->min, 0);
+    assert_number_equal(tree->max, 2);
+    assert_number_equal(p.value[2], 1);
     assert_string_equal(tree->choices[2], "code");
     assert_false(policy_choice(&p, "other", "", names, 3, "a default that there is not"));
     assert_false(policy_choice(&p, "none", "", names + 3, 0, "nothing to choose"));
@@ -86,7 +91,7 @@ TEST(a_policy_that_cannot_open_gives_the_reason)
     assert_string_equal(err.text, "deep needs a model of 3 layers or more, this one has 2");
     policy_close(&p);
     assert_false(policy_open(&p, &twice, &model, &greedy, &err));
-    assert_non_null(strstr(err.text, "twice declares"));
+    assert_contains(err.text, "twice declares");
     policy_close(&p);
 }
 
@@ -210,7 +215,7 @@ TEST(bad_values_are_refused_in_one_line_with_the_valid_range)
         struct err err = {0};
         assert_false(knob_parse(cases[i].knob, cases[i].text, &value, &err));
         assert_int_equal(err.kind, ERR_USAGE);
-        assert_true(value == 17);
+        assert_number_equal(value, 17);
         if (strstr(err.text, cases[i].says) == NULL || strstr(err.text, cases[i].knob->name) == NULL)
             fail_msg("%s: %s", cases[i].text, err.text);
     }
@@ -233,7 +238,7 @@ TEST(formatted_values_parse_as_the_same_value)
             double value, again;
             char text[40];
             assert_true(knob_check(knobs[k], any, &value, NULL));
-            assert_true(value >= knobs[k]->min && value <= knobs[k]->max);
+            assert_between(value, knobs[k]->min, knobs[k]->max);
             knob_format(knobs[k], value, text, sizeof text);
             assert_true(knob_parse(knobs[k], text, &again, NULL));
             if (value != again)

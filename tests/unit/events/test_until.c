@@ -33,7 +33,7 @@ TEST(empty_files_are_refused_in_one_line)
         struct err err = {0};
         assert_false(until_parse(i < sizeof words / sizeof *words ? words[i] : long_text, &u, &err));
         assert_int_equal(err.kind, ERR_USAGE);
-        assert_non_null(strstr(err.text, "until"));
+        assert_contains(err.text, "until");
         assert_null(strchr(err.text, '\n'));
     }
 }

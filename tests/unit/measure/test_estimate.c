@@ -61,8 +61,8 @@ TEST(the_estimator_is_its_definition)
     const double se = sqrt(residuals / (N - 1) / N) / (sum_x / N);
     const struct estimate e = ratio_estimate(&sums);
     assert_int_equal(e.n, N);
-    assert_true(fabs(e.value - r) < 1e-9 * r);
-    assert_true(fabs(e.se - se) < 1e-9 * se);
+    assert_near(e.value, r, 1e-9 * r);
+    assert_near(e.se, se, 1e-9 * se);
 }
 
 TEST(undefined_measures_are_nan)
@@ -72,7 +72,7 @@ TEST(undefined_measures_are_nan)
     ratio_add(&sums, 0, 0); /* no draft was verified */
     assert_true(isnan(ratio_estimate(&sums).value));
     ratio_add(&sums, 3, 4);
-    assert_true(ratio_estimate(&sums).value == 0.75);
+    assert_number_equal(ratio_estimate(&sums).value, 0.75);
     sums = (struct ratio_sums){0};
     ratio_add(&sums, 3, 4);
     assert_true(isnan(ratio_estimate(&sums).se)); /* one sample tells nothing of its spread */
@@ -138,12 +138,12 @@ TEST(equal_settings_are_seldom_called_different)
 TEST(differences_are_found_with_enough_rounds)
 {
     uint64_t random = 37;
-    assert_true(called_different(&random, 8, 0.6, 0.7) < 0.5);
-    assert_true(called_different(&random, 400, 0.6, 0.7) > 0.98);
+    assert_less(called_different(&random, 8, 0.6, 0.7), 0.5);
+    assert_greater(called_different(&random, 400, 0.6, 0.7), 0.98);
     struct estimate fast = {.value = 20, .se = 1, .n = 90}, slow = {.value = 10, .se = 1, .n = 90};
     assert_int_equal(estimate_difference(fast, slow).verdict, DIFFERENCE_MORE);
     assert_int_equal(estimate_difference(slow, fast).verdict, DIFFERENCE_LESS);
-    assert_true(estimate_difference(slow, fast).value == -10);
+    assert_number_equal(estimate_difference(slow, fast).value, -10);
     fast.value = 12.8; /* 2.8 apart, 2 * √2 = 2.83 */
     assert_int_equal(estimate_difference(fast, slow).verdict, DIFFERENCE_NOISE);
 }
@@ -154,8 +154,8 @@ TEST(few_samples_reach_as_far_as_students_t)
         double degrees, t;
     } table[] = {{1, 12.706}, {2, 4.303}, {3, 3.182}, {4, 2.776}, {5, 2.571}, {10, 2.228}, {30, 2.042}};
     for (size_t i = 0; i < sizeof table / sizeof table[0]; i++)
-        assert_true(fabs(estimate_reach(table[i].degrees) / table[i].t - 1) < 0.01);
-    assert_true(estimate_reach(1000) == 2);
+        assert_near(estimate_reach(table[i].degrees) / table[i].t, 1, 0.01);
+    assert_number_equal(estimate_reach(1000), 2);
     assert_true(isinf(estimate_reach(0)));
 }
 
@@ -163,8 +163,8 @@ TEST(quotients_have_the_spread_of_both)
 {
     const struct estimate a = {.value = 30, .se = 3, .n = 9}, b = {.value = 20, .se = 1, .n = 5};
     const struct estimate q = estimate_quotient(a, b);
-    assert_true(fabs(q.value - 1.5) < 1e-12);
-    assert_true(fabs(q.se / q.value - sqrt(0.1 * 0.1 + 0.05 * 0.05)) < 1e-12);
+    assert_near(q.value, 1.5, 1e-12);
+    assert_near(q.se / q.value, sqrt(0.1 * 0.1 + 0.05 * 0.05), 1e-12);
     assert_int_equal(q.n, 5);
-    assert_true(fabs(estimate_times(a, 2).se - 6) < 1e-12);
+    assert_near(estimate_times(a, 2).se, 6, 1e-12);
 }

@@ -65,9 +65,10 @@ TEST(a_forecast_has_the_measures_of_its_rounds)
     assert_true(chain(&record, (const double[]){0, 2}, &t));
     assert_int_equal(f.tokens, ROWS);
     assert_int_equal(t.emitted, ROWS);
-    assert_true(fabs((double)f.layers - t.layers / ROWS) < 1e-6 && fabs((double)f.heads - t.heads / ROWS) < 1e-6);
-    assert_true(fabs((double)f.tokens_per_round - (double)ROWS / (double)t.rounds) < 1e-6);
-    assert_true(fabs((double)f.modelled - ROWS * (LAYERS + 1) / (t.layers + t.heads)) < 1e-5);
+    assert_near((double)f.layers, t.layers / ROWS, 1e-6);
+    assert_near((double)f.heads, t.heads / ROWS, 1e-6);
+    assert_near((double)f.tokens_per_round, (double)ROWS / (double)t.rounds, 1e-6);
+    assert_near((double)f.modelled, ROWS * (LAYERS + 1) / (t.layers + t.heads), 1e-5);
 }
 
 /* Without wrong drafts there is nothing to draw. */
@@ -75,12 +76,14 @@ TEST(draws_differ_only_where_words_are_drawn)
 {
     fill_record();
     const struct forecast sure = forecast_with(0.5, 1), goes_on = forecast_with(0.05, 12);
-    assert_true(sure.draw[0] == sure.draw[1] && sure.draw[0] == sure.draw[FORECAST_DRAWS - 1]);
-    assert_true(goes_on.draw[0] > 0); /* below every confidence: it goes on in any draw */
-    assert_true(goes_on.draw[0] == goes_on.draw[3]);
+    assert_number_equal(sure.draw[0], sure.draw[1]);
+    assert_number_equal(sure.draw[0], sure.draw[FORECAST_DRAWS - 1]);
+    assert_greater(goes_on.draw[0], 0); /* below every confidence: it goes on in any draw */
+    assert_number_equal(goes_on.draw[0], goes_on.draw[3]);
     record.lost = 0.5;
     const struct forecast drawn = forecast_with(0.5, 12);
-    assert_true(drawn.draw[1] != drawn.draw[FORECAST_DRAWS - 1] && drawn.se > 0);
+    assert_true(drawn.draw[1] != drawn.draw[FORECAST_DRAWS - 1]);
+    assert_greater(drawn.se, 0);
 }
 
 /* The share of lost words decides how long drafting continues after a wrong draft. */
@@ -93,7 +96,7 @@ TEST(lost_words_end_a_draft_sooner)
     assert_true(chain(&record, values, &lost));
     record.lost = 0;
     assert_true(chain(&record, values, &found));
-    assert_true(lost.drafted + 10 < found.drafted); /* 21 rounds continue after a wrong draft of 0.6 */
+    assert_less(lost.drafted + 10, found.drafted); /* 21 rounds continue after a wrong draft of 0.6 */
     assert_int_equal(lost.accepted, found.accepted);
     assert_int_equal(lost.emitted, found.emitted);
 }
@@ -103,11 +106,13 @@ TEST(a_gain_is_of_the_same_text)
     fill_record();
     const struct forecast now = forecast_with(0.5, 2), more = forecast_with(0.5, 3), far = forecast_with(0.05, 32);
     const struct estimate none = forecast_gain(&now, &now);
-    assert_true(none.value == 0 && none.se == 0);
+    assert_number_equal(none.value, 0);
+    assert_number_equal(none.se, 0);
     assert_false(forecast_better(&now, &now));
     assert_true(forecast_better(&more, &now)); /* every fourth token is wrong: 3 drafts are right, in each block */
-    assert_true(forecast_gain(&far, &now).value < 0 && !forecast_better(&far, &now));
-    assert_true(forecast_gain(&more, &now).se < (double)more.se + (double)now.se);
+    assert_less(forecast_gain(&far, &now).value, 0);
+    assert_false(forecast_better(&far, &now));
+    assert_less(forecast_gain(&more, &now).se, (double)more.se + (double)now.se);
 }
 
 /* A pass of n rows takes 1 + share · (n − 1) times as long as that of one row, at every step. */
@@ -130,11 +135,14 @@ TEST(a_ceiling_is_the_speed_with_all_drafts_accepted)
     const double values[] = {0, 6};
     const struct cost_model cheap = costs_of_rows(0.01), dear = costs_of_rows(1);
     struct forecast f;
-    assert_true(forecast_make(&policy, &record, values, 1, &cheap, &f) && f.in_time && f.acceptance < 1);
+    assert_true(forecast_make(&policy, &record, values, 1, &cheap, &f) && f.in_time);
+    assert_less(f.acceptance, 1);
     const double ceiling = forecast_ceiling(&policy, &record, values, 1, &cheap);
     /* seven tokens for six drafts of two layers and a head each, and a verification */
-    assert_true(ceiling > (double)f.speedup && ceiling > 1.1 && ceiling < 4);
-    assert_true(forecast_ceiling(&policy, &record, values, 1, &dear) < 1);
+    assert_greater(ceiling, (double)f.speedup);
+    assert_greater(ceiling, 1.1);
+    assert_less(ceiling, 4);
+    assert_less(forecast_ceiling(&policy, &record, values, 1, &dear), 1);
     assert_true(isnan(forecast_ceiling(&policy, &record, values, 1, NULL)));
     assert_true(record.cells[0].agrees && !record.cells[3 * LAYERS].agrees && !record.accepts);
 }
@@ -150,7 +158,8 @@ TEST(copies_of_a_text_have_no_ceiling)
     record.first = 40;
     const double values[] = {3, 1, 4, 0};
     struct forecast f;
-    assert_true(forecast_make(&policy_ngram, &record, values, 1, &dear, &f) && f.acceptance > 0);
+    assert_true(forecast_make(&policy_ngram, &record, values, 1, &dear, &f));
+    assert_greater(f.acceptance, 0);
     assert_true(isnan(forecast_ceiling(&policy_ngram, &record, values, 1, &dear)));
     record.n_text = 0;
     assert_true(isnan(forecast_ceiling(&policy_ngram, &record, values, 1, &dear)));
@@ -236,7 +245,9 @@ TEST(intervals_on_short_texts_contain_the_gain_on_long_ones)
     const double truth = modelled[1] - modelled[0];
     const double shortest = covering(40, truth, &random), middle = covering(100, truth, &random),
                  longest = covering(256, truth, &random);
-    assert_true(shortest > 0.9 && middle > 0.9 && longest > 0.9);
+    assert_greater(shortest, 0.9);
+    assert_greater(middle, 0.9);
+    assert_greater(longest, 0.9);
 }
 
 TEST(a_policy_without_what_if_has_no_forecast)
@@ -245,7 +256,8 @@ TEST(a_policy_without_what_if_has_no_forecast)
     const struct policy_ops none = {.name = "none"};
     struct forecast f;
     assert_false(forecast_make(&none, &record, (const double[]){0, 1}, 1, NULL, &f));
-    assert_true(isnan(f.modelled) && f.tokens == 0);
+    assert_true(isnan(f.modelled));
+    assert_int_equal(f.tokens, 0);
     record.begin = record.n;
     assert_false(forecast_make(&policy, &record, (const double[]){0, 1}, 1, NULL, &f));
 }
@@ -287,7 +299,7 @@ TEST(words_after_a_wrong_draft_are_collected)
     for (uint32_t i = 0; i < 400; i++)
         play_round(20, 0, 0.25f);
     assert_int_equal(paths.n_words, WRONG_PATH_WORDS);
-    assert_true(paths.words[0].confidence == 0.25f); /* the oldest are gone */
+    assert_number_equal(paths.words[0].confidence, 0.25f); /* the oldest are gone */
 }
 
 TEST(the_share_of_lost_predictions_follows_the_events)
@@ -295,15 +307,16 @@ TEST(the_share_of_lost_predictions_follows_the_events)
     fill_record(); /* confidences: 0.7625 on average, 0.35 where layers disagree */
     wrong_paths_reset(&paths);
     wrong_paths_estimate(&paths, &record);
-    assert_true(record.lost == RECORD_LOST && record.lost_se == RECORD_LOST_SE);
+    assert_number_equal(record.lost, RECORD_LOST);
+    assert_number_equal(record.lost_se, RECORD_LOST_SE);
     static const double lost[] = {0, 0.2, 0.6, 1};
     for (size_t i = 0; i < sizeof lost / sizeof lost[0]; i++) {
         wrong_paths_reset(&paths);
         for (uint32_t n = 0; n < 200; n++)
             play_round(10, 0, (float)(0.7625 - 0.4125 * lost[i]));
         wrong_paths_estimate(&paths, &record);
-        assert_true(fabs(record.lost - lost[i]) < 0.06); /* the prior is in it */
-        assert_true(record.lost_se < RECORD_LOST_SE);
+        assert_near(record.lost, lost[i], 0.06); /* the prior is in it */
+        assert_less(record.lost_se, RECORD_LOST_SE);
     }
 }
 

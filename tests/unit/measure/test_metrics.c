@@ -134,13 +134,13 @@ TEST(a_new_run_starts_over_but_for_the_baseline)
     control(&m, "run", "restart", 0, 0);
     assert_int_equal(m.total.rounds, 0);
     assert_int_equal(metrics_window(&m).rounds, 0);
-    assert_true(m.baseline == 398.5f);
+    assert_number_equal(m.baseline, 398.5f);
     assert_int_equal(m.baseline_t_us, 5000);
     assert_int_equal(m.baseline_round, 1);
     assert_int_equal(m.lossless, LOSSLESS_UNKNOWN); /* of a run that is not compared yet */
     assert_int_equal(m.layers, 32);
     control(&m, "run", "prompt", 0, 0);
-    assert_true(m.baseline == 0); /* that was another prompt's */
+    assert_number_equal(m.baseline, 0); /* that was another prompt's */
 }
 
 TEST(a_speedup_is_of_one_state_of_the_machine)
@@ -229,7 +229,7 @@ TEST(a_batch_is_modelled_against_autoregressive_decoding_of_the_batch)
         metrics_estimates(&drafted).modelled.value};
     const double expected[] = {1, 1, 1.5, 1.5, 1.5};
     for (size_t i = 0; i < sizeof expected / sizeof *expected; i++)
-        assert_true(fabs(modelled[i] - expected[i]) < 1e-6); /* loads are floats */
+        assert_near(modelled[i], expected[i], 1e-6); /* loads are floats */
 }
 
 TEST(the_result_of_a_comparison_is_stored)
@@ -252,7 +252,7 @@ TEST(the_result_of_a_comparison_is_stored)
     control(&m, "baseline", "nonsense", 1, 1); /* as a foreign trace may say */
     control(&m, "baseline", "-1", 1, 1);
     control(&m, "baseline", "nan", 1, 1);
-    assert_true(m.baseline == 0);
+    assert_number_equal(m.baseline, 0);
     control(&m, "tau", "0.5", 1, 1); /* a knob */
     assert_int_equal(m.lossless, LOSSLESS_SAMPLED);
 }
@@ -345,7 +345,7 @@ TEST(percents_add_up_to_a_hundred)
         for (int i = 0; i < count; i++) {
             all += percent[i];
             if (sum > 0)
-                assert_true(fabs(percent[i] - share[i] / sum * 100) < 1); /* none is off by a whole percent */
+                assert_near(percent[i], share[i] / sum * 100, 1); /* none is off by a whole percent */
         }
         assert_int_equal(all, sum > 0 ? 100 : 0);
     }

@@ -75,7 +75,7 @@ TEST(equal_settings_have_a_z_of_deviation_one)
         for (int k = 0; k < RUNS; k++) {
             const struct comparison c = run(&random, &machines[i], 5, 5, 1);
             const double z = log(c.value) / (log(c.high / c.low) / 2 / estimate_reach((double)c.n - 1));
-            assert_true(c.n >= 10);
+            assert_at_least(c.n, 10);
             sum += z;
             squares += z * z;
             different += c.verdict == DIFFERENCE_MORE || c.verdict == DIFFERENCE_LESS;
@@ -124,8 +124,10 @@ TEST(segments_are_whole_rounds_of_both)
     assert_false(add(&p, 0, 6, 600));
     assert_false(add(&p, 1, 5, 300));
     assert_true(add(&p, 1, 1, 300));
-    assert_true(p.from == 0 && p.to == 12);
-    assert_true(fabs(p.y - 1200e-6) < 1e-12 && fabs(p.x - 900e-6) < 1e-12);
+    assert_number_equal(p.from, 0);
+    assert_number_equal(p.to, 12);
+    assert_near(p.y, 1200e-6, 1e-12);
+    assert_near(p.x, 900e-6, 1e-12);
     assert_int_equal(paired_comparison(&p).verdict, DIFFERENCE_UNKNOWN); /* one says nothing of the spread */
     for (int i = 0; i < 3; i++) {
         add(&p, 0, 8, 1000 + 10 * (uint32_t)i);
@@ -145,8 +147,9 @@ TEST(rounds_that_never_end_together_are_divided)
         segments += add(&p, side, tokens, tokens * (side == 0 ? 300 : 100));
         at[side] += tokens;
     }
-    assert_true(segments >= 5 && paired_comparison(&p).n == segments);
-    assert_true(fabs(paired_comparison(&p).value - 3) < 1e-9); /* each token takes three times as long */
+    assert_at_least(segments, 5);
+    assert_int_equal(paired_comparison(&p).n, segments);
+    assert_near(paired_comparison(&p).value, 3, 1e-9); /* each token takes three times as long */
 }
 
 TEST(a_restart_discards_the_lead_of_one_side)
@@ -157,7 +160,8 @@ TEST(a_restart_discards_the_lead_of_one_side)
     assert_false(add(&p, 1, 9, 900));
     add(&p, 0, 8, 500);
     assert_true(add(&p, 1, 8, 250));
-    assert_true(fabs(p.y - 500e-6) < 1e-12 && fabs(p.x - 250e-6) < 1e-12);
+    assert_near(p.y, 500e-6, 1e-12);
+    assert_near(p.x, 250e-6, 1e-12);
     paired_restart(&p);
     add(&p, 0, 8, 100);
     assert_true(add(&p, 1, 8, 100)); /* both stood together when it changed */

@@ -22,10 +22,10 @@ TEST(rates_are_those_of_rounds_counted_by_hand)
     assert_int_equal(positions_count(&p), 3);
     static const double conditional[] = {3.0 / 4, 1.0 / 2, 1}, unconditional[] = {3.0 / 5, 1.0 / 5, 1.0 / 5};
     for (uint32_t i = 0; i < 3; i++) {
-        assert_true(fabs(positions_conditional(&p, i).value - conditional[i]) < 1e-12);
-        assert_true(fabs(positions_unconditional(&p, i).value - unconditional[i]) < 1e-12);
+        assert_near(positions_conditional(&p, i).value, conditional[i], 1e-12);
+        assert_near(positions_unconditional(&p, i).value, unconditional[i], 1e-12);
     }
-    assert_true(fabs(positions_conditional(&p, 0).se - sqrt(0.75 * 0.25 / 4)) < 1e-12);
+    assert_near(positions_conditional(&p, 0).se, sqrt(0.75 * 0.25 / 4), 1e-12);
     assert_true(isnan(positions_conditional(&p, 3).value));
 }
 
@@ -50,8 +50,8 @@ TEST(unconditional_rates_never_rise_and_add_up_to_the_tokens_of_a_round)
             assert_true(i == 0 || u <= positions_unconditional(&all, i - 1).value + 1e-12);
             sum += u;
         }
-        assert_true(fabs(sum - emitted / rounds) < 1e-9);
-        assert_true(fabs(positions_tokens(&all).value - sum) < 1e-9);
+        assert_near(sum, emitted / rounds, 1e-9);
+        assert_near(positions_tokens(&all).value, sum, 1e-9);
     }
 }
 
@@ -63,12 +63,12 @@ TEST(tokens_of_a_round_are_those_that_were_emitted)
     struct positions p = {0}, all = {0};
     positions_round(&p, &rounds[0]);
     positions_round(&p, &rounds[1]);
-    assert_true(fabs(positions_tokens(&p).value - 2) < 1e-12);
-    assert_true(fabs(positions_tokens(&p).se - 0) < 1e-12);
+    assert_near(positions_tokens(&p).value, 2, 1e-12);
+    assert_near(positions_tokens(&p).se, 0, 1e-12);
     assert_int_equal(positions_count(&p), 2);
-    assert_true(fabs(positions_conditional(&p, 1).value - 0.5) < 1e-12);
+    assert_near(positions_conditional(&p, 1).value, 0.5, 1e-12);
     positions_add(&all, &p);
-    assert_true(fabs(positions_tokens(&all).value - 2) < 1e-12);
+    assert_near(positions_tokens(&all).value, 2, 1e-12);
 }
 
 TEST(prompts_are_the_samples_of_unconditional_rates)
@@ -81,8 +81,8 @@ TEST(prompts_are_the_samples_of_unconditional_rates)
     }
     positions_add(&all, &a);
     positions_add(&all, &b);
-    assert_true(fabs(positions_unconditional(&all, 0).value - 0.5) < 1e-12);
-    assert_true(fabs(positions_unconditional(&all, 0).se - 0.5) < 1e-12); /* of 200 rounds: 0.035 */
+    assert_near(positions_unconditional(&all, 0).value, 0.5, 1e-12);
+    assert_near(positions_unconditional(&all, 0).se, 0.5, 1e-12); /* of 200 rounds: 0.035 */
 }
 
 /* The definition: the deviation of a rate over samples of as many prompts, drawn with replacement. */
@@ -120,7 +120,8 @@ TEST(errors_over_prompts_are_those_of_resampled_prompts)
                          positions_tokens(&all).se};
     for (int m = 0; m < 3; m++) {
         const double mean = sum[m] / SAMPLES, resampled = sqrt(squares[m] / SAMPLES - mean * mean);
-        assert_true(se[m] > 0.85 * resampled && se[m] < 1.2 * resampled);
+        assert_greater(se[m], 0.85 * resampled);
+        assert_less(se[m], 1.2 * resampled);
     }
 }
 
@@ -133,8 +134,8 @@ TEST(one_prompts_tokens_have_the_error_of_its_rounds)
         positions_round(&p, &r);
         ratio_add(&sums, r.emitted, 1);
     }
-    assert_true(fabs(positions_tokens(&p).value - ratio_estimate(&sums).value) < 1e-9);
-    assert_true(fabs(positions_tokens(&p).se - ratio_estimate(&sums).se) < 1e-9);
+    assert_near(positions_tokens(&p).value, ratio_estimate(&sums).value, 1e-9);
+    assert_near(positions_tokens(&p).se, ratio_estimate(&sums).se, 1e-9);
 }
 
 TEST(ranks_are_counted_at_rejections_alone)
@@ -155,7 +156,7 @@ TEST(ranks_are_counted_at_rejections_alone)
     positions_add(&all, &p);
     assert_int_equal(positions_ranked(&all), 5);
     assert_string_equal(positions_ranks_text(&all, text, sizeof text), "2nd 40%, 3rd 20%, later 40%");
-    assert_true(fabs(positions_rank(&all, 2).se - sqrt(0.4 * 0.6 / 5)) < 1e-12);
+    assert_near(positions_rank(&all, 2).se, sqrt(0.4 * 0.6 / 5), 1e-12);
 }
 
 TEST_SEED(seed, 3);

@@ -115,7 +115,9 @@ SEGMENTS_TEST(segments_are_the_spans_of_equal_settings)
                 made_play(f, 1 + made_below(f, 3));
         }
     }
-    assert_true(f->n_lines > 500 && f->n_lines < LINES && segments_held(f->segments) > 80);
+    assert_greater(f->n_lines, 500);
+    assert_less(f->n_lines, LINES);
+    assert_greater(segments_held(f->segments), 80);
     assert_all(f);
     for (uint32_t back = 0; back < segments_held(f->segments); back++) {
         char letter[8];
@@ -231,7 +233,7 @@ SEGMENTS_TEST(a_verdict_belongs_to_the_segments_it_compared)
     assert_close(segment_estimates(other, &f->info).tokens_per_s.value / 250,
                  segment_speedup(other, &f->info).value); /* but the same prompt */
     made_play(f, 1);
-    assert_true(c->compared < c->total.emitted);
+    assert_less(c->compared, c->total.emitted);
     char differs[40];
     snprintf(differs, sizeof differs, "no: token %u", (unsigned)b->before + 1);
     made_control(f, "lossless", "", differs);
@@ -268,7 +270,8 @@ SEGMENTS_TEST(a_speedup_is_of_slices_in_the_segment)
     made_control(f, "baseline_se", "", "5");
     made_control(f, "baseline", "", "1000");
     struct estimate e = segment_speedup(segments_at(f->segments, 0), &f->info);
-    assert_true(e.value > 0 && isnan(e.se)); /* measured at another time */
+    assert_greater(e.value, 0);
+    assert_true(isnan(e.se)); /* measured at another time */
     for (int segment = 0; segment < 3; segment++) {
         made_control(f, "tau", segment % 2 ? "0.7" : "0.55", segment % 2 ? "0.55" : "0.7");
         for (int slice = 0; slice < 2 * SLICES_LEAST; slice++) {
@@ -281,12 +284,12 @@ SEGMENTS_TEST(a_speedup_is_of_slices_in_the_segment)
                          tokens = (double)at->total.emitted - (first ? 0 : emitted);
             snprintf(speed, sizeof speed, "%.17g", tokens / spent * 1e6 / 2); /* half as fast as the rounds */
             e = segment_speedup(at, &f->info);
-            assert_true(isnan(e.se) == (slice < SLICES_LEAST));
+            assert_int_equal(isnan(e.se), slice < SLICES_LEAST);
             made_control(f, "baseline_slice", "", speed);
         }
         e = segment_speedup(segments_at(f->segments, 0), &f->info);
         assert_close(2, e.value);
-        assert_true(e.se < 1e-6);
+        assert_less(e.se, 1e-6);
     }
 }
 
@@ -371,19 +374,21 @@ SEGMENTS_TEST(two_settings_have_segments_of_their_own)
     }
     assert_int_equal(segments_held(f->segments), 2);
     const struct segment *b = segments_at(f->segments, 0), *a = segments_at(f->segments, 1);
-    assert_true(a->versus && b->versus && a->seq == 0 && b->seq == 1);
+    assert_true(a->versus && b->versus);
+    assert_int_equal(a->seq, 0);
+    assert_int_equal(b->seq, 1);
     assert_int_equal(a->total.emitted, 6);
     assert_int_equal(b->total.emitted, 9);
     assert_int_equal(b->policy, 1);
     assert_string_equal(a->head, "trained");
     assert_string_equal(b->head, "lens");
-    assert_true(b->value[0] == knob->max);
+    assert_number_equal(b->value[0], knob->max);
     assert_int_equal(a->policy, f->policy);
-    assert_true(segment_estimates(a, &f->info).tokens_per_s.value == 2000);
-    assert_true(segment_estimates(b, &f->info).tokens_per_s.value == 3000);
+    assert_number_equal(segment_estimates(a, &f->info).tokens_per_s.value, 2000);
+    assert_number_equal(segment_estimates(b, &f->info).tokens_per_s.value, 3000);
     segment_text(b, &f->info, false, text, sizeof text);
     assert_memory_equal(text, "2: ", 3);
-    assert_non_null(strstr(text, second->name));
+    assert_contains(text, second->name);
     /* A knob change of the second setting begins a segment of the second setting only. */
     tell_of(f, 1, knob->name, most, least);
     play_one(f, 0, 2);
@@ -394,12 +399,12 @@ SEGMENTS_TEST(two_settings_have_segments_of_their_own)
     assert_int_equal(a->total.emitted, 10);
     assert_int_equal(segments_at(f->segments, 0)->seq, 1);
     assert_int_equal(segments_at(f->segments, 0)->total.emitted, 3);
-    assert_true(segments_at(f->segments, 0)->value[0] == knob->min);
+    assert_number_equal(segments_at(f->segments, 0)->value[0], knob->min);
     /* The current settings are those of the sequence in focus. */
     assert_int_equal(segments_now(f->segments)->policy, f->policy);
     segments_focus(f->segments, 1);
     assert_int_equal(segments_now(f->segments)->policy, 1);
-    assert_true(segments_value(f->segments, 1, 0) == knob->min);
+    assert_number_equal(segments_value(f->segments, 1, 0), knob->min);
     /* A run of one sequence has the settings of the first. */
     made_begin(f, "restart");
     play_one(f, 0, 2);

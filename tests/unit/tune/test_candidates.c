@@ -91,7 +91,7 @@ TEST(the_best_forecast_comes_first_and_then_the_defaults)
     struct candidate found[CANDIDATES_MOST];
     assert_int_equal(find(&known, found), CANDIDATES_MOST);
     assert_string_equal(found[0].preset.set[0].text, "7");
-    assert_true(fabs(strtod(found[0].preset.set[1].text, NULL) - 0.3) < 0.05);
+    assert_near(strtod(found[0].preset.set[1].text, NULL), 0.3, 0.05);
     assert_string_equal(found[1].preset.set[0].text, "2");
     assert_string_equal(found[1].preset.set[1].text, "0.9");
 }
@@ -121,7 +121,7 @@ TEST(n_min_is_at_most_n_max)
     assert_int_equal(n, CANDIDATES_MOST);
     for (uint32_t i = 0; i < n; i++) {
         print_message("n_max=%s n_min=%s\n", found[i].preset.set[0].text, found[i].preset.set[1].text);
-        assert_true(strtol(found[i].preset.set[1].text, NULL, 10) <= strtol(found[i].preset.set[0].text, NULL, 10));
+        assert_at_most(strtol(found[i].preset.set[1].text, NULL, 10), strtol(found[i].preset.set[0].text, NULL, 10));
         for (uint32_t j = 0; j < i; j++)
             assert_true(strcmp(found[i].preset.set[0].text, found[j].preset.set[0].text) != 0 ||
                         strcmp(found[i].preset.set[1].text, found[j].preset.set[1].text) != 0);

@@ -293,12 +293,12 @@ TEST(two_drafters_have_rates_for_the_longer_drafts)
         .policy = "ngram+sd", .set = {{"n_max", "4"}, {"n_min", "2"}, {"copied", "3"}, {"k", "5"}}, .n_set = 4};
     char out[1000];
     engine_flags(ENGINE_LLAMA_CPP, &p, &models, rates, 2, out, sizeof out);
-    assert_non_null(
-        strstr(out, "--spec-draft-n-max 5 --spec-draft-n-min 0 --spec-draft-p-min 0 --spec-synth-rates 0.9,0.5,0,0,0"));
+    assert_contains(out,
+                    "--spec-draft-n-max 5 --spec-draft-n-min 0 --spec-draft-p-min 0 --spec-synth-rates 0.9,0.5,0,0,0");
     snprintf(p.set[2].text, sizeof p.set[2].text, "6");
     engine_flags(ENGINE_LLAMA_CPP, &p, &models, rates, 2, out, sizeof out);
-    assert_non_null(strstr(out, "--spec-synth-rates 0.9,0.5,0,0,0,0"));
-    assert_null(strstr(out, "0,0,0,0,0"));
+    assert_contains(out, "--spec-synth-rates 0.9,0.5,0,0,0,0");
+    assert_lacks(out, "0,0,0,0,0");
 }
 
 TEST(a_room_too_small_is_empty)

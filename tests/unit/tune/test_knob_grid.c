@@ -20,8 +20,8 @@ TEST(an_axis_has_its_ends)
         assert_true(knob_axis_check(&a, &tau, "specbound", "--grid", &err));
         assert_string_equal(a.name, "tau");
         assert_int_equal(a.n, axes[i].n);
-        assert_true(knob_axis_value(&a, &tau, a.n - 1) ==
-                    axes[i].last); /* the number that is written so, not one beside it */
+        assert_number_equal(knob_axis_value(&a, &tau, a.n - 1),
+                            axes[i].last); /* the number that is written so, not one beside it */
     }
 }
 
@@ -48,12 +48,12 @@ TEST(invalid_axes_are_refused)
         assert_false(knob_axis_parse(&a, wrong[i], ":sweep", &err));
         assert_int_equal(err.kind, ERR_USAGE);
         assert_int_equal(strncmp(err.text, ":sweep ", 7), 0);
-        assert_non_null(strstr(err.text, "KNOB=from:to:step is wanted"));
+        assert_contains(err.text, "KNOB=from:to:step is wanted");
     }
     struct knob_axis a;
     struct err err = {0};
     assert_false(knob_axis_parse(&a, "gamma=1:2:0.0001", ":sweep", &err));
-    assert_non_null(strstr(err.text, "10001 points; 1000 are possible"));
+    assert_contains(err.text, "10001 points; 1000 are possible");
 }
 
 TEST(values_that_the_knob_lacks_are_refused)
@@ -68,11 +68,11 @@ TEST(values_that_the_knob_lacks_are_refused)
     for (size_t i = 0; i < 2; i++) {
         assert_true(knob_axis_parse(&a, wrong[i].text, "--grid", &err));
         assert_false(knob_axis_check(&a, &gamma_knob, "layerskip", "--grid", &err));
-        assert_non_null(strstr(err.text, wrong[i].why));
+        assert_contains(err.text, wrong[i].why);
     }
     assert_true(knob_axis_parse(&a, "mode=0:1:1", "--grid", &err));
     assert_false(knob_axis_check(&a, &choice, "p", "--grid", &err));
-    assert_non_null(strstr(err.text, "a choice by name"));
+    assert_contains(err.text, "a choice by name");
 }
 
 TEST(points_count_with_the_last_knob_the_fastest)
@@ -87,6 +87,8 @@ TEST(points_count_with_the_last_knob_the_fastest)
         for (uint32_t j = 0; j < 2; j++)
             for (uint32_t k = 0; k < 4; k++) {
                 knob_grid_at(axes, 3, point++, at);
-                assert_true(at[0] == i && at[1] == j && at[2] == k);
+                assert_int_equal(at[0], i);
+                assert_int_equal(at[1], j);
+                assert_int_equal(at[2], k);
             }
 }

@@ -31,7 +31,8 @@ SEGMENTS_TEST(every_point_is_run_once_and_knobs_come_back)
     made_go_on(&m, UINT32_MAX);
     assert_int_equal(m.asked, POINTS);
     assert_int_equal(sweep_done(m.sweep), POINTS);
-    assert_true(m.tau == 0.55 && m.d_max == 5);
+    assert_number_equal(m.tau, 0.55);
+    assert_number_equal(m.d_max, 5);
     for (uint32_t i = 0; i < POINTS; i++) {
         char text[64], wanted[64];
         snprintf(wanted, sizeof wanted, "tau=%.9g d_max=%d", 0.3 + 0.15 * (i / 6), 3 + (int)(i % 6));
@@ -39,12 +40,12 @@ SEGMENTS_TEST(every_point_is_run_once_and_knobs_come_back)
         assert_string_equal(text, wanted);
         const struct sweep_point *p = sweep_result(m.sweep, i);
         assert_int_equal(p->total.rounds, 6);
-        assert_true(p->total.draft_us == 6 * 500 + 2 * 30 + 6 * 20 * (3 + (int)(i % 6)));
+        assert_number_equal(p->total.draft_us, 6 * 500 + 2 * 30 + 6 * 20 * (3 + (int)(i % 6)));
         const struct estimates e = sweep_estimates(m.sweep, i);
         assert_int_equal(e.tokens_per_s.n, 6);
         const double us = p->total.draft_us + p->total.verify_us;
-        assert_true(fabs(e.tokens_per_s.value - (double)p->total.emitted / us * 1e6) < 1e-6);
-        assert_true(e.tokens_per_s.se > 0);
+        assert_near(e.tokens_per_s.value, (double)p->total.emitted / us * 1e6, 1e-6);
+        assert_greater(e.tokens_per_s.se, 0);
     }
     sweep_close(m.sweep);
 }
@@ -68,7 +69,8 @@ SEGMENTS_TEST(cut_off_half_way_and_resumed_it_is_the_same)
         assert_true(sweep_stop(m.sweep, &host, &err));
         assert_false(sweep_running(m.sweep));
         assert_int_equal(sweep_done(m.sweep), cut);
-        assert_true(m.tau == 0.55 && m.d_max == 5);
+        assert_number_equal(m.tau, 0.55);
+        assert_number_equal(m.d_max, 5);
         made_emit_round(&m, 1); /* that run continues, and is not part of the sweep */
         made_emit_control(&m, "end", "", "tokens");
         made_sweep(&m, GRID, NULL, 0);
@@ -111,16 +113,18 @@ SEGMENTS_TEST(the_baseline_is_run_among_the_points)
     go_on_among(&m, &host, UINT32_MAX, order);
     assert_string_equal(order, "a........a........a..");
     assert_string_equal(m.policy, "specbound"); /* as it was */
-    assert_true(m.d_max == 5 && m.tau == 0.55);
+    assert_number_equal(m.d_max, 5);
+    assert_number_equal(m.tau, 0.55);
     const struct estimate ar = sweep_baseline(m.sweep);
     assert_int_equal(ar.n, 18); /* three runs of six rounds */
     for (uint32_t i = 0; i < 18; i++) {
         const struct estimate speed = sweep_estimate(m.sweep, i, SWEEP_SPEED),
                               x = sweep_estimate(m.sweep, i, SWEEP_TIMES);
-        assert_true(fabs(x.value - speed.value / ar.value) < 1e-9 && isnan(x.se)); /* of one pass */
+        assert_near(x.value, speed.value / ar.value, 1e-9);
+        assert_true(isnan(x.se)); /* of one pass */
     }
     char *text = report(m.sweep);
-    assert_non_null(strstr(text, "\r\nar,\"\","));
+    assert_contains(text, "\r\nar,\"\",");
     char *whole = text;
     sweep_close(m.sweep);
 
@@ -170,7 +174,7 @@ SEGMENTS_TEST(a_sweep_resumes_before_the_earlier_settings_are_recorded)
     assert_string_equal(m.sweep->policy->name, "specbound");
     assert_int_equal(sweep_done(m.sweep), 1);
     made_go_on(&m, UINT32_MAX);
-    assert_true(m.tau == 0.55);
+    assert_number_equal(m.tau, 0.55);
     sweep_close(m.sweep);
 }
 
@@ -209,7 +213,7 @@ SEGMENTS_TEST(other_settings_begin_anew)
     made_sweep(&m, "tau=0.3:0.9:0.3", NULL, 0);
     assert_int_equal(sweep_done(m.sweep), 1);
     assert_true(sweep_stop(m.sweep, &host, NULL));
-    assert_true(m.tau == 0.5);
+    assert_number_equal(m.tau, 0.5);
     made_sweep(&m, "tau=0.3:0.6:0.3", NULL, 0);
     assert_int_equal(sweep_done(m.sweep), 0);
     sweep_close(m.sweep);
@@ -264,18 +268,19 @@ SEGMENTS_TEST(failures_end_it_with_knobs_as_they_were)
     made_go_on(&m, 2);
     snprintf(m.end, sizeof m.end, "error: gone");
     made_run(&m, UINT32_MAX);
-    assert_true(m.tau == 0.3);
+    assert_number_equal(m.tau, 0.3);
     assert_false(sweep_next(m.sweep, &host, &err));
-    assert_non_null(strstr(err.text, "error: gone"));
+    assert_contains(err.text, "error: gone");
     assert_false(sweep_running(m.sweep));
     assert_int_equal(sweep_done(m.sweep), 2);
-    assert_true(m.tau == 0.55 && m.d_max == 5);
+    assert_number_equal(m.tau, 0.55);
+    assert_number_equal(m.d_max, 5);
     m.refuse = "d_max";
     made_sweep(&m, GRID, NULL, 0);
     assert_false(sweep_next(m.sweep, &host, &err));
-    assert_non_null(strstr(err.text, "d_max can't be turned"));
+    assert_contains(err.text, "d_max can't be turned");
     assert_false(sweep_running(m.sweep));
-    assert_true(m.tau == 0.55);
+    assert_number_equal(m.tau, 0.55);
     sweep_close(m.sweep);
 }
 
@@ -290,12 +295,12 @@ SEGMENTS_TEST(the_best_is_one_or_has_others_near)
     made_go_on(&m, UINT32_MAX);
     for (enum sweep_measure k = 0; k < SWEEP_MEASURES; k++) {
         uint32_t wanted = 0;
-        assert_true(sweep_best(m.sweep, k, &best, &near) == (k != SWEEP_TIMES)); /* no baseline was run */
+        assert_int_equal(sweep_best(m.sweep, k, &best, &near), k != SWEEP_TIMES); /* no baseline was run */
         if (k == SWEEP_TIMES)
             continue;
         for (uint32_t i = 0; i < 4; i++) {
             const struct estimate a = sweep_estimate(m.sweep, best, k), b = sweep_estimate(m.sweep, i, k);
-            assert_true(a.value >= b.value);
+            assert_at_least(a.value, b.value);
             wanted += i != best && (k == SWEEP_SPEED || estimate_difference(a, b).verdict != DIFFERENCE_MORE);
         }
         assert_int_equal(near, wanted);
@@ -367,7 +372,7 @@ SEGMENTS_TEST(a_clearly_better_point_is_found_in_three_passes)
                 strcmp(sweep_standing(m.sweep, SWEEP_SPEED, best, near, standing, sizeof standing), "clearly") == 0;
         sweep_close(m.sweep);
     }
-    assert_true(found > SWEEPS * 80 / 100);
+    assert_greater(found, SWEEPS * 80 / 100);
 }
 
 SEGMENTS_TEST(the_remaining_time_is_in_seconds)
@@ -378,10 +383,10 @@ SEGMENTS_TEST(the_remaining_time_is_in_seconds)
     assert_true(isnan(sweep_left_s(m.sweep)));
     made_next(&m);
     made_run(&m, UINT32_MAX);
-    assert_true(fabs(sweep_left_s(m.sweep) - 3 * 0.012) < 1e-9); /* rounds of 2 ms, six a run */
+    assert_near(sweep_left_s(m.sweep), 3 * 0.012, 1e-9); /* rounds of 2 ms, six a run */
     made_next(&m);
     made_run(&m, 3);
-    assert_true(fabs(sweep_left_s(m.sweep) - (3 * 0.012 - 0.006)) < 1e-9);
+    assert_near(sweep_left_s(m.sweep), 3 * 0.012 - 0.006, 1e-9);
     sweep_close(m.sweep);
 }
 
@@ -411,6 +416,6 @@ SEGMENTS_TEST(invalid_grids_are_refused_in_one_line)
     made_sweep(&m, "d_max=3:4:1", NULL, 0);
     struct err err = {0};
     assert_false(sweep_begin(m.sweep, "d_max=3:4:1", NULL, 0, &now, NULL, &err));
-    assert_non_null(strstr(err.text, "under way"));
+    assert_contains(err.text, "under way");
     sweep_close(m.sweep);
 }

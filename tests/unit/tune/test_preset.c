@@ -28,7 +28,7 @@ TEST_WITH(what_is_written_reads_back, folder_set_up, folder_tear_down)
     preset_names_free(&names);
     assert_false(preset_read(&got, folder, "slow", &err));
     assert_int_equal(err.kind, ERR_USAGE);
-    assert_non_null(strstr(err.text, "there are another, quick-2.b_"));
+    assert_contains(err.text, "there are another, quick-2.b_");
 }
 
 TEST(sampling_is_as_it_was_given)
@@ -90,7 +90,7 @@ TEST(invalid_presets_are_refused_in_one_line)
         struct err err = {0};
         assert_false(preset_parse(&p, "x.json", table[i].json, strlen(table[i].json), &err));
         assert_int_equal(err.kind, ERR_USAGE);
-        assert_non_null(strstr(err.text, table[i].why));
+        assert_contains(err.text, table[i].why);
         assert_ptr_equal(strstr(err.text, "x.json: "), err.text);
         assert_null(strchr(err.text, '\n'));
     }

@@ -71,7 +71,7 @@ TEST(identical_candidates_seldom_differ)
         different += race_of(&t, 2, i, &winner).verdict != DIFFERENCE_NOISE;
     }
     print_message("%u of %d verdicts\n", different, RACES * 10);
-    assert_true(different <= RACES * 10 * 5 / 100 + 20); /* 5%, and three standard errors of the count */
+    assert_at_most(different, RACES * 10 * 5 / 100 + 20); /* 5%, and three standard errors of the count */
 }
 
 TEST(a_candidate_that_is_a_tenth_faster_is_found)
@@ -83,7 +83,7 @@ TEST(a_candidate_that_is_a_tenth_faster_is_found)
         found += winner == 1 && c.verdict == DIFFERENCE_MORE;
     }
     print_message("%u of %d\n", found, RACES);
-    assert_true(found >= RACES * 80 / 100);
+    assert_at_least(found, RACES * 80 / 100);
 }
 
 TEST(the_best_of_many_wins_and_the_slow_ones_are_dropped)
@@ -105,12 +105,13 @@ TEST(the_best_of_many_wins_and_the_slow_ones_are_dropped)
             assert_true(all[c].dropped == 0 || all[c].dropped >= RACE_HEATS);
             assert_true(c == 0 || all[c - 1].dropped == 0 || all[c].dropped <= all[c - 1].dropped);
         }
-        assert_true(race_held_out(r, race_winner(r), 0, NULL).verdict == DIFFERENCE_MORE);
-        assert_true(race_held_out(r, race_winner(r), 0, NULL).low > 1.7);
+        assert_int_equal(race_held_out(r, race_winner(r), 0, NULL).verdict, DIFFERENCE_MORE);
+        assert_greater(race_held_out(r, race_winner(r), 0, NULL).low, 1.7);
         race_close(r);
     }
     print_message("%u of %d winners are the best one, which was dropped %u times\n", close, RACES, wrong);
-    assert_true(close >= RACES * 85 / 100 && wrong <= 2);
+    assert_at_least(close, RACES * 85 / 100);
+    assert_at_most(wrong, 2);
 }
 
 TEST(a_heat_is_one_prompt_for_each_candidate_left_in_alternating_order)
@@ -193,7 +194,7 @@ TEST(halving_finds_the_faster_of_many_in_the_same_number_of_runs)
         }
     }
     print_message("ln(speed) of the winner: %.4f, halved %.4f\n", won[0], won[1]);
-    assert_true(won[1] > won[0]);
+    assert_greater(won[1], won[0]);
 }
 
 TEST(a_third_of_each_category_is_held_out)
@@ -258,7 +259,7 @@ TEST(time_may_end_the_heats)
     assert_int_equal(race_winner(r), 3);
     while (race_next(r, &candidate, &prompt) == RACE_HELD_OUT)
         race_took(r, candidate == 3 ? 0.5 : 1);
-    assert_true(fabs(race_held_out(r, 3, 0, NULL).value - 2) < 1e-9);
+    assert_near(race_held_out(r, 3, 0, NULL).value, 2, 1e-9);
     race_close(r);
 }
 

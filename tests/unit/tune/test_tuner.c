@@ -26,7 +26,10 @@ TEST(a_fast_model_races_all_candidates)
     const struct tune_speed speed = {.run_s = 0.01, .token_s = 1.0 / 2000};
     struct tune_plan p = wanted(52);
     assert_true(tune_plan(&p, 10, &speed, TUNE_TIME));
-    assert_true(p.candidates == 52 && p.tokens == TUNE_TOKENS && p.held_out == 10 && p.passes == RACE_PASSES);
+    assert_int_equal(p.candidates, 52);
+    assert_int_equal(p.tokens, TUNE_TOKENS);
+    assert_int_equal(p.held_out, 10);
+    assert_int_equal(p.passes, RACE_PASSES);
 }
 
 TEST(without_a_limit_nothing_is_left_out)
@@ -34,8 +37,10 @@ TEST(without_a_limit_nothing_is_left_out)
     const struct tune_speed speed = {.run_s = 10, .token_s = 1};
     struct tune_plan p = wanted(52);
     assert_true(tune_plan(&p, 10, &speed, 0));
-    assert_true(p.candidates == 52 && p.tokens == TUNE_TOKENS && p.passes == RACE_PASSES);
-    assert_true(fabs(p.needs_s - runs_s(&p, &speed)) < 1e-6);
+    assert_int_equal(p.candidates, 52);
+    assert_int_equal(p.tokens, TUNE_TOKENS);
+    assert_int_equal(p.passes, RACE_PASSES);
+    assert_near(p.needs_s, runs_s(&p, &speed), 1e-6);
 }
 
 TEST(twenty_tokens_a_second_take_less_than_five_minutes)
@@ -43,9 +48,13 @@ TEST(twenty_tokens_a_second_take_less_than_five_minutes)
     const struct tune_speed speed = {.run_s = 0.5, .token_s = 1.0 / 20};
     struct tune_plan p = wanted(52);
     assert_true(tune_plan(&p, 10, &speed, TUNE_TIME - 30));
-    assert_true(p.candidates >= 10 && p.candidates < 52);
-    assert_true(p.tokens >= 32 && p.tokens < TUNE_TOKENS && p.held_out >= 6 && p.passes >= 1);
-    assert_true(p.needs_s <= TUNE_TIME - 30);
+    assert_at_least(p.candidates, 10);
+    assert_less(p.candidates, 52);
+    assert_at_least(p.tokens, 32);
+    assert_less(p.tokens, TUNE_TOKENS);
+    assert_at_least(p.held_out, 6);
+    assert_at_least(p.passes, 1);
+    assert_at_most(p.needs_s, TUNE_TIME - 30);
 }
 
 TEST(every_plan_fits_and_keeps_the_best_of_each_policy_if_it_can)
@@ -55,13 +64,15 @@ TEST(every_plan_fits_and_keeps_the_best_of_each_policy_if_it_can)
             const struct tune_speed speed = {.run_s = 8 * token_s, .token_s = token_s};
             struct tune_plan p = wanted(40);
             const bool fits = tune_plan(&p, 9, &speed, time_s);
-            assert_true(p.candidates >= 2 && p.candidates <= 40 && p.tokens >= 16 && p.tokens <= TUNE_TOKENS);
-            assert_true(p.held_out >= 3 && p.held_out <= 10 && p.passes >= 1 && p.passes <= RACE_PASSES);
+            assert_between(p.candidates, 2, 40);
+            assert_between(p.tokens, 16, TUNE_TOKENS);
+            assert_between(p.held_out, 3, 10);
+            assert_between(p.passes, 1, RACE_PASSES);
             const bool few = p.candidates < 9 || p.held_out < 6;
             struct tune_plan least = {.candidates = 9, .tokens = 16, .held_out = 6, .passes = 1};
             assert_true(!few || (p.tokens == 16 && p.passes == 1 && runs_s(&least, &speed) > time_s));
-            assert_true(fabs(p.needs_s - runs_s(&p, &speed)) < 1e-6 * p.needs_s);
-            assert_true(fits == (p.needs_s <= time_s));
+            assert_near(p.needs_s, runs_s(&p, &speed), 1e-6 * p.needs_s);
+            assert_int_equal(fits, p.needs_s <= time_s);
             assert_true(fits || (p.candidates == 2 && p.tokens == 16 && p.held_out == 3 && p.passes == 1));
         }
     }
@@ -74,7 +85,7 @@ TEST(more_time_never_gives_less)
     for (double time_s = 10; time_s < 4000; time_s *= 1.2) {
         struct tune_plan p = wanted(40);
         tune_plan(&p, 9, &speed, time_s);
-        assert_true(p.candidates >= candidates);
+        assert_at_least(p.candidates, candidates);
         candidates = p.candidates;
     }
     assert_int_equal(candidates, 40);
@@ -83,8 +94,10 @@ TEST(more_time_never_gives_less)
 TEST(times_are_read_and_written)
 {
     char text[16];
-    assert_true(tune_time_parse("90s") == 90 && tune_time_parse("5m") == 300 && tune_time_parse("1h") == 3600 &&
-                tune_time_parse("30") == 30);
+    assert_number_equal(tune_time_parse("90s"), 90);
+    assert_number_equal(tune_time_parse("5m"), 300);
+    assert_number_equal(tune_time_parse("1h"), 3600);
+    assert_number_equal(tune_time_parse("30"), 30);
     assert_true(isnan(tune_time_parse("soon")) && isnan(tune_time_parse("5 m")) && isnan(tune_time_parse("-1m")) &&
                 isnan(tune_time_parse("")));
     assert_string_equal(tune_time_text(44.2, text, sizeof text), "45s");
@@ -136,7 +149,8 @@ TUNER_TEST(the_fastest_setting_wins_on_held_out_prompts)
     race(TUNE_TIME);
     const struct comparison c = race_held_out(rig.tuner->race, tuner_winner(rig.tuner), 0, NULL);
     assert_string_equal(tuner_name(rig.tuner, tuner_winner(rig.tuner), " ", name, sizeof name), "sd k=4");
-    assert_true(fabs(c.value - 1.6) < 0.05 && c.verdict == DIFFERENCE_MORE);
+    assert_near(c.value, 1.6, 0.05);
+    assert_int_equal(c.verdict, DIFFERENCE_MORE);
     assert_string_equal(tune_verdict(c), "faster than plain decoding");
     assert_int_equal(rig.tuner->n_candidates, 14); /* ar, six of sd and of ngram, swift */
     assert_int_equal(rig.tuner->differing, 0);
@@ -239,7 +253,7 @@ TUNER_TEST(a_short_race_has_the_settings_with_the_best_forecasts_and_says_which_
     assert_string_equal(rig.tuner->candidate[2].policy, "ngram");
     assert_string_equal(tuner_left_out(rig.tuner, text, sizeof text),
                         "10 settings did not fit into the time, among them all of swift");
-    assert_true(tuner_elapsed_s(rig.tuner) < 37 * 1.02);
+    assert_less(tuner_elapsed_s(rig.tuner), 37 * 1.02);
     race(TUNE_TIME * 100);
     assert_string_equal(tuner_left_out(rig.tuner, text, sizeof text), "");
 }
@@ -279,7 +293,7 @@ TUNER_TEST(a_stopped_race_has_the_standings_so_far)
     assert_false(tuner_running(rig.tuner));
     assert_int_equal(race_heat(rig.tuner->race), 2);
     assert_string_equal(tuner_name(rig.tuner, tuner_winner(rig.tuner), " ", text, sizeof text), "sd k=4");
-    assert_non_null(strstr(tuner_progress(rig.tuner, text, sizeof text), ", stopped"));
+    assert_contains(tuner_progress(rig.tuner, text, sizeof text), ", stopped");
     race(TUNE_TIME); /* and another one begins anew */
 }
 
@@ -296,7 +310,7 @@ TUNER_TEST(a_run_that_fails_stops_the_race)
     rig.fails = "swift";
     begin(TUNE_TIME);
     assert_false(race_rig_run(&rig, UINT32_MAX, &err));
-    assert_non_null(strstr(err.text, "the race stopped: error: draft: out of memory"));
+    assert_contains(err.text, "the race stopped: error: draft: out of memory");
 }
 
 TUNER_TEST(a_text_without_a_round_is_refused)
@@ -305,7 +319,7 @@ TUNER_TEST(a_text_without_a_round_is_refused)
     rig.text_tokens = 1;
     begin(TUNE_TIME);
     assert_false(race_rig_run(&rig, UINT32_MAX, &err));
-    assert_non_null(strstr(err.text, "ends with its first token"));
+    assert_contains(err.text, "ends with its first token");
 }
 
 TUNER_TEST(policies_may_be_named)
@@ -328,8 +342,8 @@ TUNER_TEST(settings_have_the_sampling_that_they_were_raced_with)
     struct err err = {0};
     race(TUNE_TIME);
     tuner_engine_command(rig.tuner, ENGINE_VLLM, tuner_winner(rig.tuner), false, text, sizeof text);
-    assert_non_null(strstr(text, "{\"temperature\": 0}"));
-    assert_null(strstr(text, "probabilistic"));
+    assert_contains(text, "{\"temperature\": 0}");
+    assert_lacks(text, "probabilistic");
     struct tune_request request = race_rig_request(&rig, TUNE_TIME);
     request.sampling = (struct sampling){.temperature = 0.7f, .top_k = 40, .top_p = 0.9f};
     assert_true(tuner_begin(rig.tuner, &request, &err) && race_rig_run(&rig, UINT32_MAX, &err));
@@ -344,7 +358,7 @@ TUNER_TEST(flags_of_other_engines_have_the_measured_acceptance)
     char text[2000];
     race(TUNE_TIME);
     tuner_engine_command(rig.tuner, ENGINE_LLAMA_CPP, tuner_winner(rig.tuner), true, text, sizeof text);
-    assert_non_null(strstr(text, "-m /models/fables.gguf"));
-    assert_non_null(strstr(text, "--spec-draft-n-max 4"));
-    assert_non_null(strstr(text, "--spec-synth-rates 1,"));
+    assert_contains(text, "-m /models/fables.gguf");
+    assert_contains(text, "--spec-draft-n-max 4");
+    assert_contains(text, "--spec-synth-rates 1,");
 }
