@@ -39,14 +39,15 @@ TEST(ticks_are_as_many_round_numbers_as_there_is_room_for)
         const int n = scale_ticks(low, high, most, false, ticks, &step);
         const double power = pow(10, floor(log10(step) + 1e-9)), digit = step / power;
         assert_true(fabs(digit - 1) < 1e-6 || fabs(digit - 2) < 1e-6 || fabs(digit - 5) < 1e-6);
-        assert_true(n <= most && n == multiples(low, high, step));
+        assert_at_most(n, most);
+        assert_int_equal(n, multiples(low, high, step));
         for (int k = 0; k < n; k++) {
-            assert_true(ticks[k] >= low - 1e-6 * step && ticks[k] <= high + 1e-6 * step);
-            assert_true(fabs(ticks[k] / step - rint(ticks[k] / step)) < 1e-6);
+            assert_between(ticks[k], low - 1e-6 * step, high + 1e-6 * step);
+            assert_near(ticks[k] / step, rint(ticks[k] / step), 1e-6);
             assert_true(k == 0 || fabs(ticks[k] - ticks[k - 1] - step) < 1e-6 * step);
         }
         const double finer = fabs(digit - 1) < 1e-6 ? power / 2 : fabs(digit - 2) < 1e-6 ? power : 2 * power;
-        assert_true(multiples(low, high, finer) > most);
+        assert_greater(multiples(low, high, finer), most);
     }
 }
 
@@ -54,7 +55,10 @@ TEST(ticks_of_whole_numbers_are_whole)
 {
     double ticks[SCALE_TICKS], step;
     assert_int_equal(scale_ticks(0.5, 3.5, 20, true, ticks, &step), 3);
-    assert_true(ticks[0] == 1 && ticks[1] == 2 && ticks[2] == 3 && step == 1);
+    assert_number_equal(ticks[0], 1);
+    assert_number_equal(ticks[1], 2);
+    assert_number_equal(ticks[2], 3);
+    assert_number_equal(step, 1);
     assert_int_equal(scale_ticks(0, 0, 5, true, ticks, &step), 0);
     assert_int_equal(scale_ticks(1, NAN, 5, false, ticks, &step), 0);
 }
@@ -67,8 +71,7 @@ TEST(labels_tell_ticks_apart_and_read_back)
             char text[32], before[32] = "";
             const int n = scale_ticks(low, low + span, 8, false, ticks, &step);
             for (int k = 0; k < n; k++) {
-                assert_true(fabs(strtod(scale_label(ticks[k], step, text, sizeof text), NULL) - ticks[k]) <
-                            1e-3 * step);
+                assert_near(strtod(scale_label(ticks[k], step, text, sizeof text), NULL), ticks[k], 1e-3 * step);
                 assert_string_not_equal(text, before);
                 memcpy(before, text, sizeof before);
             }
@@ -85,27 +88,34 @@ TEST(labels_tell_ticks_apart_and_read_back)
 TEST(a_scale_is_a_straight_line)
 {
     const struct scale up = {.low = -1, .high = 3, .from = 100, .to = 20};
-    assert_true(scale_at(&up, -1) == 100 && scale_at(&up, 3) == 20 && scale_at(&up, 1) == 60);
+    assert_number_equal(scale_at(&up, -1), 100);
+    assert_number_equal(scale_at(&up, 3), 20);
+    assert_number_equal(scale_at(&up, 1), 60);
     const struct scale point = {.low = 2, .high = 2, .from = 0, .to = 10};
-    assert_true(scale_at(&point, 2) == 5);
+    assert_number_equal(scale_at(&point, 2), 5);
 }
 
 TEST(ranges_accept_numbers_only)
 {
     struct range r = RANGE_NONE;
-    assert_true(range_shown(r, false).low < range_shown(r, false).high);
+    assert_less(range_shown(r, false).low, range_shown(r, false).high);
     range_add(&r, NAN);
     range_add(&r, INFINITY);
-    assert_true(r.low > r.high);
+    assert_greater(r.low, r.high);
     range_add(&r, 5);
-    assert_true(range_shown(r, false).low < 5 && range_shown(r, false).high > 5);
+    assert_less(range_shown(r, false).low, 5);
+    assert_greater(range_shown(r, false).high, 5);
     range_add(&r, 4.5);
     const struct range shown = range_shown(r, false);
-    assert_true(shown.low < 4.5 && shown.low > 0 && shown.high > 5);
+    assert_less(shown.low, 4.5);
+    assert_greater(shown.low, 0);
+    assert_greater(shown.high, 5);
     range_add(&r, 1);
-    assert_true(range_shown(r, false).low == 0);
+    assert_number_equal(range_shown(r, false).low, 0);
     const struct range share = range_shown((struct range){0.2, 0.3}, true);
-    assert_true(share.low == 0 && share.high >= 1 && share.high < 1.1);
+    assert_number_equal(share.low, 0);
+    assert_at_least(share.high, 1);
+    assert_less(share.high, 1.1);
 }
 
 /* Wilson's bounds are where the share is z standard errors away: found by halving. */
@@ -134,7 +144,8 @@ TEST(intervals_of_shares_are_wilsons)
         }
     double low, high;
     share_interval(0, 0, &low, &high);
-    assert_true(low == 0 && high == 1);
+    assert_number_equal(low, 0);
+    assert_number_equal(high, 1);
 }
 
 TEST(the_calibration_error_is_its_definition)
@@ -164,10 +175,12 @@ TEST(the_calibration_error_is_its_definition)
                     good += right[i];
                 }
             }
-            assert_true((uint64_t)in == c.n[bin] && (uint64_t)good == c.right[bin]);
+            assert_int_equal((uint64_t)in, c.n[bin]);
+            assert_int_equal((uint64_t)good, c.right[bin]);
             error += in > 0 ? in / n * fabs(good / in - sure / in) : 0;
         }
-        assert_true((int)c.all == n && fabs(calibration_error(&c) - error) < 1e-12);
+        assert_int_equal((int)c.all, n);
+        assert_near(calibration_error(&c), error, 1e-12);
     }
     assert_true(isnan(calibration_error(&(struct calibration){.all = 0})));
 }
@@ -207,17 +220,18 @@ TEST(texts_are_cut_between_characters_to_fit)
     char out[64];
     for (double room = 0; room < 200; room += 0.7) {
         lettering_fit(&l, text, room, out, sizeof out);
-        assert_true(lettering_width(&l, out) <= room + 1e-9);
+        assert_at_most(lettering_width(&l, out), room + 1e-9);
         if (strcmp(out, text) == 0 || out[0] == '\0')
             continue;
         const char *dots = strstr(out, "…");
         assert_non_null(dots);
-        assert_true(dots[3] == '\0' && memcmp(out, text, (size_t)(dots - out)) == 0);
-        assert_true(((unsigned char)text[dots - out] & 0xc0) != 0x80);
+        assert_int_equal(dots[3], '\0');
+        assert_memory_equal(out, text, (size_t)(dots - out));
+        assert_int_not_equal((unsigned char)text[dots - out] & 0xc0, 0x80);
     }
     assert_string_equal(lettering_fit(&l, text, 1000, out, sizeof out), text);
     char small[12];
-    assert_true(strlen(lettering_fit(&l, text, 1000, small, sizeof small)) < sizeof small);
+    assert_less(strlen(lettering_fit(&l, text, 1000, small, sizeof small)), sizeof small);
 }
 
 /* Ideographs and emoji are wide; what sits on a letter, or joins its neighbours, takes no room. */
@@ -248,10 +262,14 @@ TEST(lengths_have_units)
 {
     struct err err;
     double points = 0;
-    assert_true(figure_length("25.4mm", &points, &err) && fabs(points - 72) < 1e-9);
-    assert_true(figure_length("2.54cm", &points, &err) && fabs(points - 72) < 1e-9);
-    assert_true(figure_length("3.5in", &points, &err) && fabs(points - 252) < 1e-9);
-    assert_true(figure_length("240pt", &points, &err) && points == 240);
+    assert_true(figure_length("25.4mm", &points, &err));
+    assert_near(points, 72, 1e-9);
+    assert_true(figure_length("2.54cm", &points, &err));
+    assert_near(points, 72, 1e-9);
+    assert_true(figure_length("3.5in", &points, &err));
+    assert_near(points, 252, 1e-9);
+    assert_true(figure_length("240pt", &points, &err));
+    assert_number_equal(points, 240);
     static const char *const bad[] = {"", "85", "mm", "85 mm", "85km", "-85mm", "1mm", "nanmm", "1e9mm", "85mmm"};
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
         assert_false(figure_length(bad[i], &points, &err));

@@ -174,7 +174,8 @@ TEST(a_record_contains_the_events_of_the_trace)
         for (size_t k = 0; k < r.n_steps; k++) {
             got_verified += r.steps[k].accepted >= 0;
             got_accepted += r.steps[k].accepted == 1;
-            assert_true(r.steps[k].depth >= 1 && (r.steps[k].accepted != 1 || r.steps[k].tried));
+            assert_at_least(r.steps[k].depth, 1);
+            assert_true(r.steps[k].accepted != 1 || r.steps[k].tried);
         }
         assert_int_equal(r.n_drafts, drafts);
         assert_int_equal(r.n_steps, drafted);
@@ -195,9 +196,9 @@ TEST(turns_are_those_after_the_first_round)
     struct err err = {0};
     assert_true(record_open(&r, TRACES "turned", &everything, &err));
     assert_string_equal(r.policy->name, "specbound");
-    assert_true(fabs(r.settings->knobs[policy_knob_index(r.policy, "tau")] - 0.9) < 1e-9);
-    assert_true(fabs(record_setting(&r, 14)->knobs[policy_knob_index(r.policy, "tau")] - 0.3) < 1e-9);
-    assert_true(fabs(record_setting(&r, 15)->knobs[policy_knob_index(r.policy, "d_max")] - 7) < 1e-9);
+    assert_near(r.settings->knobs[policy_knob_index(r.policy, "tau")], 0.9, 1e-9);
+    assert_near(record_setting(&r, 14)->knobs[policy_knob_index(r.policy, "tau")], 0.3, 1e-9);
+    assert_near(record_setting(&r, 15)->knobs[policy_knob_index(r.policy, "d_max")], 7, 1e-9);
     assert_string_equal(record_setting(&r, 36)->policy->name, "layerskip");
     static const char *const turned[] = {"τ 0.9 → 0.3", "α 0.2 → 0.05", "d_max 5 → 7", "τ 0.3 → 0.6",
                                          "policy layerskip"};
@@ -210,7 +211,7 @@ TEST(turns_are_those_after_the_first_round)
     later.to = 25;
     assert_true(record_open(&r, TRACES "turned", &later, &err));
     assert_int_equal(r.n_rounds, 6);
-    assert_true(fabs(r.settings->knobs[policy_knob_index(r.policy, "d_max")] - 7) < 1e-9);
+    assert_near(r.settings->knobs[policy_knob_index(r.policy, "d_max")], 7, 1e-9);
     assert_int_equal(r.n_changes, 1);
     record_close(&r);
 }
