@@ -60,13 +60,19 @@ TEST(results_are_written_by_wait_and_nothing_else)
         assert_memory_equal(logits, was_logits, sizeof logits);
         assert_int_equal(token, -77);
         rig_wait(&r);
-        assert_true(out.exited && out.depth == 1 && out.probes == 1 && out.probed == probed);
+        assert_true(out.exited);
+        assert_int_equal(out.depth, 1);
+        assert_int_equal(out.probes, 1);
+        assert_ptr_equal(out.probed, probed);
         assert_int_equal(probed[1].token, out.prediction.token);
         assert_int_equal(probed[2].token, TOKEN_NONE);
-        assert_true(predictions[1].token >= 0 && predictions[1].token < 90 && token >= 0 && token < 90);
+        assert_at_least(predictions[1].token, 0);
+        assert_less(predictions[1].token, 90);
+        assert_at_least(token, 0);
+        assert_less(token, 90);
         assert_int_equal(verdicts[0].judged[1].token, predictions[1].token);
         assert_memory_equal(&verdicts[1].judged[0], &verdicts[0].judged[1], sizeof(struct prediction));
-        assert_true(logits[predictions[1].token] >= logits[0]);
+        assert_at_least(logits[predictions[1].token], logits[0]);
         rig_close(&r);
     }
 }
@@ -193,7 +199,7 @@ TEST(values_that_are_not_numbers_are_an_error)
             r.ops->predict(r.kv_cache, &(struct probe){.ring = 1, .layer = 3, .temperature = 1}, 1, &prediction));
         assert_false(r.ops->wait(r.kv_cache, &err));
         assert_int_equal(err.kind, ERR_WORK);
-        assert_non_null(strstr(err.text, "not numbers"));
+        assert_contains(err.text, "not numbers");
         rig_wait(&r); /* an error is told once */
         rig_close(&r);
     }
@@ -205,7 +211,7 @@ static bool
 stop_half_way(void *user, double done)
 {
     double *last = user;
-    assert_true(done >= *last && done <= 1);
+    assert_between(done, *last, 1);
     *last = done;
     return done < 0.5;
 }
@@ -221,12 +227,12 @@ TEST(loading_can_be_cancelled_and_checks_shapes)
     assert_true(cpu_backend.open(&b, &options, &err));
     assert_false(cpu_backend.load(b, &d, stop_half_way, &done, &w, &err));
     assert_int_equal(err.kind, ERR_CANCELLED);
-    assert_true(done >= 0.5);
+    assert_at_least(done, 0.5);
     struct layer_desc layers[3] = {d.layers[0], d.layers[1], d.layers[2]};
     d.layers = layers;
     layers[1].up.cols = 31;
     assert_false(cpu_backend.load(b, &d, NULL, NULL, &w, &err));
-    assert_non_null(strstr(err.text, "ffn_up of layer 2"));
+    assert_contains(err.text, "ffn_up of layer 2");
     layers[1].up.cols = 32;
     d.kv_heads = 0;
     assert_false(cpu_backend.load(b, &d, NULL, NULL, &w, &err));

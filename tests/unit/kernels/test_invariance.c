@@ -258,7 +258,8 @@ TEST(final_logits_are_the_same_in_every_request)
     assert_memory_equal(got, want, sizeof got);
     assert_memory_equal(predictions[20].top, alone.top, sizeof alone.top);
     assert_memory_equal(predictions[20].top_p, alone.top_p, sizeof alone.top_p);
-    assert_true(predictions[20].confidence == alone.confidence && predictions[20].entropy == alone.entropy);
+    assert_number_equal(predictions[20].confidence, alone.confidence);
+    assert_number_equal(predictions[20].entropy, alone.entropy);
     rig_close(&r);
 }
 

@@ -78,7 +78,8 @@ check_until(struct rig *r, double bound)
             continue;
         probes++;
         assert_memory_equal(&probed[l].top, &want[l].top, sizeof want[l].top);
-        assert_true(probed[l].annealed == want[l].annealed && probed[l].entropy == want[l].entropy);
+        assert_number_equal(probed[l].annealed, want[l].annealed);
+        assert_number_equal(probed[l].entropy, want[l].entropy);
         if (want[l].annealed >= threshold[l])
             exit = l;
     }
@@ -162,7 +163,7 @@ TEST(verdicts_are_the_samplers_on_the_logits)
     assert_true(r.ops->verify(r.kv_cache, &request, 1));
     rig_wait(&r);
     assert_true(sampling_verify(&request, vocab, rows, q, vocab, NULL, NULL, &expected));
-    assert_true(verdict.n_path >= 1);
+    assert_at_least(verdict.n_path, 1);
     assert_int_equal(verdict.n_path, expected.n_path);
     assert_memory_equal(verdict.path, expected.path, sizeof *verdict.path * verdict.n_path);
     assert_int_equal(verdict.next, expected.next);

@@ -30,7 +30,8 @@ check_order(struct rig *r, double bound)
         const size_t bytes = n.head_dim * sizeof(uint16_t), all = s->desc.slots * n.kv * sizeof(uint16_t);
         if (form->kind != LAYER_ATTENTION || form->kv_layer > 0)
             continue;
-        assert_true(n.head_dim <= MAX_MARKS && s->desc.slots > 8);
+        assert_at_most(n.head_dim, MAX_MARKS);
+        assert_greater(s->desc.slots, 8);
         for (size_t i = 0; i < n.head_dim; i++)
             marks[0][i] = 1 + (float)i / 128, marks[1][i] = -marks[0][i];
         for (uint32_t slot = 7; slot < 9; slot++)
@@ -158,7 +159,8 @@ TEST(a_forward_pass_reports_how_many_experts_it_read)
         assert_int_equal(many[1], 0);
         for (uint32_t l = 2; l <= 3; l++) {
             assert_int_equal(one[l], 3);
-            assert_true(many[l] > 3 && many[l] <= 16);
+            assert_greater(many[l], 3);
+            assert_at_most(many[l], 16);
             assert_int_equal(none[l], 0);
         }
         rig_close(&r);
@@ -219,7 +221,7 @@ check_routes(struct rig *r, double bound)
     (void)bound;
     if (r->desc->form.experts.n == 0)
         return;
-    assert_true(r->desc->form.experts.used <= 16);
+    assert_at_most(r->desc->form.experts.used, 16);
     int nodes[ROUTED];
     rig_tree(r, ROUTED);
     for (int i = 0; i < ROUTED; i++)
@@ -275,8 +277,8 @@ TEST(rope_rotates_pairs_of_both_layouts_and_leaves_the_rest)
         for (int i = 0; i < 3; i++) {
             int a = layout == 0 ? 2 * i : i, c = layout == 0 ? 2 * i + 1 : i + 3;
             double angle = 1001 * 0.5 / factors[i] / pow(10000, 2.0 * i / 6);
-            assert_true(fabs(x[a] - (was[a] * cos(angle) - was[c] * sin(angle))) < 1e-5 * 40);
-            assert_true(fabs(x[c] - (was[a] * sin(angle) + was[c] * cos(angle))) < 1e-5 * 40);
+            assert_near(x[a], was[a] * cos(angle) - was[c] * sin(angle), 1e-5 * 40);
+            assert_near(x[c], was[a] * sin(angle) + was[c] * cos(angle), 1e-5 * 40);
         }
         assert_memory_equal(x + 6, was + 6, 4 * sizeof *x);
         cpu_backend.unload(w);

@@ -151,5 +151,5 @@ TEST(names_in_files_end_as_their_kind_does)
     assert_string_equal(layer_tensor_name(name, LAYER_FFN_NORM, LAYER_NAMED_HF), "post_attention_layernorm.weight");
     for (enum layer_tensor i = 0; i < LAYER_TENSORS; i++)
         for (enum layer_naming n = 0; n < LAYER_NAMINGS; n++)
-            assert_true(strlen(layer_tensor_name(name, i, n)) + 1 < LAYER_NAME_SIZE);
+            assert_less(strlen(layer_tensor_name(name, i, n)) + 1, LAYER_NAME_SIZE);
 }

@@ -86,7 +86,7 @@ check_reading(struct pair *p)
     float made[MANY], seen[MANY];
     make_dist(&p->many, 3, 5, 0);
     read_dist(&p->few, 3, seen);
-    assert_true(seen[MANY - 1] > 0);
+    assert_greater(seen[MANY - 1], 0);
     make_dist(&p->few, 3, 5, 0); /* in the same place */
     read_dist(&p->few, 3, made);
     read_dist(&p->many, 3, seen);
@@ -96,7 +96,7 @@ check_reading(struct pair *p)
         assert_true(v < FEW ? seen[v] > 0 : !(seen[v] > 0) && !(seen[v] < 0));
         sum += (double)seen[v];
     }
-    assert_true(fabs(sum - 1) < 1e-5);
+    assert_near(sum, 1, 1e-5);
     make_dist(&p->many, 4, 1, 0);
     for (uint32_t i = 0; i < 30; i++) {
         struct draw_req request = {.from = 3 + i % 2, .likeliest = i < 4, .key = {.seed = seed, .pos = i}};
@@ -140,7 +140,8 @@ same_verdict(struct rig *target, struct rig *draft, uint32_t round, uint32_t *ki
     assert_true(target->ops->verify(target->kv_cache, &r, 1));
     rig_wait(target);
     assert_true(sampling_verify(&r, target->desc->vocab, z, qs, MANY, p, order, &want));
-    assert_true(got.next >= 0 && (uint32_t)got.next < target->desc->vocab);
+    assert_at_least(got.next, 0);
+    assert_less((uint32_t)got.next, target->desc->vocab);
     kinds[got.kind]++;
     return got.kind == want.kind && got.next == want.next && got.n_path == want.n_path;
 }
@@ -155,14 +156,16 @@ check_verdicts(struct pair *p)
     }
     print_message("%u corrections, %u candidates accepted, %u differ\n", kinds[NEXT_CORRECTION], kinds[NEXT_CANDIDATE],
                   different);
-    assert_true(kinds[NEXT_CORRECTION] > 5 && kinds[NEXT_CANDIDATE] > 5);
-    assert_true(different <= (strcmp(p->many.ops->name, "cuda") == 0)); /* one may fall on a rounding there */
+    assert_greater(kinds[NEXT_CORRECTION], 5);
+    assert_greater(kinds[NEXT_CANDIDATE], 5);
+    assert_at_most(different, strcmp(p->many.ops->name, "cuda") == 0); /* one may fall on a rounding there */
     struct verdict v;
     const struct verify_node greedy[2] = {{.parent = -1, .ring = 2, .q = DIST_NONE},
                                           {.token = FEW, .ring = RING_NONE, .q = DIST_NONE}};
     assert_true(p->few.ops->verify(p->few.kv_cache, &(struct verify_req){.nodes = greedy, .n = 2, .out = &v}, 1));
     rig_wait(&p->few);
-    assert_true(v.kind == NEXT_CORRECTION && v.next == v.judged[0].token);
+    assert_int_equal(v.kind, NEXT_CORRECTION);
+    assert_int_equal(v.next, v.judged[0].token);
 }
 
 TEST(verification_takes_drafts_of_another_vocabulary)
@@ -192,8 +195,10 @@ check_overlaps(struct pair *p)
     memcpy(given, requests, sizeof given);
     assert_true(p->few.ops->overlap(p->few.kv_cache, given, PLACES * PLACES));
     memset(given, 0xff, sizeof given); /* arguments are the caller's again, results are written by wait() */
-    for (uint32_t i = 0; i < PLACES * PLACES; i++)
-        assert_true(all[i].similarity < -6 && all[i].acceptance < -6);
+    for (uint32_t i = 0; i < PLACES * PLACES; i++) {
+        assert_less(all[i].similarity, -6);
+        assert_less(all[i].acceptance, -6);
+    }
     rig_wait(&p->few);
     for (uint32_t i = 0; i < PLACES * PLACES; i++) {
         const float *d = dists[i / PLACES], *c = dists[i % PLACES];
@@ -202,8 +207,8 @@ check_overlaps(struct pair *p)
         for (uint32_t v = 0; v < MANY; v++)
             similarity += fmin((double)d[v], (double)c[v]);
         const double ratio = d[x] > 0 ? (double)c[x] / (double)d[x] : (double)c[x];
-        assert_true(fabs((double)all[i].similarity - similarity) < 1e-6);
-        assert_true(fabs((double)all[i].acceptance - fmin(1, ratio)) < 1e-6);
+        assert_near((double)all[i].similarity, similarity, 1e-6);
+        assert_near((double)all[i].acceptance, fmin(1, ratio), 1e-6);
         struct overlap_req alone = requests[i];
         alone.out = &one;
         assert_true(p->many.ops->overlap(p->many.kv_cache, &alone, 1));
@@ -268,7 +273,7 @@ check_refusals(struct pair *p)
     struct kv_cache_desc d = {
         .slots = 8, .ring = 8, .seqs = 1, .trunk = 8, .max_rows = 8, .max_probes = 8, .dists = pool};
     assert_false(ops->kv_cache(p->many.weights, &d, &s, &err));
-    assert_non_null(strstr(err.text, "vocabulary of 130"));
+    assert_contains(err.text, "vocabulary of 130");
     assert_true(ops->kv_cache(p->few.weights, &d, &s, &err));
     ops->drop(s);
     ops->drop_dists(pool);
@@ -302,7 +307,7 @@ TEST(the_check_backend_notices_two_kv_caches_at_one_distribution)
     assert_true(check_backend.overlap(p.few.kv_cache, &compared, 1));
     assert_false(check_backend.wait(p.few.kv_cache, &err));
     assert_int_equal(err.kind, ERR_WORK);
-    assert_non_null(strstr(err.text, "distribution 0 is used by two stores"));
+    assert_contains(err.text, "distribution 0 is used by two stores");
     rig_wait(&p.many); /* it was there first, and now it is done: */
     assert_true(check_backend.overlap(p.few.kv_cache, &compared, 1));
     rig_wait(&p.few);

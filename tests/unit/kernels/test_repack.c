@@ -181,9 +181,10 @@ TEST(pages_of_the_file_are_given_back)
     const size_t row = tensor_row_bytes(WEIGHT_Q8_0, WIDTH), bytes = VOCAB * row;
     char name[] = "/tmp/specscope-repack-XXXXXX";
     const int fd = mkstemp(name);
-    assert_true(fd >= 0 && unlink(name) == 0 && ftruncate(fd, (off_t)bytes) == 0);
+    assert_at_least(fd, 0);
+    assert_true(unlink(name) == 0 && ftruncate(fd, (off_t)bytes) == 0);
     unsigned char *map = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
-    assert_true(map != MAP_FAILED);
+    assert_ptr_not_equal(map, MAP_FAILED);
     for (size_t i = 0; i < bytes; i++)
         map[i] = (unsigned char)(i * 2654435761u >> 13 & 0x3b);
     const struct naive_shape shape = RIG_SHAPE(1, WIDTH, 4, 4, 64, 256, 64, .type = WEIGHT_Q8_0);
@@ -204,7 +205,7 @@ TEST(pages_of_the_file_are_given_back)
     d.embedding.mapped = d.head.mapped = false;
     assert_true(cpu_weights_load(b, &d, NULL, NULL, &held, &err));
     cpu_weights_repack(held, NULL);
-    assert_true(pages_present(map, bytes) > (long)(bytes / (size_t)sysconf(_SC_PAGESIZE)) / 2);
+    assert_greater(pages_present(map, bytes), (long)(bytes / (size_t)sysconf(_SC_PAGESIZE)) / 2);
     assert_memory_equal(w->head.q, held->head.q, (size_t)VOCAB * WIDTH / Q8_GROUP * Q8_GROUP);
     cpu_weights_unload(held);
     cpu_weights_unload(w);

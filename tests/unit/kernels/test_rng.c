@@ -34,7 +34,7 @@ TEST(every_part_of_the_key_changes_the_number)
     other[3].pos++;
     other[4].purpose = RNG_DRAFT;
     other[5].index++;
-    assert_true(rng_uniform(&key) == rng_uniform(&key));
+    assert_number_equal(rng_uniform(&key), rng_uniform(&key));
     for (size_t i = 0; i < 6; i++)
         assert_true(rng_uniform(&key) != rng_uniform(&other[i]));
 }
@@ -47,16 +47,18 @@ TEST(neighbouring_keys_are_uniform_and_uncorrelated)
     for (uint32_t i = 0; i < N; i++) {
         const struct rng_key key = {.seed = 42, .pos = i}, next = {.seed = 42, .pos = i, .index = 1};
         const double u = rng_uniform(&key), v = rng_uniform(&next);
-        assert_true(u >= 0 && u < 1);
+        assert_at_least(u, 0);
+        assert_less(u, 1);
         count[(int)(u * BINS)]++;
         product += (u - 0.5) * (v - 0.5);
     }
     double chi2 = 0;
     for (int b = 0; b < BINS; b++)
         chi2 += (count[b] - N / BINS) * (count[b] - N / BINS) / (N / BINS);
-    assert_true(chi2 < 160);
+    assert_less(chi2, 160);
     const double correlation = product / N * 12;
-    assert_true(correlation > -0.015 && correlation < 0.015); /* standard deviation 0.0032 */
+    assert_greater(correlation, -0.015);
+    assert_less(correlation, 0.015); /* standard deviation 0.0032 */
 }
 
 static int
@@ -72,8 +74,8 @@ TEST(sequences_of_nearby_seeds_never_share_a_seed)
     static uint64_t all[SEEDS * SEQUENCES];
     for (uint32_t i = 0; i < SEEDS * SEQUENCES; i++)
         all[i] = rng_sequence_seed(7 + i / SEQUENCES, i % SEQUENCES);
-    assert_true(all[0] == 7); /* the first sequence of a batch is what a run of one sequence is */
+    assert_int_equal(all[0], 7); /* the first sequence of a batch is what a run of one sequence is */
     qsort(all, SEEDS * SEQUENCES, sizeof *all, ascending);
     for (size_t i = 1; i < SEEDS * SEQUENCES; i++)
-        assert_true(all[i] != all[i - 1]);
+        assert_int_not_equal(all[i], all[i - 1]);
 }

@@ -66,11 +66,11 @@ TEST(distributions_follow_the_definition)
         sampling_dist(logits, n, &s, p, sampling_filters(&s, n) ? order : NULL);
         naive_dist(logits, n, &s, expected);
         for (uint32_t v = 0; v < n; v++) {
-            assert_true(fabs((double)p[v] - expected[v]) < 1e-5);
-            assert_true((p[v] > 0) == (expected[v] > 0));
+            assert_near((double)p[v], expected[v], 1e-5);
+            assert_int_equal(p[v] > 0, expected[v] > 0);
             sum += (double)p[v];
         }
-        assert_true(fabs(sum - 1) < 1e-5);
+        assert_near(sum, 1, 1e-5);
     }
 }
 
@@ -90,9 +90,12 @@ TEST(top_p_keeps_the_token_that_crosses_it)
     uint32_t order[3];
     float p[3];
     sampling_dist(logits, 3, &(struct sampling){.temperature = 1, .top_p = 0.6f}, p, order);
-    assert_true(fabsf(p[0] - 0.625f) < 1e-6f && fabsf(p[1] - 0.375f) < 1e-6f && !(p[2] > 0));
+    assert_near(p[0], 0.625f, 1e-6f);
+    assert_near(p[1], 0.375f, 1e-6f);
+    assert_false(p[2] > 0);
     sampling_dist(logits, 3, &(struct sampling){.temperature = 1, .top_p = 1e-9f}, p, order);
-    assert_true(p[0] >= 1 && !(p[1] > 0) && !(p[2] > 0)); /* at least one stays */
+    assert_at_least(p[0], 1);
+    assert_true(!(p[1] > 0) && !(p[2] > 0)); /* at least one stays */
 }
 
 TEST(temperature_zero_is_one_at_the_lowest_argmax)
@@ -146,7 +149,7 @@ TEST(draws_leave_out_excluded_tokens)
         count[t]++;
     }
     assert_true(!(count[1] > 0) && !(count[2] > 0) && !(count[4] > 0));
-    assert_true(fabs(count[0] / N - 0.25) < 0.01); /* standard deviation 0.0022 */
+    assert_near(count[0] / N, 0.25, 0.01); /* standard deviation 0.0022 */
 }
 
 TEST(draw_reports_an_empty_distribution)

@@ -113,16 +113,16 @@ TEST(the_fastest_size_is_found_and_left_again)
     struct team_sizing s;
     struct machine m = {.ms = {2, 1}};
     team_sizing_open(&s, 2);
-    assert_true(run_passes(&s, &m, 2, 2) > 0.99); /* nothing is tried while nothing disturbs */
+    assert_greater(run_passes(&s, &m, 2, 2), 0.99); /* nothing is tried while nothing disturbs */
     m = (struct machine){{2, 4}, true, m.now_ns};
     run_passes(&s, &m, 2, 1);
-    assert_true(run_passes(&s, &m, 4, 1) > 0.8);
+    assert_greater(run_passes(&s, &m, 4, 1), 0.8);
     assert_int_equal(s.home, 1);
     m = (struct machine){{2, 1}, false, m.now_ns};
-    assert_true(run_passes(&s, &m, 4, 2) > 0.7);
+    assert_greater(run_passes(&s, &m, 4, 2), 0.7);
     assert_int_equal(s.home, 2);
     m.busy = true; /* preempted, and yet faster with two */
-    assert_true(run_passes(&s, &m, 4, 2) > 0.8);
+    assert_greater(run_passes(&s, &m, 4, 2), 0.8);
     assert_int_equal(s.home, 2);
 }
 
@@ -132,7 +132,7 @@ TEST(a_size_between_is_found)
     struct machine m = {.ms = {8, 4, 2.5, 6}, .busy = true};
     team_sizing_open(&s, 4);
     run_passes(&s, &m, 4, 3);
-    assert_true(run_passes(&s, &m, 4, 3) > 0.7);
+    assert_greater(run_passes(&s, &m, 4, 3), 0.7);
     assert_int_equal(s.home, 3);
 }
 

@@ -29,7 +29,9 @@ check_kind(const char *file, enum weight_type type)
     FILE *text = fopen(path, "r");
     assert_non_null(text);
     assert_int_equal(fscanf(text, "%15s %u %u", name, &rows, &cols), 3);
-    assert_true(rows > 0 && cols > 0 && cols <= 4096);
+    assert_greater(rows, 0);
+    assert_greater(cols, 0);
+    assert_at_most(cols, 4096);
     const size_t bytes = tensor_row_bytes(type, cols);
     unsigned char *blocks = malloc(rows * bytes);
     float *y = malloc(cols * sizeof *y);
@@ -84,11 +86,12 @@ TEST(every_row_of_every_table_equals_the_gguf_packages)
     for (; fscanf(f, "%15s %u %" SCNx64, name, &n, &want) == 3; lines++) {
         enum weight_type type = 0;
         while (strcmp(tensor_type_name(type), name) != 0)
-            assert_true(++type < WEIGHT_TYPES);
+            assert_less(++type, WEIGHT_TYPES);
         const size_t values = (size_t)n * 256, bytes = tensor_row_bytes(type, values);
         unsigned char *blocks = malloc(bytes);
         float *y = malloc(values * sizeof *y);
-        assert_true(blocks != NULL && y != NULL);
+        assert_non_null(blocks);
+        assert_non_null(y);
         digested_blocks(type, blocks, bytes);
         tensor_blocks(type, blocks, values, y);
         uint64_t digest = 0;
@@ -109,15 +112,15 @@ TEST(held_bytes_are_those_of_repacked_blocks)
     for (enum weight_type type = WEIGHT_Q8_0; type < WEIGHT_TYPES; type++) {
         const size_t n = tensor_block_values(type), held = n / 32 * quant_bytes(type) + scale_bytes(type);
         assert_int_equal(tensor_held_bytes(type, 16 * n), held);
-        assert_true(held >= 16 * tensor_block_bytes(type));
+        assert_at_least(held, 16 * tensor_block_bytes(type));
     }
 }
 
 TEST(every_type_has_blocks)
 {
     for (int t = 0; t < WEIGHT_TYPES; t++) {
-        assert_true(tensor_block_values((enum weight_type)t) > 0);
-        assert_true(tensor_block_bytes((enum weight_type)t) > 0);
+        assert_greater(tensor_block_values((enum weight_type)t), 0);
+        assert_greater(tensor_block_bytes((enum weight_type)t), 0);
     }
     assert_int_equal(tensor_block_values(WEIGHT_TYPES), 0);
     assert_int_equal(tensor_row_bytes(WEIGHT_Q4_K, 512), 288);

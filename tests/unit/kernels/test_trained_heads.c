@@ -147,7 +147,7 @@ check_predictions(struct rig *r, const struct heads *h, double bound)
         if (!(fabs((double)g->confidence - most) < bound && fabs(want[g->token] - most) < bound))
             fail_msg("%s: probe %u of layer %u: confidence %g, not %g", r->ops->describe(r->backend), i,
                      probes[i].layer, (double)g->confidence, most);
-        assert_true(probes[i].versus_final == (g->rank_final >= 0));
+        assert_int_equal(probes[i].versus_final, g->rank_final >= 0);
         if (!probes[i].versus_final)
             continue;
         static double final[MOST_VOCAB];
@@ -184,7 +184,7 @@ check_until(struct rig *r, const struct heads *h, double bound)
             assert_true(r->ops->predict(r->kv_cache, &p, 1, &g));
             rig_wait(r);
             assert_int_equal(g.token, probed[l].token);
-            assert_true(fabs((double)g.confidence - (double)probed[l].confidence) < bound);
+            assert_near((double)g.confidence, (double)probed[l].confidence, bound);
         }
     }
 }
@@ -302,7 +302,7 @@ TEST(heads_of_another_shape_are_refused_and_leave_none)
     memcpy(bad, heads.by_layer, sizeof bad);
     bad[2].a.rows--;
     assert_false(r.ops->heads(r.weights, bad, &err));
-    assert_non_null(strstr(err.text, "another model"));
+    assert_contains(err.text, "another model");
     memcpy(bad, heads.by_layer, sizeof bad);
     bad[2].b.data = NULL;
     assert_false(r.ops->heads(r.weights, bad, &err));
