@@ -190,7 +190,7 @@ TEST(parts_that_do_not_belong_together_are_refused)
     struct gguf *g;
     struct err err = {0};
     assert_false(gguf_open(&g, other, &err));
-    assert_non_null(strstr(err.text, "/renamed.gguf: is part 1 of 3, so its name should end in -00001-of-00003.gguf"));
+    assert_contains(err.text, "/renamed.gguf: is part 1 of 3, so its name should end in -00001-of-00003.gguf");
     unlink(other);
     write_split(t.file, &(struct lies){0});
     write_bytes(part_name(path, 3, PARTS), "GGUF", 4);

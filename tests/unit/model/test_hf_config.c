@@ -26,7 +26,8 @@ read_config(const char *config, const struct tiny_weights *weights)
     size_t len;
     r.bytes = tiny_weights(weights, &len);
     struct model *m = calloc(1, sizeof *m);
-    assert_true(r.bytes != NULL && m != NULL);
+    assert_non_null(r.bytes);
+    assert_non_null(m);
     if (!safetensors_parse(&file, "tiny/model.safetensors", r.bytes, len, &r.err))
         fail_msg("%s", r.err.text);
     if (hf_folder_parse(&folder, "tiny", config, strlen(config), NULL, 0, file, &r.err)) {
@@ -75,12 +76,29 @@ TEST(sizes_and_tensors_are_read)
     struct read r = accept(TINY_CONFIG("llama", ",\"rope_theta\":500000,\"tie_word_embeddings\":false"), &plain);
     const struct model_desc *d = &r.model->desc;
     assert_string_equal(r.model->arch, "llama");
-    assert_true(d->n_layers == 1 && d->width == 8 && d->heads == 2 && d->kv_heads == 1 && d->head_dim == 4);
-    assert_true(d->ffn == 16 && d->vocab == 10 && r.model->ctx_train == 64 && d->rope_dims == 4 && d->window == 0);
-    assert_true(d->rope == ROPE_HALVES && d->rope_base == 500000 && d->rope_scale == 1 && d->rope_factors == NULL);
-    assert_true(!r.model->tied && d->head.data != d->embedding.data && d->head.rows == 10 && d->head.cols == 8);
-    assert_true(d->layers[0].down.rows == 8 && d->layers[0].down.cols == 16 && d->layers[0].wk.rows == 4);
-    assert_false(tensor_present(&d->layers[0].bq) || tensor_present(&d->layers[0].q_norm));
+    assert_int_equal(d->n_layers, 1);
+    assert_int_equal(d->width, 8);
+    assert_int_equal(d->heads, 2);
+    assert_int_equal(d->kv_heads, 1);
+    assert_int_equal(d->head_dim, 4);
+    assert_int_equal(d->ffn, 16);
+    assert_int_equal(d->vocab, 10);
+    assert_int_equal(r.model->ctx_train, 64);
+    assert_int_equal(d->rope_dims, 4);
+    assert_int_equal(d->window, 0);
+    assert_int_equal(d->rope, ROPE_HALVES);
+    assert_number_equal(d->rope_base, 500000);
+    assert_number_equal(d->rope_scale, 1);
+    assert_null(d->rope_factors);
+    assert_false(r.model->tied);
+    assert_ptr_not_equal(d->head.data, d->embedding.data);
+    assert_int_equal(d->head.rows, 10);
+    assert_int_equal(d->head.cols, 8);
+    assert_int_equal(d->layers[0].down.rows, 8);
+    assert_int_equal(d->layers[0].down.cols, 16);
+    assert_int_equal(d->layers[0].wk.rows, 4);
+    assert_false(tensor_present(&d->layers[0].bq));
+    assert_false(tensor_present(&d->layers[0].q_norm));
     assert_int_equal(r.model->parameters, 2 * 80 + 8 + (8 + 64 + 32 + 32 + 64 + 8 + 3 * 128));
     drop(&r);
 }
@@ -121,7 +139,8 @@ TEST(rope_is_read_as_transformers_4_and_5_write_it)
     };
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         struct read r = accept(cases[i].config, &plain);
-        assert_true(r.model->desc.rope_base == cases[i].base && r.model->desc.rope_scale == cases[i].scale);
+        assert_number_equal(r.model->desc.rope_base, cases[i].base);
+        assert_number_equal(r.model->desc.rope_scale, cases[i].scale);
         drop(&r);
     }
 }
@@ -138,11 +157,12 @@ TEST(llama3_scaling_divides_low_frequencies_and_leaves_high_ones)
         ",\"rope_scaling\":{\"rope_type\":\"llama3\",\"factor\":8,\"low_freq_factor\":1,\"high_freq_factor\":4,"
         "\"original_max_position_embeddings\":1000}");
     struct read r = accept(far_apart, &plain);
-    assert_true(r.model->desc.rope_factors[0] == 1 && r.model->desc.rope_factors[1] == 8);
+    assert_number_equal(r.model->desc.rope_factors[0], 1);
+    assert_number_equal(r.model->desc.rope_factors[1], 8);
     drop(&r);
     r = accept(between, &plain);
     const double smooth = (1000 / (200 * 3.14159265358979) - 1) / 3; /* 1000/628 is between 1 and 4 */
-    assert_true(fabs(r.model->desc.rope_factors[1] - 1 / ((1 - smooth) / 8 + smooth)) < 1e-5);
+    assert_near(r.model->desc.rope_factors[1], 1 / ((1 - smooth) / 8 + smooth), 1e-5);
     drop(&r);
 }
 
@@ -190,14 +210,19 @@ TEST(biases_and_head_norms_come_as_f32)
         struct tiny_weights w = {.optional = LAYER_QKV_BIAS, .dtype = dtypes[i]};
         struct read r = accept(TINY_CONFIG("qwen2", ""), &w);
         const struct layer_desc *y = &r.model->desc.layers[0];
-        assert_true(y->bq.type == WEIGHT_F32 && y->bq.cols == 8 && y->bk.cols == 4 && y->bv.cols == 4);
+        assert_int_equal(y->bq.type, WEIGHT_F32);
+        assert_int_equal(y->bq.cols, 8);
+        assert_int_equal(y->bk.cols, 4);
+        assert_int_equal(y->bv.cols, 4);
         assert_true(isfinite(((const float *)y->bv.data)[3]));
         assert_false(tensor_present(&y->q_norm));
         drop(&r);
         w = (struct tiny_weights){.optional = LAYER_QK_NORM, .dtype = dtypes[i]};
         r = accept(TINY_CONFIG("qwen3", ",\"head_dim\":4"), &w);
         y = &r.model->desc.layers[0];
-        assert_true(y->q_norm.type == WEIGHT_F32 && y->q_norm.cols == 4 && y->k_norm.cols == 4);
+        assert_int_equal(y->q_norm.type, WEIGHT_F32);
+        assert_int_equal(y->q_norm.cols, 4);
+        assert_int_equal(y->k_norm.cols, 4);
         assert_false(tensor_present(&y->bq));
         drop(&r);
     }

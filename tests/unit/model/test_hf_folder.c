@@ -144,7 +144,8 @@ TEST(json_that_python_writes_is_read)
     write_text(folder, "generation_config.json", "{\"eos_token_id\":1,\"max_time\":-Infinity,\"eos_token_id\":2}");
     assert_ok(hf_folder_open(&f, folder, false, &err), err);
     assert_int_equal(cJSON_GetObjectItemCaseSensitive(f->config, "vocab_size")->valueint, 12);
-    assert_true(cJSON_GetObjectItemCaseSensitive(f->config, "time_step_limit")->child->next->valuedouble == HUGE_VAL);
+    assert_number_equal(cJSON_GetObjectItemCaseSensitive(f->config, "time_step_limit")->child->next->valuedouble,
+                        HUGE_VAL);
     assert_int_equal(cJSON_GetObjectItemCaseSensitive(f->generation, "eos_token_id")->valueint, 2);
     hf_folder_close(f);
     remove_file(folder, "generation_config.json");
@@ -169,14 +170,17 @@ TEST(a_folder_and_a_gguf_file_of_a_model_agree)
         snprintf(path, sizeof path, GOLDEN "%s.gguf", names[i]);
         assert_ok(model_open(&file, path, &err), err);
         assert_string_equal(folder->name, names[i]);
-        assert_true(folder->hash != 0 && folder->hash != file->hash);
+        assert_int_not_equal(folder->hash, 0);
+        assert_int_not_equal(folder->hash, file->hash);
         assert_int_equal(folder->parameters, file->parameters);
-        assert_true(folder->tied == file->tied && folder->ctx_train == file->ctx_train);
-        assert_true(folder->desc.window == file->desc.window && folder->desc.rope_base == file->desc.rope_base);
-        assert_true(folder->desc.rope_scale == file->desc.rope_scale);
+        assert_int_equal(folder->tied, file->tied);
+        assert_int_equal(folder->ctx_train, file->ctx_train);
+        assert_int_equal(folder->desc.window, file->desc.window);
+        assert_number_equal(folder->desc.rope_base, file->desc.rope_base);
+        assert_number_equal(folder->desc.rope_scale, file->desc.rope_scale);
         assert_int_equal(folder->desc.rope_factors == NULL, file->desc.rope_factors == NULL);
         for (uint32_t k = 0; folder->desc.rope_factors != NULL && k < folder->desc.rope_dims / 2; k++)
-            assert_true(fabsf(folder->desc.rope_factors[k] - file->desc.rope_factors[k]) < 1e-5f);
+            assert_near(folder->desc.rope_factors[k], file->desc.rope_factors[k], 1e-5f);
         token_t *one, *two;
         size_t n_one, n_two;
         const struct tokenize_options options = {.bos = true};
@@ -222,7 +226,8 @@ TEST(a_tokenizer_may_know_more_only_by_added_tokens)
     assert_non_null(at = strstr(json, "\"added_tokens\": ["));
     at += strlen("\"added_tokens\": [");
     const int length = snprintf(more, sizeof more, "%.*s%s%s", (int)(at - json), json, added, at);
-    assert_true(length > 0 && (size_t)length < sizeof more);
+    assert_greater(length, 0);
+    assert_less((size_t)length, sizeof more);
     write_text(folder, "tokenizer.json", more);
     free(json);
     static const char *const files[] = {"model.safetensors", "config.json"};
@@ -232,7 +237,8 @@ TEST(a_tokenizer_may_know_more_only_by_added_tokens)
         free(json);
     }
     assert_ok(model_open(&m, folder, &err), err);
-    assert_true(m->desc.vocab == 288 && tokenizer_size(m->tokenizer) == 289);
+    assert_int_equal(m->desc.vocab, 288);
+    assert_int_equal(tokenizer_size(m->tokenizer), 289);
     model_close(m);
     remove_file(folder, "tokenizer.json");
     remove_file(folder, "model.safetensors");

@@ -46,11 +46,11 @@ remove_root(void **state)
 
 TEST_WITH(available_memory_is_the_kernels_word, fresh_root, remove_root)
 {
-    assert_true(memory_available_under(root) == UINT64_MAX);
+    assert_int_equal(memory_available_under(root), UINT64_MAX);
     put("/proc/meminfo", "MemTotal:       24000000 kB\nMemFree:        1000 kB\nMemAvailable:   2048 kB\n");
     assert_int_equal(memory_available_under(root), 2 << 20);
     put("/proc/meminfo", "MemTotal: x\nMemAvailable: y\n");
-    assert_true(memory_available_under(root) == UINT64_MAX);
+    assert_int_equal(memory_available_under(root), UINT64_MAX);
 }
 
 TEST_WITH(a_control_group_of_version_2_bounds_it, fresh_root, remove_root)
@@ -86,7 +86,7 @@ TEST_WITH(a_control_group_of_version_1_bounds_it, fresh_root, remove_root)
 
 TEST(this_machine_has_a_description)
 {
-    assert_true(memory_available() > 1 << 20);
+    assert_greater(memory_available(), 1 << 20);
 }
 
 TEST(a_model_that_does_not_fit_is_refused_with_the_numbers)
@@ -105,20 +105,20 @@ TEST(a_model_that_does_not_fit_is_refused_with_the_numbers)
     assert_int_equal(weights, m->parameters_of[WEIGHT_F32] * 4 + m->parameters_of[WEIGHT_F16] * 2);
     assert_true(memory_fits(m, 512, false, false, weights + kv, 0, &err));
     assert_false(memory_fits(m, 512, false, false, weights + kv - 1, 0, &err));
-    assert_non_null(strstr(err.text, "tiny.gguf: needs "));
-    assert_non_null(strstr(err.text, " for its weights and 256.0 KiB for a context of 512, but "));
-    assert_non_null(strstr(err.text, " of memory are available; lower -c"));
+    assert_contains(err.text, "tiny.gguf: needs ");
+    assert_contains(err.text, " for its weights and 256.0 KiB for a context of 512, but ");
+    assert_contains(err.text, " of memory are available; lower -c");
     assert_true(memory_fits(m, 512, false, false, weights + kv + 4096, 4096, &err)); /* beside others */
     assert_false(memory_fits(m, 512, false, false, weights + kv + 4095, 4096, &err));
-    assert_non_null(strstr(err.text, " of memory are available, of which other models take 4.0 KiB; lower -c"));
+    assert_contains(err.text, " of memory are available, of which other models take 4.0 KiB; lower -c");
     assert_int_equal(memory_need(m, 512, false, false), weights + kv);
     assert_false(memory_fits(m, 1, false, false, weights / 2, 0, &err));
-    assert_non_null(strstr(err.text, "take a smaller or more quantised model"));
+    assert_contains(err.text, "take a smaller or more quantised model");
     assert_false(memory_fits(m, 512, true, false, weights + kv, 0, &err));
-    assert_non_null(strstr(err.text, " for its weights in F32 and 512.0 KiB"));
+    assert_contains(err.text, " for its weights in F32 and 512.0 KiB");
     assert_int_equal(model_weight_bytes(m, true, false), m->parameters * 4);
-    assert_true(model_weight_bytes(m, false, true) < weights); /* a copy for the model and one for the backend */
-    assert_true(model_weight_bytes(m, false, true) > m->parameters * 2);
+    assert_less(model_weight_bytes(m, false, true), weights); /* a copy for the model and one for the backend */
+    assert_greater(model_weight_bytes(m, false, true), m->parameters * 2);
     model_close(m);
     free(bytes);
 }

@@ -136,9 +136,12 @@ TEST(the_declared_layout_of_four_bits_is_checked)
         if (ok) {
             float out[8];
             const struct arch_tensor *t = packed_find(p, "a.weight");
-            assert_true(t != NULL && t->rows == 4 && t->cols == 8 && t->type == WEIGHT_F16);
+            assert_non_null(t);
+            assert_int_equal(t->rows, 4);
+            assert_int_equal(t->cols, 8);
+            assert_int_equal(t->type, WEIGHT_F16);
             tensor_blocks(t->type, t->data + (size_t)3 * 8 * 2, 8, out);
-            assert_true(out[7] == 1.5f);
+            assert_number_equal(out[7], 1.5f);
         }
         packed_close(p);
         model_free_blocks(&m);
@@ -152,7 +155,7 @@ TEST(no_more_is_unpacked_than_there_is_room_for)
     struct err err;
     const struct packed_options small = {.room = 1000};
     assert_false(unpack("awq", SETTING(AWQ), &small, &m, &p, &err));
-    assert_non_null(strstr(err.text, "unpacked its weights take 37.5 KiB, but 1000 bytes of memory are available"));
+    assert_contains(err.text, "unpacked its weights take 37.5 KiB, but 1000 bytes of memory are available");
     assert_null(m.blocks);
 }
 

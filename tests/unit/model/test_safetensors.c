@@ -15,7 +15,7 @@ with_header(const char *header)
 {
     struct file f = {0};
     const size_t n = strlen(header);
-    assert_true(8 + n + DATA_BYTES <= sizeof f.bytes);
+    assert_at_most(8 + n + DATA_BYTES, sizeof f.bytes);
     f.bytes[0] = (unsigned char)n;
     f.bytes[1] = (unsigned char)(n >> 8);
     memcpy(f.bytes + 8, header, n);
@@ -49,11 +49,23 @@ TEST(tensors_point_at_their_data)
     assert_ok(safetensors_parse(&s, "tiny", f.bytes, f.len, &err), err);
     assert_int_equal(s->n_tensors, 4);
     const struct safetensor *a = &s->tensors[0], *b = &s->tensors[1], *c = &s->tensors[2], *d = &s->tensors[3];
-    assert_true(strcmp(a->name, "a") == 0 && a->type == WEIGHT_F32 && a->rows == 1 && a->cols == 2 && a->data[0] == 0);
-    assert_true(strcmp(b->name, "b") == 0 && b->type == WEIGHT_BF16 && b->rows == 3 && b->cols == 4);
-    assert_true(b->data[0] == 8 && b->bytes == 24);
-    assert_true(c->type == WEIGHT_F16 && c->n_dims == 3 && c->rows == 0 && c->cols == 0);
-    assert_true(d->type == WEIGHT_TYPES && strcmp(d->dtype, "F8_E4M3") == 0);
+    assert_string_equal(a->name, "a");
+    assert_int_equal(a->type, WEIGHT_F32);
+    assert_int_equal(a->rows, 1);
+    assert_int_equal(a->cols, 2);
+    assert_int_equal(a->data[0], 0);
+    assert_string_equal(b->name, "b");
+    assert_int_equal(b->type, WEIGHT_BF16);
+    assert_int_equal(b->rows, 3);
+    assert_int_equal(b->cols, 4);
+    assert_int_equal(b->data[0], 8);
+    assert_int_equal(b->bytes, 24);
+    assert_int_equal(c->type, WEIGHT_F16);
+    assert_int_equal(c->n_dims, 3);
+    assert_int_equal(c->rows, 0);
+    assert_int_equal(c->cols, 0);
+    assert_int_equal(d->type, WEIGHT_TYPES);
+    assert_string_equal(d->dtype, "F8_E4M3");
     safetensors_close(s);
 }
 
@@ -109,7 +121,8 @@ TEST(a_file_cut_anywhere_is_refused)
     for (const size_t whole = f.len; f.len-- > 0;) {
         struct safetensors *s;
         struct err err = {0};
-        assert_true(f.len < whole && !safetensors_parse(&s, "cut", f.bytes, f.len, &err));
+        assert_less(f.len, whole);
+        assert_false(safetensors_parse(&s, "cut", f.bytes, f.len, &err));
         assert_int_equal(err.kind, ERR_WORK);
     }
 }

@@ -68,7 +68,8 @@ TEST(cells_hold_means_and_entropies_are_the_definitions)
     struct err err = {0};
     assert_true(sv_profile_make(&p, 12, 10, o, N, &err));
     assert_int_equal(p.n_s, 12);
-    assert_true(p.n_a >= 6 && p.n_a < 10); /* four tenths of a are one value, and so one bin */
+    assert_at_least(p.n_a, 6);
+    assert_less(p.n_a, 10); /* four tenths of a are one value, and so one bin */
     assert_int_equal(sv_profile_observations(&p), N);
     int *s = malloc(N * sizeof *s), *a = malloc(N * sizeof *a), *both = malloc(N * sizeof *both),
         *none = calloc(N, sizeof *none);
@@ -88,19 +89,20 @@ TEST(cells_hold_means_and_entropies_are_the_definitions)
                     sum += (double)o[j].accepted;
                     one = &o[j];
                 }
-            assert_true(fabs((double)p.count[i][k] - n) < 0.5);
+            assert_near((double)p.count[i][k], n, 0.5);
             if (one != NULL)
-                assert_true(fabs(sv_profile_accepted(&p, (double)one->s, (double)one->a) - sum / n) < 1e-9);
+                assert_near(sv_profile_accepted(&p, (double)one->s, (double)one->a), sum / n, 1e-9);
             in_row += n;
         }
-        assert_true(fabs(in_row - N / 12.0) <= 2); /* of equal population */
+        assert_at_most(fabs(in_row - N / 12.0), 2); /* of equal population */
     }
-    assert_true(fabs(p.entropy.h - entropy_by(none, o, 1)) < 1e-9);
-    assert_true(fabs(p.entropy.given_s - entropy_by(s, o, SV_BINS)) < 1e-9);
-    assert_true(fabs(p.entropy.given_a - entropy_by(a, o, SV_BINS)) < 1e-9);
-    assert_true(fabs(p.entropy.given_both - entropy_by(both, o, SV_BINS * SV_BINS)) < 1e-9);
+    assert_near(p.entropy.h, entropy_by(none, o, 1), 1e-9);
+    assert_near(p.entropy.given_s, entropy_by(s, o, SV_BINS), 1e-9);
+    assert_near(p.entropy.given_a, entropy_by(a, o, SV_BINS), 1e-9);
+    assert_near(p.entropy.given_both, entropy_by(both, o, SV_BINS * SV_BINS), 1e-9);
     const double gain = sv_information_gain(&p.entropy);
-    assert_true(gain > 0.05 && gain < 1);
+    assert_greater(gain, 0.05);
+    assert_less(gain, 1);
     free(s);
     free(a);
     free(both);
@@ -114,10 +116,10 @@ TEST(an_empty_cell_is_the_mean_of_its_row_and_column)
     struct sv_profile p;
     struct err err = {0};
     assert_true(sv_profile_make(&p, 2, 2, o, 4, &err));
-    assert_true(fabs(sv_profile_accepted(&p, 0, 0) - 0.3) < 1e-6);
-    assert_true(fabs(sv_profile_accepted(&p, 1, 1) - 0.9) < 1e-6);
-    assert_true(fabs(sv_profile_accepted(&p, 0, 1) - 0.6) < 1e-6);
-    assert_true(fabs(sv_profile_accepted(&p, 1, 0) - 0.6) < 1e-6);
+    assert_near(sv_profile_accepted(&p, 0, 0), 0.3, 1e-6);
+    assert_near(sv_profile_accepted(&p, 1, 1), 0.9, 1e-6);
+    assert_near(sv_profile_accepted(&p, 0, 1), 0.6, 1e-6);
+    assert_near(sv_profile_accepted(&p, 1, 0), 0.6, 1e-6);
 }
 
 TEST(invalid_observations_make_no_profile)
@@ -127,7 +129,7 @@ TEST(invalid_observations_make_no_profile)
     struct err err = {0};
     assert_false(sv_profile_make(&p, 10, 10, &o, 0, &err));
     assert_false(sv_profile_make(&p, 10, 10, &o, 1, &err));
-    assert_non_null(strstr(err.text, "[0, 1]"));
+    assert_contains(err.text, "[0, 1]");
     o.a = 1;
     assert_false(sv_profile_make(&p, SV_BINS + 1, 10, &o, 1, &err));
     assert_int_equal(err.kind, ERR_USAGE);
@@ -151,16 +153,18 @@ TEST(a_profile_is_read_as_it_was_written)
     assert_true(sv_profile_write(&p, path, &err));
     assert_true(sv_profile_read(&back, path, &err));
     assert_string_equal(back.whose.name[2], "other \"one\"");
-    assert_true(back.whose.hash[1] == UINT64_MAX && back.whose.top_k == 40);
+    assert_int_equal(back.whose.hash[1], UINT64_MAX);
+    assert_int_equal(back.whose.top_k, 40);
     assert_memory_equal(back.whose.layers, p.whose.layers, sizeof p.whose.layers);
-    assert_true(back.whose.temperature == 0.7f && back.whose.top_p == 0.9f);
+    assert_number_equal(back.whose.temperature, 0.7f);
+    assert_number_equal(back.whose.top_p, 0.9f);
     assert_memory_equal(back.count, p.count, sizeof p.count);
     assert_memory_equal(back.s_edge, p.s_edge, (p.n_s - 1) * sizeof *p.s_edge);
     for (int i = 0; i < 100; i++) {
         const double s = uniform(&random_state), a = uniform(&random_state);
-        assert_true(fabs(sv_profile_accepted(&p, s, a) - sv_profile_accepted(&back, s, a)) < 1e-12);
+        assert_near(sv_profile_accepted(&p, s, a), sv_profile_accepted(&back, s, a), 1e-12);
     }
-    assert_true(fabs(back.entropy.given_both - p.entropy.given_both) < 1e-12);
+    assert_near(back.entropy.given_both, p.entropy.given_both, 1e-12);
     free(o);
 }
 
@@ -182,13 +186,13 @@ TEST(damaged_files_are_refused_in_one_line)
         err.text[0] = '\0';
         if (!sv_profile_parse(&back, "it", json, i, &err)) {
             refused++;
-            assert_non_null(strstr(err.text, "it: "));
+            assert_contains(err.text, "it: ");
         }
         memcpy(bad, json, n);
         bad[i] = (char)(32 + splitmix64(&random_state) % 95);
         if (sv_profile_parse(&back, "it", bad, n, &err)) {
             const double q = sv_profile_accepted(&back, uniform(&random_state), uniform(&random_state));
-            assert_true(q >= 0 && q <= 1);
+            assert_between(q, 0, 1);
         }
     }
     assert_int_equal(refused, n); /* cut anywhere */
