@@ -71,9 +71,9 @@ PANEL_TEST(text_without_exit_layers_is_coloured_by_source)
     assert_int_equal(role_at(f, 10), ROLE_ACCEPTED);
     assert_int_equal(role_at(f, 15), ROLE_BONUS);
     f->ops->note(f->panel, &f->view, note, sizeof note);
-    assert_non_null(strstr(note, "source: "));
-    assert_non_null(strstr(note, "draft small-model-of-34-letters-for"));
-    assert_non_null(strstr(note, "bonus"));
+    assert_contains(note, "source: ");
+    assert_contains(note, "draft small-model-of-34-letters-for");
+    assert_contains(note, "bonus");
     const char *draft = strstr(note, "draft");
     assert_int_equal(draft[-1] - 1, ROLE_ACCEPTED); /* the legend's words are in the colours that they name */
     press(f, 'c');
@@ -81,7 +81,7 @@ PANEL_TEST(text_without_exit_layers_is_coloured_by_source)
     assert_string_equal(note, "plain");
     press(f, 'c');
     f->ops->note(f->panel, &f->view, note, sizeof note);
-    assert_non_null(strstr(note, "confidence")); /* there are no exit layers to show */
+    assert_contains(note, "confidence"); /* there are no exit layers to show */
 }
 
 PANEL_TEST(text_with_exit_layers_is_coloured_by_them)
@@ -91,7 +91,7 @@ PANEL_TEST(text_with_exit_layers_is_coloured_by_them)
     tell_draft(f, 2);
     use(f, "text");
     draw(f, 3, 80);
-    assert_true(grid_at(&f->grid, 0, 10)->heat > 0.3f);
+    assert_greater(grid_at(&f->grid, 0, 10)->heat, 0.3f);
     f->ops->note(f->panel, &f->view, note, sizeof note);
     assert_string_equal(note, "exit layer early ▁▂▃▄▅▆▇█ late");
 }
@@ -103,7 +103,7 @@ PANEL_TEST(a_box_draws_its_note_in_the_notes_colours)
     snprintf(note, sizeof note, "a " CANVAS_ROLE "%cbc", 1 + ROLE_OK);
     assert_true(grid_open(&f->grid, 3, 20));
     canvas_box(&(struct canvas){.rows = 3, .cols = 20, .grid = &f->grid}, "x", note, false);
-    assert_non_null(strstr(line(f, 0), "─ a bc ┐"));
+    assert_contains(line(f, 0), "─ a bc ┐");
     assert_int_equal(role_at(f, 14), ROLE_DIM);
     assert_int_equal(role_at(f, 16), ROLE_OK);
 }
@@ -168,7 +168,7 @@ PANEL_TEST(numbers_of_draft_positions_are_not_cut)
         draw(f, 9, cols);
         const char *last = strrchr(line(f, 8), ' ');
         if (last != NULL && row_with(f, "10  12") == 8)
-            assert_true(atoi(last) >= 12);
+            assert_at_least(atoi(last), 12);
     }
 }
 
@@ -180,8 +180,8 @@ PANEL_TEST(names_of_knobs_are_cut_before_sliders_go)
     use(f, "knobs");
     draw(f, 4, 24);
     assert_int_equal(row_with(f, "├"), 0);
-    assert_non_null(strstr(line(f, 0), "…"));
-    assert_non_null(strstr(line(f, 0), "0.55"));
+    assert_contains(line(f, 0), "…");
+    assert_contains(line(f, 0), "0.55");
 }
 
 PANEL_TEST(without_drafts_only_the_speed_is_charted)

@@ -55,8 +55,8 @@ PANEL_TEST(series_have_a_tick_with_its_text)
     use(f, "series");
     turn_twice(f);
     draw(f, 30, 80);
-    assert_non_null(strstr(line(f, 29), "┊τ 0.55→0.7─"));
-    assert_non_null(strstr(line(f, 29), "→0.3"));
+    assert_contains(line(f, 29), "┊τ 0.55→0.7─");
+    assert_contains(line(f, 29), "→0.3");
     const char *axis = strstr(line(f, 29), "┊");
     assert_non_null(axis);
     char before[4096];
@@ -99,7 +99,7 @@ PANEL_TEST(texts_give_way_to_the_next_tick)
         for (int i = 0; i < 2; i++)
             assert_string_equal(grid_at(&f->grid, 0, marks.mark[i].x)->text, "┊");
         const bool whole = strstr(line(f, 0), "┊τ 0.55→0.7") != NULL;
-        assert_true(whole == (6 * scale > 11));
+        assert_int_equal(whole, 6 * scale > 11);
     }
     canvas_text(&c, 0, 18, ROLE_KNOB, "●"); /* where a replay stands is never hidden */
     marks_draw(&marks, f->scope, &c, 0, 100, ROLE_LINE);

@@ -63,15 +63,15 @@ TEST(a_tile_shows_the_state_of_its_sequence)
     tell_round_of(&f, 0);
     tell_round_of(&f, 1);
     draw(&f, 14, 60);
-    assert_non_null(strstr(line(&f, 0), "1 ■□◆ 1/2"));
-    assert_non_null(strstr(line(&f, 0), "50% accepted  2.00/round  100 tok/s")); /* 2 tokens in 20 ms */
-    assert_true(row_with(&f, "Once upon a time snow much") == 1);                /* the struck one at the end */
-    assert_non_null(strstr(line(&f, 7), "2 ■□◆ 1/2"));
+    assert_contains(line(&f, 0), "1 ■□◆ 1/2");
+    assert_contains(line(&f, 0), "50% accepted  2.00/round  100 tok/s"); /* 2 tokens in 20 ms */
+    assert_int_equal(row_with(&f, "Once upon a time snow much"), 1);     /* the struck one at the end */
+    assert_contains(line(&f, 7), "2 ■□◆ 1/2");
     char note[160];
     f.ops->note(f.panel, &f.view, note, sizeof note);
     assert_string_equal(note, "goodput 200 tok/s · 2 live · 1 waiting"); /* 4 tokens in 20 ms */
     draw(&f, 14, 44);
-    assert_non_null(strstr(line(&f, 0), "1 ■□◆ 1/2 ━━━━━━━━ 2.00/round  100 tok/s ┓"));
+    assert_contains(line(&f, 0), "1 ■□◆ 1/2 ━━━━━━━━ 2.00/round  100 tok/s ┓");
     f.ops->note(f.panel, &f.view, note, sizeof note);
     assert_string_equal(note, "200 tok/s · 2 live · 1 waiting");
     draw(&f, 14, 30);
@@ -79,8 +79,8 @@ TEST(a_tile_shows_the_state_of_its_sequence)
     assert_string_equal(note, "200 tok/s · 2 live");
     tell_left(&f, 1, "eos");
     draw(&f, 14, 80);
-    assert_non_null(strstr(line(&f, 7), "2 ended: eos"));
-    assert_null(strstr(line(&f, 7), "■"));
+    assert_contains(line(&f, 7), "2 ended: eos");
+    assert_lacks(line(&f, 7), "■");
     f.ops->note(f.panel, &f.view, note, sizeof note);
     assert_string_equal(note, "goodput 200 tok/s · 1 live · 1 ended · 1 waiting");
     close_panels(&f);
@@ -95,14 +95,14 @@ TEST(the_one_in_focus_is_seen_without_colours)
     tell_joined(&f, 1);
     f.view.focused = false;
     draw(&f, 14, 60);
-    assert_non_null(strstr(line(&f, 0), "┏▸1"));
-    assert_non_null(strstr(line(&f, 7), "┌ 2"));
+    assert_contains(line(&f, 0), "┏▸1");
+    assert_contains(line(&f, 7), "┌ 2");
     assert_true(scope_set_focus(f.scope, 1));
     draw(&f, 6, 60);
-    assert_non_null(strstr(line(&f, 0), " 1"));
-    assert_null(strstr(line(&f, 1), "┃"));
-    assert_non_null(strstr(line(&f, 3), "▸2"));
-    assert_non_null(strstr(line(&f, 4), "┃"));
+    assert_contains(line(&f, 0), " 1");
+    assert_lacks(line(&f, 1), "┃");
+    assert_contains(line(&f, 3), "▸2");
+    assert_contains(line(&f, 4), "┃");
     close_panels(&f);
 }
 
@@ -118,17 +118,17 @@ TEST(tiles_stay_with_their_lanes)
     tell_joined(&f, 2); /* takes the place of 0 */
     f.view.focused = false;
     draw(&f, 15, 30);
-    assert_non_null(strstr(line(&f, 0), "┌ 3 "));
-    assert_non_null(strstr(line(&f, 5), "┌ 2 "));
-    assert_non_null(strstr(line(&f, 10), "▸1 ended: eos"));
+    assert_contains(line(&f, 0), "┌ 3 ");
+    assert_contains(line(&f, 5), "┌ 2 ");
+    assert_contains(line(&f, 10), "▸1 ended: eos");
     tell_left(&f, 1, "tokens"); /* stays where it is until somebody comes */
     draw(&f, 15, 30);
-    assert_non_null(strstr(line(&f, 5), "2 ended: tokens"));
+    assert_contains(line(&f, 5), "2 ended: tokens");
     tell_joined(&f, 3);
     draw(&f, 20, 30);
-    assert_non_null(strstr(line(&f, 0), "┌ 3 "));
-    assert_non_null(strstr(line(&f, 5), "┌ 4 "));
-    assert_non_null(strstr(line(&f, 10), "2 ended: tokens"));
+    assert_contains(line(&f, 0), "┌ 3 ");
+    assert_contains(line(&f, 5), "┌ 4 ");
+    assert_contains(line(&f, 10), "2 ended: tokens");
     close_panels(&f);
 }
 
@@ -219,13 +219,16 @@ TEST(tiles_are_as_large_as_all_fit)
             for (int cols = 20; cols <= 140; cols += 10) {
                 const struct tiling t = tiling_of(n, rows, cols);
                 const int lines = ((int)n + t.columns - 1) / t.columns;
-                assert_true(t.columns >= 1 && (t.columns == 1 || t.columns * 34 <= cols));
-                assert_true(t.rows >= 1 && t.rows <= rows && t.visible >= 1 && t.visible * t.rows <= rows);
+                assert_at_least(t.columns, 1);
+                assert_true(t.columns == 1 || t.columns * 34 <= cols);
+                assert_between(t.rows, 1, rows);
+                assert_at_least(t.visible, 1);
+                assert_at_most(t.visible * t.rows, rows);
                 assert_int_equal(t.boxed, t.rows >= 5);
                 /* All of them are seen, or they are small and stand beside each other as far as they can. */
                 assert_true(t.visible >= lines || (t.rows <= 3 && ((t.columns + 1) * 34 > cols)));
                 if (t.visible >= lines && t.rows < 12)
-                    assert_true((t.rows + 1) * lines > rows);
+                    assert_greater((t.rows + 1) * lines, rows);
             }
     assert_false(tiling_of(2, 4, 80).boxed);
     assert_true(tiling_of(4, 28, 44).boxed);

@@ -81,7 +81,8 @@ PANEL_TEST(a_draft_is_above_its_judgement)
     assert_int_equal(row_with(f, "▸  1 2/3"), 0);
     assert_int_equal(row_with(f, "1✓king    2✓man     3✗who"), 1);
     assert_int_equal(row_with(f, "⣀│"), -1);
-    assert_true(strstr(line(f, 3), "│") != NULL && strstr(line(f, 4), "│") != NULL);
+    assert_contains(line(f, 3), "│");
+    assert_contains(line(f, 4), "│");
     press(f, INPUT_UP);
     press(f, INPUT_UP);
     assert_true(f->selection.follow);
@@ -94,7 +95,7 @@ PANEL_TEST(long_rounds_go_on_below)
     begin(f);
     tell_drafts(f, 1, 8, 8, 8, sure);
     draw(f, 13, 40); /* five drafts beside each other, bars below */
-    assert_true(row_with(f, ".11") > row_with(f, ".90"));
+    assert_greater(row_with(f, ".11"), row_with(f, ".90"));
     const int second = row_with(f, ".11") - 1;
     f->ops->mouse(f->panel, &f->view, &(struct canvas){.rows = 13, .cols = 40}, second, 7 + 2 * 6, MOUSE_PRESS);
     assert_false(f->selection.follow);
@@ -133,20 +134,23 @@ PANEL_TEST(the_grid_shows_the_cells_of_drafts_and_the_cut)
     draw(f, 16, 70);
     assert_int_equal(row_with(f, "  1 1/2 · 1 row, 2 tested, 3–5 cut · h"), 0);
     assert_int_equal(row_with(f, "1✓king  2✗man   3╌who   4╌had   5╌sons"), 1);
-    assert_true(row_with(f, "a table") >= 0 && row_with(f, "a table  0") < 0); /* its scale does not fit */
-    assert_true(row_with(f, "  .90 .45 .50 ▸1") > 0); /* the highest row of the grid is at the top */
-    assert_true(row_with(f, "  .75 .30 +3  .40") > row_with(f, "  .90 .45"));
-    assert_true(row_with(f, "  .50 .15 .20 .25") > row_with(f, "  .75 .30"));
-    assert_true(row_with(f, "    0 ▸2  .05 .10") > row_with(f, "  .50 .15"));
-    assert_true(row_with(f, "s\\a≥   0   .40 .99") > row_with(f, "    0 ▸2"));
-    assert_true(row_with(f, "gain by number ▲1 2") >= 0);
-    assert_true(row_with(f, "   ██") > row_with(f, "gain by number")); /* one bar is higher than the others */
-    assert_true(row_with(f, "██ ██ ██ ██ ██") > row_with(f, "   ██"));
+    assert_at_least(row_with(f, "a table"), 0);
+    assert_less(row_with(f, "a table  0"), 0);          /* its scale does not fit */
+    assert_greater(row_with(f, "  .90 .45 .50 ▸1"), 0); /* the highest row of the grid is at the top */
+    assert_greater(row_with(f, "  .75 .30 +3  .40"), row_with(f, "  .90 .45"));
+    assert_greater(row_with(f, "  .50 .15 .20 .25"), row_with(f, "  .75 .30"));
+    assert_greater(row_with(f, "    0 ▸2  .05 .10"), row_with(f, "  .50 .15"));
+    assert_greater(row_with(f, "s\\a≥   0   .40 .99"), row_with(f, "    0 ▸2"));
+    assert_at_least(row_with(f, "gain by number ▲1 2"), 0);
+    assert_greater(row_with(f, "   ██"), row_with(f, "gain by number")); /* one bar is higher than the others */
+    assert_greater(row_with(f, "██ ██ ██ ██ ██"), row_with(f, "   ██"));
     f->grid.mono = true; /* without colours and UTF-8 marks differ from heat */
     f->grid.utf8 = false;
     draw(f, 16, 70);
-    assert_true(row_with(f, ">1") > 0 && row_with(f, "+3") > 0 && row_with(f, ">2") > 0);
-    assert_true(row_with(f, "^1 2") >= 0);
+    assert_greater(row_with(f, ">1"), 0);
+    assert_greater(row_with(f, "+3"), 0);
+    assert_greater(row_with(f, ">2"), 0);
+    assert_at_least(row_with(f, "^1 2"), 0);
 }
 
 PANEL_TEST(a_round_without_judgements_has_no_marks)
@@ -158,6 +162,6 @@ PANEL_TEST(a_round_without_judgements_has_no_marks)
     tell_drafts(f, 1, 3, 3, 3, (const float[]){0.5f, 0.5f, 0.5f});
     draw(f, 16, 70);
     assert_int_equal(row_with(f, "▸"), -1);
-    assert_true(row_with(f, ".45 .50 .55") > 0);
-    assert_true(row_with(f, "not known yet") > 0);
+    assert_greater(row_with(f, ".45 .50 .55"), 0);
+    assert_greater(row_with(f, "not known yet"), 0);
 }

@@ -8,18 +8,18 @@ PANEL_TEST(layers_show_the_prediction_of_each)
     emit_a_round(f);
     use(f, "layers");
     draw(f, 11, 60);
-    assert_non_null(strstr(line(f, 0), "king"));
-    assert_non_null(strstr(line(f, 1), "✓2"));
-    assert_non_null(strstr(line(f, 1), "◆✗sons"));
+    assert_contains(line(f, 0), "king");
+    assert_contains(line(f, 1), "✓2");
+    assert_contains(line(f, 1), "◆✗sons");
     /* Deepest on top, with a line above d_max = 3. */
     assert_int_equal(strncmp(line(f, 2), "  L6", 4), 0);
-    assert_non_null(strstr(line(f, 5), "d_max 3"));
+    assert_contains(line(f, 5), "d_max 3");
     assert_int_equal(strncmp(line(f, 8), "   1", 4), 0);
-    assert_non_null(strstr(line(f, 8), "man▓")); /* sure and wrong */
-    assert_non_null(strstr(line(f, 7), "king")); /* where it left */
-    assert_non_null(strstr(line(f, 6), "▒▒▒▒")); /* and above */
-    assert_non_null(strstr(line(f, 6), "sons ▓"));
-    assert_non_null(strstr(line(f, 2), "who"));
+    assert_contains(line(f, 8), "man▓"); /* sure and wrong */
+    assert_contains(line(f, 7), "king"); /* where it left */
+    assert_contains(line(f, 6), "▒▒▒▒"); /* and above */
+    assert_contains(line(f, 6), "sons ▓");
+    assert_contains(line(f, 2), "who");
 }
 
 PANEL_TEST(a_letter_shows_the_kind_of_a_layer_if_kinds_differ)
@@ -35,7 +35,7 @@ PANEL_TEST(a_letter_shows_the_kind_of_a_layer_if_kinds_differ)
     assert_int_equal(strncmp(line(f, 8), "  r1", 4), 0);
     press(f, 'h');
     draw(f, 16, 70);
-    assert_non_null(strstr(line(f, 15), "  recurrent"));
+    assert_contains(line(f, 15), "  recurrent");
 }
 
 PANEL_TEST(the_cursor_reads_and_opens_a_cell)
@@ -52,13 +52,13 @@ PANEL_TEST(the_cursor_reads_and_opens_a_cell)
     assert_int_equal(f->selection.pos, 2);
     assert_int_equal(f->selection.layer, 1);
     draw(f, 16, 70);
-    assert_non_null(strstr(line(f, 15), "2 'king'  L1 'man' 0.80"));
-    assert_non_null(strstr(line(f, 15), "spurious"));
+    assert_contains(line(f, 15), "2 'king'  L1 'man' 0.80");
+    assert_contains(line(f, 15), "spurious");
     press(f, INPUT_ENTER);
     draw(f, 16, 70);
-    assert_true(row_with(f, "L1 at 2 'king'") >= 0);
-    assert_true(row_with(f, "0.800") >= 0);
-    assert_true(row_with(f, "first at L2, stays from L2") >= 0);
+    assert_at_least(row_with(f, "L1 at 2 'king'"), 0);
+    assert_at_least(row_with(f, "0.800"), 0);
+    assert_at_least(row_with(f, "first at L2, stays from L2"), 0);
     press(f, INPUT_ESCAPE);
     draw(f, 16, 70);
     assert_int_equal(row_with(f, "L1 at 2"), -1);
@@ -90,12 +90,12 @@ PANEL_TEST(after_the_exit_a_cell_is_grey_until_g)
     const int beyond = row_with(f, "  5 "), left = row_with(f, "  2");
     assert_int_equal(cell_of(f, beyond, "king")->role, ROLE_EXITED);
     assert_int_equal(cell_of(f, beyond, "king")->heat, GRID_NO_HEAT);
-    assert_non_null(strstr(line(f, beyond), "king▒"));
-    assert_true(cell_of(f, left, "king")->heat > GRID_HEATS / 2);
+    assert_contains(line(f, beyond), "king▒");
+    assert_greater(cell_of(f, left, "king")->heat, GRID_HEATS / 2);
     press(f, 'g');
     draw(f, 11, 60);
-    assert_true(cell_of(f, beyond, "king")->heat > GRID_HEATS / 2);
-    assert_non_null(strstr(line(f, beyond), "king▒")); /* it is told from the others all the same */
+    assert_greater(cell_of(f, beyond, "king")->heat, GRID_HEATS / 2);
+    assert_contains(line(f, beyond), "king▒"); /* it is told from the others all the same */
     press(f, 'g');
     draw(f, 11, 60);
     assert_int_equal(cell_of(f, beyond, "king")->heat, GRID_NO_HEAT);
@@ -111,7 +111,7 @@ PANEL_TEST(the_best_rank_is_1_and_most)
     draw(f, 12, 70);
     char note[160];
     f->ops->note(f->panel, &f->view, note, (int)sizeof note);
-    assert_non_null(strstr(note, "rank 1024 ▁▂▃▄▅▆▇█ 1"));
+    assert_contains(note, "rank 1024 ▁▂▃▄▅▆▇█ 1");
     const int agrees = row_with(f, "  2"), differs = row_with(f, "  1 ");
     assert_int_equal(cell_of(f, agrees, "king")->heat, GRID_HEATS - 1);
     const int8_t other = cell_of(f, differs, "ma")->heat;
@@ -121,7 +121,7 @@ PANEL_TEST(the_best_rank_is_1_and_most)
     draw(f, 12, 70);
     press(f, 'K');
     draw(f, 12, 70);
-    assert_non_null(strstr(line(f, 11), "rank 1"));
+    assert_contains(line(f, 11), "rank 1");
 }
 
 /* The panel of 20 rounds of a model with 126 layers. */
@@ -146,9 +146,9 @@ TEST(a_tall_model_folds)
     assert_int_equal(row_with(&f, " 126"), 2);
     assert_true(row_with(&f, "  1 ") == 9 || row_with(&f, "  1►") == 9); /* the last row is the cursor's */
     snprintf(label, sizeof label, "%3d►", exit);
-    assert_true(row_with(&f, label) >= 2);
-    assert_true(row_with(&f, "d_max 3") > 0);
-    assert_true(row_with(&f, "┆") > 0);
+    assert_at_least(row_with(&f, label), 2);
+    assert_greater(row_with(&f, "d_max 3"), 0);
+    assert_greater(row_with(&f, "┆"), 0);
     close_panels(&f);
 }
 
@@ -168,7 +168,8 @@ TEST(the_cursor_reaches_every_layer_of_a_tall_model)
             shown = shown || atoi(line(&f, y) + strspn(line(&f, y), "┆ ")) == layer;
         assert_true(shown);
         assert_int_equal(row_with(&f, " 126"), 2);
-        assert_true(row_with(&f, "d_max 3") > 0 && row_with(&f, "►") > 0);
+        assert_greater(row_with(&f, "d_max 3"), 0);
+        assert_greater(row_with(&f, "►"), 0);
         press(&f, 'k');
     }
     close_panels(&f);
@@ -183,12 +184,12 @@ PANEL_TEST(agreement_is_there_with_the_lens_alone)
     say_layer(&f->stream, 2, 2, 2, 0.9f)->layer.final_agrees = 1;
     use(f, "layers");
     draw(f, 11, 80);
-    assert_non_null(strstr(line(f, 0), "same as"));
-    assert_non_null(strstr(line(f, 7), " 100%"));
-    assert_non_null(strstr(line(f, 8), "   0%"));
-    assert_null(strstr(line(f, 1), "trained"));
+    assert_contains(line(f, 0), "same as");
+    assert_contains(line(f, 7), " 100%");
+    assert_contains(line(f, 8), "   0%");
+    assert_lacks(line(f, 1), "trained");
     draw(f, 11, 60);
-    assert_null(strstr(line(f, 0), "same as"));
+    assert_lacks(line(f, 0), "same as");
 }
 
 PANEL_TEST(a_position_that_was_not_probed_is_dim_and_says_so)
@@ -201,13 +202,13 @@ PANEL_TEST(a_position_that_was_not_probed_is_dim_and_says_so)
     press(f, 'h');
     draw(f, 20, 70);
     assert_int_equal(f->selection.pos, 4);
-    assert_true(row_with(f, "no layer was probed at this position") > 0);
+    assert_greater(row_with(f, "no layer was probed at this position"), 0);
     assert_int_equal(cell_of(f, 0, "had")->role, ROLE_DIM);
     assert_int_equal(cell_of(f, 0, "who")->role, ROLE_CORRECTION);
     press(f, 'h');
     press(f, 'j');
     draw(f, 20, 70);
-    assert_true(row_with(f, "this layer was not probed here") > 0);
+    assert_greater(row_with(f, "this layer was not probed here"), 0);
 }
 
 /* A part of the line about a cell is whole or not there. */
@@ -248,17 +249,17 @@ PANEL_TEST(a_draft_models_layers_are_in_a_strip_above)
     use(f, "layers");
     draw(f, 16, 60);
     assert_int_equal(strncmp(line(f, 2), "  d2", 4), 0);
-    assert_non_null(strstr(line(f, 2), "king"));
-    assert_non_null(strstr(line(f, 2), "sons ▓")); /* sure, and the target says who */
+    assert_contains(line(f, 2), "king");
+    assert_contains(line(f, 2), "sons ▓"); /* sure, and the target says who */
     assert_int_equal(strncmp(line(f, 3), "  d1", 4), 0);
-    assert_non_null(strstr(line(f, 4), "▲ draft small"));
+    assert_contains(line(f, 4), "▲ draft small");
     assert_int_equal(strncmp(line(f, 5), "  L6", 4), 0);
-    assert_non_null(strstr(line(f, 5), "who"));
-    assert_non_null(strstr(line(f, 8), "d_max 3"));
+    assert_contains(line(f, 5), "who");
+    assert_contains(line(f, 8), "d_max 3");
     draw(f, 16, 80); /* room for what they have in common with the target */
-    assert_non_null(strstr(line(f, 0), "same as"));
-    assert_non_null(strstr(line(f, 1), " L6"));
-    assert_non_null(strstr(line(f, 2), "0%"));
+    assert_contains(line(f, 0), "same as");
+    assert_contains(line(f, 1), " L6");
+    assert_contains(line(f, 2), "0%");
 }
 
 PANEL_TEST(the_cursor_goes_through_the_strip)
@@ -275,12 +276,12 @@ PANEL_TEST(the_cursor_goes_through_the_strip)
     press(f, 'j');
     assert_int_equal(f->selection.layer, 1);
     draw(f, 16, 70);
-    assert_non_null(strstr(line(f, 15), "3 'who'  d1 'man' 0.70"));
+    assert_contains(line(f, 15), "3 'who'  d1 'man' 0.70");
     press(f, INPUT_ENTER);
     draw(f, 16, 70);
-    assert_true(row_with(f, "d1 at 3 'who'") >= 0);
-    assert_true(row_with(f, "rank of 'sons' in d1..d2") >= 0); /* what its own last layer says */
-    assert_true(row_with(f, "first at d2, stays from d2") >= 0);
+    assert_at_least(row_with(f, "d1 at 3 'who'"), 0);
+    assert_at_least(row_with(f, "rank of 'sons' in d1..d2"), 0); /* what its own last layer says */
+    assert_at_least(row_with(f, "first at d2, stays from d2"), 0);
     press(f, INPUT_ESCAPE);
     press(f, 'j');
     assert_int_equal(f->selection.model, MODEL_TARGET);
@@ -336,9 +337,12 @@ PANEL_TEST(the_strip_folds_where_there_is_little_room)
         assert_true(target == FAKE_LAYERS || 2 * (target + (lines >= 6)) >= lines);
         assert_true(aux == FAKE_DRAFT + 9 || aux + edges <= lines - target);
         if (lines >= 4)
-            assert_true(aux >= 2);
-        if (lines >= FAKE_LAYERS + 1 + FAKE_DRAFT + 1 + 9 + 1) /* with the line of d_max */
-            assert_true(aux == FAKE_DRAFT + 9 && edges == 2 && target == FAKE_LAYERS);
+            assert_at_least(aux, 2);
+        if (lines >= FAKE_LAYERS + 1 + FAKE_DRAFT + 1 + 9 + 1) { /* with the line of d_max */
+            assert_int_equal(aux, FAKE_DRAFT + 9);
+            assert_int_equal(edges, 2);
+            assert_int_equal(target, FAKE_LAYERS);
+        }
     }
 }
 
@@ -351,7 +355,7 @@ PANEL_TEST(without_a_draft_model_there_is_no_strip_and_d_reports_it)
     draw(f, 16, 60);
     assert_int_equal(strncmp(line(f, 2), "  L6", 4), 0);
     press(f, 'd');
-    assert_non_null(strstr(f->said, "no draft model"));
+    assert_contains(f->said, "no draft model");
 }
 
 /* The strip is there while the policy needs the model, and otherwise where it said something. */
@@ -396,25 +400,26 @@ PANEL_TEST(a_mixtures_experts_are_shown_by_weight_and_by_load)
     press(f, 'h');
     press(f, 'E');
     draw(f, 12, 90);
-    assert_non_null(strstr(line(f, 0), "went to 3 of 40 experts a layer"));
+    assert_contains(line(f, 0), "went to 3 of 40 experts a layer");
     const int four = row_with(f, "7 .80   0 .20"), five = row_with(f, "11 .80  12 .20");
-    assert_true(four > 0 && five == four - 1);
+    assert_greater(four, 0);
+    assert_int_equal(five, four - 1);
     /* An expert has a column or more; the heaviest is full height, one that others went to a dot. */
-    assert_non_null(strstr(line(f, four), "   4 ▃      █      "));
-    assert_non_null(strstr(line(f, four), " ·  7 .80"));
+    assert_contains(line(f, four), "   4 ▃      █      ");
+    assert_contains(line(f, four), " ·  7 .80");
     assert_int_equal(row_with(f, "39 .80"), -1);
     press(f, 'h'); /* the token before */
     draw(f, 12, 90);
-    assert_true(row_with(f, "39 .80  0 .20") > 0);
+    assert_greater(row_with(f, "39 .80  0 .20"), 0);
     press(f, 'c');
     draw(f, 12, 90);
-    assert_non_null(strstr(line(f, row_with(f, "3/40")), "0 20.0×"));
+    assert_contains(line(f, row_with(f, "3/40")), "0 20.0×");
     for (int rows = 1; rows < 14; rows++)
         for (int cols = 4; cols < 130; cols += 7)
             draw(f, rows, cols);
     press(f, 'E');
     draw(f, 16, 60);
-    assert_non_null(strstr(line(f, 0), "king"));
+    assert_contains(line(f, 0), "king");
 }
 
 PANEL_TEST(a_dense_model_has_no_experts_to_show)
@@ -424,7 +429,7 @@ PANEL_TEST(a_dense_model_has_no_experts_to_show)
     emit_a_round(f);
     use(f, "layers");
     press(f, 'E');
-    assert_non_null(strstr(f->said, "not known to be a mixture"));
+    assert_contains(f->said, "not known to be a mixture");
     draw(f, 16, 60);
-    assert_non_null(strstr(line(f, 0), "king"));
+    assert_contains(line(f, 0), "king");
 }

@@ -28,24 +28,24 @@ PANEL_TEST(a_row_is_a_segment_the_newest_first)
     struct fixture *f = *state;
     use(f, "ledger");
     draw(f, 6, 100);
-    assert_non_null(strstr(line(f, 0), "no rounds yet"));
+    assert_contains(line(f, 0), "no rounds yet");
     rounds(f, 10, 2000, 3);
     turn(f, "tau", "0.55", "0.7");
     draw(f, 6, 100);
-    assert_non_null(strstr(line(f, 1), "τ 0.55→0.7  takes effect from the next round"));
-    assert_non_null(strstr(line(f, 2), "▸A   start"));
+    assert_contains(line(f, 1), "τ 0.55→0.7  takes effect from the next round");
+    assert_contains(line(f, 2), "▸A   start");
     rounds(f, 12, 2000, 4);
     draw(f, 6, 100);
-    assert_non_null(strstr(line(f, 0), "what changed"));
-    assert_non_null(strstr(line(f, 1), "▸B☆  τ 0.7")); /* on its own text */
-    assert_non_null(strstr(line(f, 1), " 48  4.00  0.60"));
-    assert_non_null(strstr(line(f, 1), "(2.45×)"));
-    assert_non_null(strstr(line(f, 2), " A   start"));
-    assert_non_null(strstr(line(f, 2), " 30  3.00  0.40"));
-    assert_non_null(strstr(line(f, 2), "reference"));
+    assert_contains(line(f, 0), "what changed");
+    assert_contains(line(f, 1), "▸B☆  τ 0.7"); /* on its own text */
+    assert_contains(line(f, 1), " 48  4.00  0.60");
+    assert_contains(line(f, 1), "(2.45×)");
+    assert_contains(line(f, 2), " A   start");
+    assert_contains(line(f, 2), " 30  3.00  0.40");
+    assert_contains(line(f, 2), "reference");
     f->grid.utf8 = false;
     draw(f, 6, 100);
-    assert_true(row_with(f, "B'  ") == 1);
+    assert_int_equal(row_with(f, "B'  "), 1);
 }
 
 static struct effects effects;
@@ -95,13 +95,13 @@ PANEL_TEST(differences_are_of_the_same_text_and_have_a_verdict)
     forecasts(f, 2, 2, 1.5f);
     forecasts(f, 3, 0.75f, 1.5f);
     draw(f, 8, 100);
-    assert_non_null(strstr(line(f, 1), " ≠ text"));
-    assert_null(strstr(line(f, 1), "% ≠"));
-    assert_null(strstr(line(f, 1), "▲"));
-    assert_non_null(strstr(line(f, 2), "-50% ±1.4 ▼"));
-    assert_non_null(strstr(line(f, 3), "+33% ±1.4 ▲"));
-    assert_non_null(strstr(line(f, 4), "+0.7% ±1.4 ≈"));
-    assert_true(row_with(f, "★") < 0); /* one of another text is not worse than it */
+    assert_contains(line(f, 1), " ≠ text");
+    assert_lacks(line(f, 1), "% ≠");
+    assert_lacks(line(f, 1), "▲");
+    assert_contains(line(f, 2), "-50% ±1.4 ▼");
+    assert_contains(line(f, 3), "+33% ±1.4 ▲");
+    assert_contains(line(f, 4), "+0.7% ±1.4 ≈");
+    assert_less(row_with(f, "★"), 0); /* one of another text is not worse than it */
     f->ops->note(f->panel, &f->view, note, (int)sizeof note);
     assert_string_equal(note, "E and A are not compared: different text");
     press(f, INPUT_DOWN);
@@ -111,13 +111,13 @@ PANEL_TEST(differences_are_of_the_same_text_and_have_a_verdict)
     press(f, INPUT_ENTER); /* pins C */
     press(f, INPUT_END);
     draw(f, 8, 100);
-    assert_non_null(strstr(line(f, 3), "reference"));
-    assert_non_null(strstr(line(f, 5), "-25%"));
+    assert_contains(line(f, 3), "reference");
+    assert_contains(line(f, 5), "-25%");
     f->ops->note(f->panel, &f->view, note, (int)sizeof note);
     assert_string_equal(note, "A is 25% ±1.0 slower than C on the same text");
     assert_true(f->ops->command(f->panel, &f->view, "pin", "b"));
     draw(f, 8, 100);
-    assert_non_null(strstr(line(f, 4), "reference"));
+    assert_contains(line(f, 4), "reference");
     assert_false(f->ops->command(f->panel, &f->view, "pin", "Q"));
     assert_false(f->ops->command(f->panel, &f->view, "find", "b"));
 }
@@ -134,17 +134,17 @@ PANEL_TEST(no_mark_contradicts_the_time_and_none_is_across_prompts)
     memset(&effects, 0, sizeof effects);
     forecasts(f, 1, 1.6f, 1.5f);
     draw(f, 8, 100);
-    assert_non_null(strstr(line(f, 1), "+6.7% ±1.4 ≈"));
+    assert_contains(line(f, 1), "+6.7% ±1.4 ≈");
     press(f, 'c');
     draw(f, 8, 100);
-    assert_non_null(strstr(line(f, 1), "+6.7% ±1.4 ▲")); /* by weights read */
+    assert_contains(line(f, 1), "+6.7% ±1.4 ▲"); /* by weights read */
     stream_control(&f->stream, "run", "prompt");
     rounds(f, 30, 1000, 3);
     see(f);
     forecasts(f, 2, 3, 1.5f);
     assert_true(f->ops->command(f->panel, &f->view, "pin", "A"));
     draw(f, 8, 100);
-    assert_null(strstr(line(f, 1), "▲"));
+    assert_lacks(line(f, 1), "▲");
     f->ops->note(f->panel, &f->view, note, (int)sizeof note);
     assert_string_equal(note, "C and A are not compared: different prompt");
 }
@@ -159,13 +159,13 @@ PANEL_TEST(a_second_run_of_the_prompt_has_the_same_tokens)
     f->stream.round = 0;
     rounds(f, 30, 1000, 3); /* nothing is different but the machine */
     draw(f, 8, 100);
-    assert_non_null(strstr(line(f, 1), "+0.0% ±0.0 ≈"));
+    assert_contains(line(f, 1), "+0.0% ±0.0 ≈");
     stream_control(&f->stream, "temperature", "0.7");
     stream_control(&f->stream, "run", "restart");
     f->stream.round = 0;
     rounds(f, 30, 1000, 3); /* sampled, the text is another one */
     draw(f, 8, 100);
-    assert_non_null(strstr(line(f, 1), "≠ text"));
+    assert_contains(line(f, 1), "≠ text");
 }
 
 PANEL_TEST(segments_of_one_round_are_too_short_to_be_compared)
@@ -179,7 +179,7 @@ PANEL_TEST(segments_of_one_round_are_too_short_to_be_compared)
     f->stream.round = 0;
     rounds(f, 1, 1000, 3);
     draw(f, 8, 100);
-    assert_non_null(strstr(line(f, 1), " too short"));
+    assert_contains(line(f, 1), " too short");
     f->ops->note(f->panel, &f->view, note, (int)sizeof note);
     assert_string_equal(note, "B and A are not compared: too few rounds");
 }
@@ -190,19 +190,19 @@ PANEL_TEST(speeds_are_compared_by_the_baseline_once_there_is_one)
     use(f, "ledger");
     rounds(f, 20, 2000, 3);
     draw(f, 6, 100);
-    assert_non_null(strstr(line(f, 1), "–"));
+    assert_contains(line(f, 1), "–");
     stream_control(&f->stream, "baseline", "1000");
     stream_control(&f->stream, "lossless", "yes");
     draw(f, 6, 100);
-    assert_non_null(strstr(line(f, 1), " ~1.43× ")); /* 3 tokens in 2.1 ms */
-    assert_non_null(strstr(line(f, 1), "✓"));
+    assert_contains(line(f, 1), " ~1.43× "); /* 3 tokens in 2.1 ms */
+    assert_contains(line(f, 1), "✓");
     press(f, 'c');
     draw(f, 6, 100);
-    assert_non_null(strstr(line(f, 0), "(model)"));
-    assert_non_null(strstr(line(f, 1), "(1.84×)"));
+    assert_contains(line(f, 0), "(model)");
+    assert_contains(line(f, 1), "(1.84×)");
     stream_control(&f->stream, "lossless", "no: token 3");
     draw(f, 6, 100);
-    assert_non_null(strstr(line(f, 1), "✗"));
+    assert_contains(line(f, 1), "✗");
 }
 
 PANEL_TEST(a_speedup_by_slices_between_the_rows_rounds_has_an_error)
@@ -213,19 +213,19 @@ PANEL_TEST(a_speedup_by_slices_between_the_rows_rounds_has_an_error)
     stream_control(&f->stream, "baseline", "1000");
     for (int slice = 0; slice < SLICES_LEAST; slice++) {
         draw(f, 6, 120);
-        assert_non_null(strstr(line(f, 1), "~1.4"));
+        assert_contains(line(f, 1), "~1.4");
         rounds(f, 4, 2000, 3);
         stream_control(&f->stream, "baseline_slice", slice % 2 == 0 ? "1000" : "900");
     }
     draw(f, 6, 120);
-    assert_non_null(strstr(line(f, 1), "1.49 ±0.05×"));
+    assert_contains(line(f, 1), "1.49 ±0.05×");
     draw(f, 6, 76);
-    assert_non_null(strstr(line(f, 1), " 1.49× "));
+    assert_contains(line(f, 1), " 1.49× ");
     turn(f, "tau", "0.55", "0.7");
     rounds(f, 30, 2000, 3);
     draw(f, 6, 120);
-    assert_non_null(strstr(line(f, 1), "~1.4"));
-    assert_non_null(strstr(line(f, 2), "1.49 ±0.05×"));
+    assert_contains(line(f, 1), "~1.4");
+    assert_contains(line(f, 2), "1.49 ±0.05×");
 }
 
 /* The second row of a versus, and the versus panel. */
@@ -263,13 +263,13 @@ PANEL_TEST(a_ledger_and_a_versus_have_one_comparison_and_one_numbering)
         const bool noise = strcmp(cases[i].ledger, "≈") == 0;
         if (row_with(f, cases[i].panel) < 0)
             fail_msg("'%s' is not in the panel of %s", cases[i].panel, cases[i].second);
-        assert_true((row_with(f, "identical") > 0) == (strcmp(cases[i].second, "specbound") == 0));
-        assert_true((row_with(f, "faster where  ") > 0) == !noise);
+        assert_int_equal(row_with(f, "identical") > 0, strcmp(cases[i].second, "specbound") == 0);
+        assert_int_equal(row_with(f, "faster where  ") > 0, !noise);
         use(f, "ledger");
         draw(f, 20, 160);
-        assert_non_null(strstr(line(f, 1), "2: "));
-        assert_non_null(strstr(line(f, 1), cases[i].ledger));
-        assert_non_null(strstr(line(f, 2), "1: "));
+        assert_contains(line(f, 1), "2: ");
+        assert_contains(line(f, 1), cases[i].ledger);
+        assert_contains(line(f, 2), "1: ");
         f->ops->note(f->panel, &f->view, note, (int)sizeof note);
         if (strstr(note, cases[i].note) == NULL)
             fail_msg("'%s' is not in the note '%s'", cases[i].note, note);
@@ -339,12 +339,12 @@ PANEL_TEST(narrow_ledgers_keep_the_important_columns)
     memset(&effects, 0, sizeof effects);
     forecasts(f, 1, 2, 1.5f);
     draw(f, 6, 40);
-    assert_non_null(strstr(line(f, 1), "B★  τ 0.7"));
-    assert_non_null(strstr(line(f, 1), "▲"));
+    assert_contains(line(f, 1), "B★  τ 0.7");
+    assert_contains(line(f, 1), "▲");
     draw(f, 6, 22);
-    assert_non_null(strstr(line(f, 1), "×"));
+    assert_contains(line(f, 1), "×");
     draw(f, 2, 12);
-    assert_non_null(strstr(line(f, 0), "τ 0.7"));
+    assert_contains(line(f, 0), "τ 0.7");
 }
 
 PANEL_TEST(many_segments_scroll)
@@ -362,9 +362,9 @@ PANEL_TEST(many_segments_scroll)
     char letter[8], row[16];
     segment_letter(30, letter);
     snprintf(row, sizeof row, "▸%s ", letter);
-    assert_true(row_with(f, row) == 8);
+    assert_int_equal(row_with(f, row), 8);
     draw(f, 15, 80); /* no row stays empty where there are more */
-    assert_true(row_with(f, row) == 14);
+    assert_int_equal(row_with(f, row), 14);
     draw(f, 9, 80);
     turn(f, "d_max", "4", "5");
     rounds(f, 2, 2000, 3);

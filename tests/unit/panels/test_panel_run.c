@@ -47,15 +47,17 @@ PANEL_TEST(a_cell_is_two_layers_of_a_token)
                 assert_int_equal(g->upper, GRID_GREY);
                 grey++;
             } else {
-                assert_true(abs((int)lrintf(cells[upper].confidence * (GRID_HEATS - 1)) + 1 - g->upper) <= 3);
+                assert_at_most(abs((int)lrintf(cells[upper].confidence * (GRID_HEATS - 1)) + 1 - g->upper), 3);
                 compared++;
             }
-            if (upper - 1 > exit)
-                assert_true(g->heat == GRID_NO_HEAT && g->role == ROLE_EXITED);
-            else
-                assert_true(abs((int)lrintf(cells[upper - 1].confidence * (GRID_HEATS - 1)) - g->heat) <= 3);
+            if (upper - 1 > exit) {
+                assert_int_equal(g->heat, GRID_NO_HEAT);
+                assert_int_equal(g->role, ROLE_EXITED);
+            } else
+                assert_at_most(abs((int)lrintf(cells[upper - 1].confidence * (GRID_HEATS - 1)) - g->heat), 3);
         }
-    assert_true(compared > 30 && grey > 10);
+    assert_greater(compared, 30);
+    assert_greater(grey, 10);
 }
 
 PANEL_TEST(a_long_run_is_folded_and_unchanged)
@@ -67,7 +69,7 @@ PANEL_TEST(a_long_run_is_folded_and_unchanged)
     use(f, "run");
     draw(f, 8, 4 + 90);
     f->ops->note(f->panel, &f->view, note, sizeof note);
-    assert_non_null(strstr(note, "28 tokens a column"));
+    assert_contains(note, "28 tokens a column");
     struct grid_cell before[3 * 94];
     memcpy(before, f->grid.cells, sizeof before);
     while (d.length < 2515) /* no more than a column */
@@ -95,8 +97,10 @@ PANEL_TEST(a_full_ring_drops_the_oldest_columns)
     const uint32_t first = f->selection.pos;
     f->ops->mouse(f->panel, &f->view, &c, 2, 5, MOUSE_PRESS);
     const uint32_t fold = f->selection.pos - first;
-    assert_true(first >= scope_first(f->scope) && first - scope_first(f->scope) < fold && first % fold == 0);
-    assert_true(fold >= SCOPE_POSITIONS / 90);
+    assert_at_least(first, scope_first(f->scope));
+    assert_less(first - scope_first(f->scope), fold);
+    assert_int_equal(first % fold, 0);
+    assert_at_least(fold, SCOPE_POSITIONS / 90);
     struct grid_cell before[94];
     memcpy(before, f->grid.cells, sizeof before);
     while (scope_first(f->scope) <= first) {
@@ -106,8 +110,10 @@ PANEL_TEST(a_full_ring_drops_the_oldest_columns)
     draw(f, 8, 4 + 90);
     f->ops->mouse(f->panel, &f->view, &c, 2, 4, MOUSE_PRESS);
     assert_int_equal(f->selection.pos, first + fold);
-    for (int x = 4; x < 70; x++) /* what was in the second column is in the first */
-        assert_true(f->grid.cells[x].upper == before[x + 1].upper && f->grid.cells[x].heat == before[x + 1].heat);
+    for (int x = 4; x < 70; x++) { /* what was in the second column is in the first */
+        assert_int_equal(f->grid.cells[x].upper, before[x + 1].upper);
+        assert_int_equal(f->grid.cells[x].heat, before[x + 1].heat);
+    }
 }
 
 PANEL_TEST(pointing_moves_the_selection)
@@ -129,7 +135,7 @@ PANEL_TEST(pointing_moves_the_selection)
     f->selection.layers = (struct position_range){5 + 12 * 5, 5 + 15 * 5};
     draw(f, 8, 4 + 80);
     const int axis = row_with(f, "▲");
-    assert_true(axis > 0);
+    assert_greater(axis, 0);
     assert_string_equal(cell(f, axis, 4 + 11)->text, "▲");
     assert_string_equal(cell(f, axis, 4 + 12)->text, "└");
     assert_string_equal(cell(f, axis, 4 + 14)->text, "┘");
@@ -154,7 +160,7 @@ PANEL_TEST(turns_and_corrections_are_below)
     use(f, "run");
     draw(f, 7, 4 + 90);
     const int axis = row_with(f, "┊");
-    assert_true(axis > 1);
+    assert_greater(axis, 1);
     assert_string_equal(cell(f, axis, 4 + (int)turned - 5)->text, "┊");
     for (uint32_t pos = 5; pos < d.length; pos++)
         assert_int_equal(strcmp(cell(f, axis - 1, 4 + (int)pos - 5)->text, "◆") == 0,
@@ -187,7 +193,8 @@ PANEL_TEST(exits_are_those_of_the_selected_window)
                           ? f->stream.events[i].round_end.drafted
                           : 0;
         }
-    assert_true(all > newest && newest > 0);
+    assert_greater(all, newest);
+    assert_greater(newest, 0);
     snprintf(text, sizeof text, "of %u drafts", (unsigned)all);
     assert_int_equal(row_with(f, text), 0);
     scope_show_window(f->scope, WINDOW_SEGMENT);
@@ -229,8 +236,8 @@ PANEL_TEST(reliability_shows_ece_and_threshold)
     use(f, "reliability");
     draw(f, 12, 64);
     assert_int_equal(row_with(f, "ECE 0.000 of 8 drafts"), 0);
-    assert_true(row_with(f, "τ 0.6") == 10);
-    assert_true(row_with(f, "most 25% at L2") == 11);
+    assert_int_equal(row_with(f, "τ 0.6"), 10);
+    assert_int_equal(row_with(f, "most 25% at L2"), 11);
     panel_close(f->ops, f->panel);
     use(f, "exits");
     draw(f, 10, 64);
@@ -258,11 +265,11 @@ PANEL_TEST(zoomed_reliability_has_counts_and_intervals)
     assert_true(has_number(f, "95% from ", "0.41"));
     assert_true(has_number(f, "95% to ", "0.93"));
     assert_true(has_number(f, "mean conf.", "0.75"));
-    assert_true(row_with(f, "0.50 ┤") > row_with(f, "0.75 ┤"));
+    assert_greater(row_with(f, "0.50 ┤"), row_with(f, "0.75 ┤"));
     int over = 0; /* the interval is drawn over the bar */
     for (int y = 1; y < 20; y++)
         over += strstr(line(f, y), "█│█") != NULL;
-    assert_true(over >= 3);
+    assert_at_least(over, 3);
     draw(f, 30, 60); /* not so wide */
     assert_int_equal(row_with(f, "95% from"), -1);
 }
@@ -279,6 +286,6 @@ PANEL_TEST(zoomed_exits_have_ticks_and_every_number)
     assert_true(has_number(f, "of all ", "0.75"));
     assert_true(has_number(f, "after acc.", "0.75"));
     assert_true(has_number(f, "tried ", "8"));
-    assert_true(row_with(f, "0.50 ┤") > row_with(f, "0.75 ┤"));
-    assert_true(row_with(f, "8.00 ┤") == 1);
+    assert_greater(row_with(f, "0.50 ┤"), row_with(f, "0.75 ┤"));
+    assert_int_equal(row_with(f, "8.00 ┤"), 1);
 }

@@ -113,39 +113,39 @@ PANEL_TEST(two_knobs_are_a_map_that_fills)
     assert_true(f->ops->active(&f->view));
     draw(f, 8, 70);
     assert_int_equal(strncmp(line(f, 0), "a 10 ", 5), 0);
-    assert_non_null(strstr(line(f, 0), "40         b"));
+    assert_contains(line(f, 0), "40         b");
     assert_int_equal(strncmp(line(f, 1), "1 ", 2), 0);
     assert_int_equal(strncmp(line(f, 3), "3 ", 2), 0);
-    assert_non_null(strstr(line(f, 1), "☆")); /* 1 + 40, far ahead of all others so far, in one pass */
-    assert_non_null(strstr(line(f, 2), "◌")); /* runs */
-    assert_non_null(strstr(line(f, 3), "·"));
-    assert_non_null(strstr(line(f, 4), "a=1 b=40"));
-    assert_non_null(strstr(line(f, 4), "tok/s"));
-    assert_non_null(strstr(line(f, 5), "modelled")); /* what does not fit is on the next row, */
+    assert_contains(line(f, 1), "☆"); /* 1 + 40, far ahead of all others so far, in one pass */
+    assert_contains(line(f, 2), "◌"); /* runs */
+    assert_contains(line(f, 3), "·");
+    assert_contains(line(f, 4), "a=1 b=40");
+    assert_contains(line(f, 4), "tok/s");
+    assert_contains(line(f, 5), "modelled"); /* what does not fit is on the next row, */
     draw(f, 5, 50);
     assert_int_equal(row_with(f, "modelled"), -1); /* or left out whole */
-    assert_non_null(strstr(line(f, 4), " tok/s"));
+    assert_contains(line(f, 4), " tok/s");
     draw(f, 8, 70);
     f->ops->note(f->panel, &f->view, note, (int)sizeof note);
-    assert_non_null(strstr(note, "tokens/s · 5 of 12 points, 1 s left"));
+    assert_contains(note, "tokens/s · 5 of 12 points, 1 s left");
     press(f, INPUT_DOWN);
     press(f, INPUT_LEFT);
     draw(f, 8, 70);
-    assert_non_null(strstr(line(f, 4), "a=2 b=30"));
-    assert_non_null(strstr(line(f, 4), "not run yet"));
+    assert_contains(line(f, 4), "a=2 b=30");
+    assert_contains(line(f, 4), "not run yet");
     press(f, INPUT_ENTER);
     assert_string_equal(f->command, "sweep take 7");
     done(&w);
     sweep(&w, f, "a=1:3:1 b=10:40:10", 12);
     press(f, INPUT_HOME);
     draw(f, 8, 70);
-    assert_non_null(strstr(line(f, 3), "☆"));
-    assert_non_null(strstr(line(f, 4), "a=3 b=40"));
+    assert_contains(line(f, 3), "☆");
+    assert_contains(line(f, 4), "a=3 b=40");
     press(f, 'c');
     f->ops->note(f->panel, &f->view, note, (int)sizeof note);
-    assert_non_null(strstr(note, "tokens/round · 12 of 12 points"));
+    assert_contains(note, "tokens/round · 12 of 12 points");
     draw(f, 8, 70);
-    assert_non_null(strstr(line(f, 3), "43.00"));
+    assert_contains(line(f, 3), "43.00");
     done(&w);
 }
 
@@ -159,10 +159,10 @@ PANEL_TEST(heat_grows_with_the_measure)
     for (int y = 1; y < 4; y++)
         for (int x = 3; x < 30; x++) {
             const float left = grid_at(&f->grid, y, x)->heat, right = grid_at(&f->grid, y, x + 1)->heat;
-            assert_true(left <= right);
+            assert_at_most(left, right);
         }
-    assert_true(grid_at(&f->grid, 1, 3)->heat < grid_at(&f->grid, 1, 30)->heat);
-    assert_true(grid_at(&f->grid, 1, 30)->heat < grid_at(&f->grid, 3, 30)->heat);
+    assert_less(grid_at(&f->grid, 1, 3)->heat, grid_at(&f->grid, 1, 30)->heat);
+    assert_less(grid_at(&f->grid, 1, 30)->heat, grid_at(&f->grid, 3, 30)->heat);
     done(&w);
 }
 
@@ -179,9 +179,9 @@ PANEL_TEST(a_map_larger_than_its_place_follows_the_cursor)
         press(f, INPUT_RIGHT);
         draw(f, 7, 42);
     }
-    assert_true(row_with(f, "a=30 b=60") >= 0);
+    assert_at_least(row_with(f, "a=30 b=60"), 0);
     assert_int_equal(strncmp(line(f, 5), "30 ", 3), 0);
-    assert_non_null(strstr(line(f, 0), "60"));
+    assert_contains(line(f, 0), "60");
     press(f, INPUT_ENTER);
     assert_string_equal(f->command, "sweep take 780");
     done(&w);
@@ -194,13 +194,13 @@ PANEL_TEST(one_knob_is_a_line_with_whiskers)
     use(f, "sweep");
     sweep(&w, f, "b=10:40:10", 3);
     draw(f, 8, 60);
-    assert_non_null(strstr(line(f, 0), "tokens/s"));
-    assert_non_null(strstr(line(f, 1), "10"));
-    assert_non_null(strstr(line(f, 1), "●"));
-    assert_non_null(strstr(line(f, 3), "☆30"));
-    assert_non_null(strstr(line(f, 3), "±"));
-    assert_non_null(strstr(line(f, 4), "runs"));
-    assert_true(strstr(line(f, 3), "●") - line(f, 3) > 30); /* the more the further right */
+    assert_contains(line(f, 0), "tokens/s");
+    assert_contains(line(f, 1), "10");
+    assert_contains(line(f, 1), "●");
+    assert_contains(line(f, 3), "☆30");
+    assert_contains(line(f, 3), "±");
+    assert_contains(line(f, 4), "runs");
+    assert_greater(strstr(line(f, 3), "●") - line(f, 3), 30); /* the more the further right */
     press(f, INPUT_UP);
     press(f, INPUT_ENTER);
     assert_string_equal(f->command, "sweep take 2");
@@ -224,7 +224,7 @@ PANEL_TEST(a_point_of_one_knob_has_its_forecast_in_time)
     assert_int_equal(row_with(f, "forecast"), -1); /* by weights read */
     land.now.in_time = true;
     draw(f, 8, 60);
-    assert_true(row_with(f, "forecast 1.04×") >= 0); /* the cursor is on the best point, a=4 */
+    assert_at_least(row_with(f, "forecast 1.04×"), 0); /* the cursor is on the best point, a=4 */
     f->view.landscape = NULL;
     done(&w);
 }
@@ -236,9 +236,9 @@ PANEL_TEST(more_knobs_are_a_list_the_best_first)
     use(f, "sweep");
     sweep(&w, f, "a=1:2:1 b=10:20:10 c=1:2:1", 8);
     draw(f, 10, 90);
-    assert_non_null(strstr(line(f, 0), "tok/s"));
-    assert_non_null(strstr(line(f, 1), "a=2 b=20 c=2"));
-    assert_non_null(strstr(line(f, 8), "a=1 b=10 c=1"));
+    assert_contains(line(f, 0), "tok/s");
+    assert_contains(line(f, 1), "a=2 b=20 c=2");
+    assert_contains(line(f, 8), "a=1 b=10 c=1");
     press(f, INPUT_DOWN);
     press(f, INPUT_ENTER);
     assert_string_equal(f->command, "sweep take 4"); /* as fast as 7, which comes later */
@@ -247,13 +247,13 @@ PANEL_TEST(more_knobs_are_a_list_the_best_first)
     press(f, INPUT_HOME);
     press(f, 'o'); /* two knobs, too, as a list */
     draw(f, 14, 90);
-    assert_non_null(strstr(line(f, 1), "a=3 b=40"));
+    assert_contains(line(f, 1), "a=3 b=40");
     done(&w);
     sweep(&w, f, "a=1:2:1", 2);
     draw(f, 14, 90);
-    assert_non_null(strstr(line(f, 2), "a=1")); /* drafts nothing: of what is there is no acceptance */
-    assert_non_null(strstr(line(f, 2), " 1.00      – "));
-    assert_null(strstr(line(f, 2), "nan"));
+    assert_contains(line(f, 2), "a=1"); /* drafts nothing: of what is there is no acceptance */
+    assert_contains(line(f, 2), " 1.00      – ");
+    assert_lacks(line(f, 2), "nan");
     done(&w);
 }
 
@@ -265,28 +265,28 @@ PANEL_TEST(times_the_baseline_are_a_measure_with_an_error)
     use(f, "sweep");
     sweep_with(&w, f, "a=1:3:1 b=10:40:10", 4, true); /* the baseline, and three points */
     draw(f, 8, 90);
-    assert_non_null(strstr(line(f, 4), "a=1 b=30"));
-    assert_non_null(strstr(line(f, 4), "15.50 × ar")); /* 31 tokens a millisecond and 2 */
+    assert_contains(line(f, 4), "a=1 b=30");
+    assert_contains(line(f, 4), "15.50 × ar"); /* 31 tokens a millisecond and 2 */
     press(f, 'c');
     draw(f, 8, 90);
     f->ops->note(f->panel, &f->view, note, (int)sizeof note);
-    assert_non_null(strstr(note, "× ar · 3 of 12 points"));
-    assert_non_null(strstr(line(f, 1), "15.50"));
+    assert_contains(note, "× ar · 3 of 12 points");
+    assert_contains(line(f, 1), "15.50");
     press(f, 'o');
     draw(f, 8, 90);
-    assert_non_null(strstr(line(f, 0), "× ar"));
-    assert_non_null(strstr(line(f, 0), "tok/s"));
+    assert_contains(line(f, 0), "× ar");
+    assert_contains(line(f, 0), "tok/s");
     draw(f, 8, 62); /* with less room it has the place of the speed */
-    assert_non_null(strstr(line(f, 0), "× ar"));
-    assert_null(strstr(line(f, 0), "tok/s"));
-    assert_non_null(strstr(line(f, 1), "15.50 "));
+    assert_contains(line(f, 0), "× ar");
+    assert_lacks(line(f, 0), "tok/s");
+    assert_contains(line(f, 1), "15.50 ");
     done(&w);
     sweep(&w, f, "a=1:3:1 b=10:40:10", 4); /* without one it is no measure */
     press(f, 'o');
     for (int i = 0; i < 8; i++) {
         press(f, 'c');
         f->ops->note(f->panel, &f->view, note, (int)sizeof note);
-        assert_null(strstr(note, "× ar"));
+        assert_lacks(note, "× ar");
     }
     done(&w);
 }
@@ -301,7 +301,7 @@ PANEL_TEST(the_mouse_chooses_and_takes)
     const struct canvas c = {.rows = 8, .cols = 70, .grid = &f->grid};
     assert_true(f->ops->mouse(f->panel, &f->view, &c, 2, 3, MOUSE_PRESS)); /* the second row's first cell */
     draw(f, 8, 70);
-    assert_non_null(strstr(line(f, 4), "a=2 b=10"));
+    assert_contains(line(f, 4), "a=2 b=10");
     assert_true(f->ops->mouse(f->panel, &f->view, &c, 2, 3, MOUSE_DOUBLE));
     assert_string_equal(f->command, "sweep take 5");
     assert_false(f->ops->mouse(f->panel, &f->view, &c, 0, 3, MOUSE_PRESS));

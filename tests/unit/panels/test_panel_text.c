@@ -227,10 +227,10 @@ PANEL_TEST(text_is_found_and_pointed_at)
     assert_true(f->ops->command(f->panel, &f->view, "search-back", "one")); /* round the beginning */
     assert_int_equal(f->selection.pos, second);
     f->ops->command(f->panel, &f->view, "search", "dragon");
-    assert_non_null(strstr(f->said, "dragon"));
+    assert_contains(f->said, "dragon");
     assert_false(f->ops->command(f->panel, &f->view, "panel", "one"));
     draw(f, 4, 10);
     const int y = row_with(f, "One");
-    assert_true(y >= 0);
+    assert_at_least(y, 0);
     assert_int_equal(grid_at(&f->grid, y, (int)(strstr(line(f, y), "One") - f->line))->role, ROLE_WARN);
 }

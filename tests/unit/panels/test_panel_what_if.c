@@ -69,8 +69,8 @@ TEST(points_are_the_values_of_a_knob)
     assert_int_equal(landscape_points(&tau, 32), 32);
     assert_int_equal(landscape_points(&d, 128), 15);
     assert_int_equal(landscape_points(&mode, 128), 3);
-    assert_true(landscape_value(&tau, 101, 66, 0.5) == 0.66);
-    assert_true(landscape_value(&d, 15, 14, 5) == 15);
+    assert_number_equal(landscape_value(&tau, 101, 66, 0.5), 0.66);
+    assert_number_equal(landscape_value(&d, 15, 14, 5), 15);
     for (uint32_t i = 0; i < 15; i++)
         assert_int_equal(landscape_nearest(&d, 15, landscape_value(&d, 15, i, 5)), i);
     assert_int_equal(landscape_nearest(&tau, 32, 5), 31);
@@ -83,14 +83,14 @@ TEST(the_value_in_force_is_always_a_point)
                       epsilon = {.kind = KNOB_REAL, .min = 0, .max = 0.2, .step = 0.001, .def = 0.01};
     for (double g = 1; g <= 32; g++) {
         const uint32_t n = landscape_points(&gamma, 16);
-        assert_true(landscape_value(&gamma, n, landscape_nearest(&gamma, n, g), g) == g);
+        assert_number_equal(landscape_value(&gamma, n, landscape_nearest(&gamma, n, g), g), g);
         for (uint32_t i = 1; i < n; i++)
-            assert_true(landscape_value(&gamma, n, i, g) > landscape_value(&gamma, n, i - 1, g));
+            assert_greater(landscape_value(&gamma, n, i, g), landscape_value(&gamma, n, i - 1, g));
     }
     for (int i = 0; i <= 200; i++) {
         double value = i * 0.001;
         assert_true(knob_check(&epsilon, value, &value, NULL));
-        assert_true(landscape_value(&epsilon, 32, landscape_nearest(&epsilon, 32, value), value) == value);
+        assert_number_equal(landscape_value(&epsilon, 32, landscape_nearest(&epsilon, 32, value), value), value);
     }
     assert_int_equal(landscape_points(&gamma, LANDSCAPE_POINTS), 32); /* none of these is left out */
 }
@@ -100,19 +100,19 @@ PANEL_TEST(a_track_rises_to_the_best_value)
     struct fixture *f = *state;
     use_landscape(f);
     draw(f, 8, 90);
-    assert_non_null(strstr(line(f, 0), "├▁"));
-    assert_non_null(strstr(line(f, 0), "█"));
-    assert_non_null(strstr(line(f, 0), "●"));
-    assert_non_null(strstr(line(f, 0), "best 0.8: 1.60× ±0.04"));
-    assert_null(strstr(line(f, 1), "best")); /* nothing is better than now beyond the uncertainty */
-    assert_null(strstr(line(f, 1), "█"));
-    assert_null(strstr(line(f, 2), "▁")); /* of this one nothing is foretold */
+    assert_contains(line(f, 0), "├▁");
+    assert_contains(line(f, 0), "█");
+    assert_contains(line(f, 0), "●");
+    assert_contains(line(f, 0), "best 0.8: 1.60× ±0.04");
+    assert_lacks(line(f, 1), "best"); /* nothing is better than now beyond the uncertainty */
+    assert_lacks(line(f, 1), "█");
+    assert_lacks(line(f, 2), "▁"); /* of this one nothing is foretold */
     draw(f, 8, 40);
-    assert_non_null(strstr(line(f, 0), "█"));
-    assert_null(strstr(line(f, 0), "best")); /* no room: the box's edge says it */
+    assert_contains(line(f, 0), "█");
+    assert_lacks(line(f, 0), "best"); /* no room: the box's edge says it */
     char note[160] = "";
     f->ops->note(f->panel, &f->view, note, (int)sizeof note);
-    assert_non_null(strstr(note, "best 0.8: 1.60× ±0.04"));
+    assert_contains(note, "best 0.8: 1.60× ±0.04");
 }
 
 PANEL_TEST(another_policys_landscape_is_not_drawn)
@@ -121,8 +121,8 @@ PANEL_TEST(another_policys_landscape_is_not_drawn)
     use_landscape(f);
     snprintf(l.policy, sizeof l.policy, "other");
     draw(f, 8, 90);
-    assert_null(strstr(line(f, 0), "█"));
-    assert_non_null(strstr(line(f, 0), "─"));
+    assert_lacks(line(f, 0), "█");
+    assert_contains(line(f, 0), "─");
 }
 
 PANEL_TEST(w_opens_a_grid_and_enter_takes_both_values)
@@ -134,14 +134,14 @@ PANEL_TEST(w_opens_a_grid_and_enter_takes_both_values)
     assert_string_equal(f->command, "what-if tau d_max");
     open_grid(f);
     draw(f, 10, 76);
-    assert_true(row_with(f, "●") >= 0);
-    assert_true(row_with(f, "3.50 tokens/round") > 0);
-    assert_true(row_with(f, "acceptance 0.75") > 0);
-    assert_true(row_with(f, "now 1.20×") > 0);
+    assert_at_least(row_with(f, "●"), 0);
+    assert_greater(row_with(f, "3.50 tokens/round"), 0);
+    assert_greater(row_with(f, "acceptance 0.75"), 0);
+    assert_greater(row_with(f, "now 1.20×"), 0);
     press(f, INPUT_RIGHT);
     press(f, INPUT_UP);
     draw(f, 10, 76);
-    assert_true(row_with(f, "●") >= 0); /* where it stands is still seen */
+    assert_at_least(row_with(f, "●"), 0); /* where it stands is still seen */
     f->refuse = true;
     press(f, INPUT_ENTER); /* the first one is refused, so nothing follows */
     assert_int_equal(strncmp(f->command, "set tau ", 8), 0);
@@ -164,21 +164,21 @@ PANEL_TEST(a_grid_marks_the_best_and_names_its_axes)
 {
     struct fixture *f = *state;
     use_landscape(f);
-    assert_non_null(strstr(f->ops->brief_now(&f->view), "Enter type"));
+    assert_contains(f->ops->brief_now(&f->view), "Enter type");
     open_grid(f);
     draw(f, 30, 120);
-    assert_true(row_with(f, "★") < 0);
-    assert_non_null(strstr(f->ops->brief_now(&f->view), "Enter set both"));
+    assert_less(row_with(f, "★"), 0);
+    assert_contains(f->ops->brief_now(&f->view), "Enter set both");
     l.grid.has_best = true;
     l.grid.best[0] = 3;
     l.grid.best[1] = l.grid.n[1] - 1;
     draw(f, 30, 120);
-    assert_int_equal(row_with(f, "★"), 0);  /* the largest value up is in the first row */
-    assert_true(row_with(f, "★ τ 0.") > 0); /* and its values are below the grid */
+    assert_int_equal(row_with(f, "★"), 0);    /* the largest value up is in the first row */
+    assert_greater(row_with(f, "★ τ 0."), 0); /* and its values are below the grid */
     const int axis = row_with(f, "τ →");
     assert_int_equal(axis, (int)l.grid.n[1]);
-    assert_non_null(strstr(line(f, axis), "d_m… ↑")); /* cut by columns, not by bytes */
-    assert_non_null(strstr(line(f, axis), " 0."));    /* values across */
+    assert_contains(line(f, axis), "d_m… ↑"); /* cut by columns, not by bytes */
+    assert_contains(line(f, axis), " 0.");    /* values across */
 }
 
 /* The grid is higher than the panel: it follows the cursor to every value, with the numbers of its row and the axis. */
@@ -191,7 +191,7 @@ PANEL_TEST(a_zoomed_grid_shows_every_value)
     const struct landscape_grid *g = &l.grid;
     const int wide = (160 - 2 - 7) / (int)g->n[0];
     assert_int_equal(g->n[1], 101);
-    assert_true(wide > 4);
+    assert_greater(wide, 4);
     for (uint32_t y = 0; y < g->n[1]; y++)
         press(f, INPUT_DOWN);
     for (uint32_t y = 0; y < g->n[1]; y++) {
@@ -223,7 +223,7 @@ PANEL_TEST(the_axis_has_the_cursors_value)
         char value[16];
         draw(f, 12, 36);
         snprintf(value, sizeof value, " %g ", x / 100.0);
-        assert_non_null(strstr(line(f, row_with(f, "τ →")), value));
+        assert_contains(line(f, row_with(f, "τ →")), value);
         press(f, INPUT_RIGHT);
     }
 }
@@ -238,13 +238,15 @@ PANEL_TEST(figures_below_a_grid_are_whole_or_left_out)
     l.grid.has_best = true;
     l.grid.best[0] = 87;
     draw(f, 8, 32);
-    assert_true(row_with(f, "★ τ 0.87  d_max 1  1.87×") >= 0);
-    assert_true(row_with(f, "acceptance 0.75") >= 0);
+    assert_at_least(row_with(f, "★ τ 0.87  d_max 1  1.87×"), 0);
+    assert_at_least(row_with(f, "acceptance 0.75"), 0);
     draw(f, 8, 20);
-    assert_true(row_with(f, "★ τ") < 0);
+    assert_less(row_with(f, "★ τ"), 0);
     for (int rows = 3; rows < 8; rows++) {
         draw(f, rows, 32);
-        assert_true(row_with(f, "●") >= 0 && row_with(f, "τ →") >= 0 && row_with(f, "×") >= 0);
+        assert_at_least(row_with(f, "●"), 0);
+        assert_at_least(row_with(f, "τ →"), 0);
+        assert_at_least(row_with(f, "×"), 0);
     }
 }
 
@@ -255,14 +257,14 @@ PANEL_TEST(a_narrow_grid_shows_the_cells_around_the_cursor)
     open_grid(f);
     l.grid.cell[0][l.grid.n[0] - 1].acceptance = NAN; /* nothing is drafted there */
     draw(f, 12, 36);
-    assert_true(row_with(f, "●") >= 0);
+    assert_at_least(row_with(f, "●"), 0);
     for (uint32_t i = 0; i < l.grid.n[0]; i++)
         press(f, INPUT_RIGHT);
     for (uint32_t i = 0; i < l.grid.n[1]; i++)
         press(f, INPUT_DOWN);
     draw(f, 12, 36);
-    assert_true(row_with(f, "+") >= 0);
-    assert_true(row_with(f, "acceptance –") > 0);
+    assert_at_least(row_with(f, "+"), 0);
+    assert_greater(row_with(f, "acceptance –"), 0);
 }
 
 PANEL_TEST(a_grid_fits_any_panel)
@@ -279,5 +281,5 @@ PANEL_TEST(a_grid_fits_any_panel)
     draw(f, 8, 60);
     press(f, INPUT_UP);
     press(f, INPUT_ENTER);
-    assert_non_null(strstr(line(f, 0), "computing"));
+    assert_contains(line(f, 0), "computing");
 }

@@ -13,15 +13,15 @@ PANEL_TEST(a_round_is_one_line)
     say_draft(&f->stream, 4, 1, 0, 2, 2);
     use(f, "rounds");
     draw(f, 4, 60);
-    assert_non_null(strstr(line(f, 0), "  2 ○"));
-    assert_non_null(strstr(line(f, 0), "drafting"));
-    assert_non_null(strstr(line(f, 1), "  1 ■□◆ 1/2"));
-    assert_non_null(strstr(line(f, 1), "L2 3"));
-    assert_non_null(strstr(line(f, 1), "w_max"));
-    assert_non_null(strstr(line(f, 1), "2.0 ms"));
+    assert_contains(line(f, 0), "  2 ○");
+    assert_contains(line(f, 0), "drafting");
+    assert_contains(line(f, 1), "  1 ■□◆ 1/2");
+    assert_contains(line(f, 1), "L2 3");
+    assert_contains(line(f, 1), "w_max");
+    assert_contains(line(f, 1), "2.0 ms");
     f->grid.utf8 = false;
     draw(f, 4, 60);
-    assert_non_null(strstr(line(f, 1), "  1 #.* 1/2"));
+    assert_contains(line(f, 1), "  1 #.* 1/2");
 }
 
 /* In a width that the line of a round fills. */
@@ -36,9 +36,9 @@ PANEL_TEST(rounds_from_1000_on_have_the_columns_of_the_others)
     }
     use(f, "rounds");
     draw(f, 4, 34);
-    assert_non_null(strstr(line(f, 0), " 1000 + –"));
-    assert_non_null(strstr(line(f, 1), "  999 + –"));
-    assert_non_null(strstr(line(f, 0), "2.0 ms"));
+    assert_contains(line(f, 0), " 1000 + –");
+    assert_contains(line(f, 1), "  999 + –");
+    assert_contains(line(f, 0), "2.0 ms");
     const int at = (int)(strstr(line(f, 0), "2.0 ms") - line(f, 0));
     assert_int_equal(strstr(line(f, 1), "2.0 ms") - line(f, 1), at);
 }
@@ -74,7 +74,7 @@ PANEL_TEST(enter_shows_the_tree_of_a_round)
     for (int y = 0; y < 7; y++)
         if (strstr(line(f, y), rows[y]) == NULL || strstr(line(f, y), numbers[y]) == NULL)
             fail_msg("row %d is '%s'", y, line(f, y));
-    assert_null(strstr(line(f, 5), "0."));
+    assert_lacks(line(f, 5), "0.");
     assert_string_equal(line(f, 7), "");
     press(f, INPUT_ESCAPE);
     draw(f, 10, 60);
@@ -90,7 +90,7 @@ PANEL_TEST(a_tree_scrolls_and_points_at_accepted_tokens)
     assert_string_equal(note, "2–4 of 5 tokens"); /* up to the end of the accepted path */
     press(f, INPUT_PAGE_DOWN);
     draw(f, 5, 60);
-    assert_non_null(strstr(line(f, 2), "└■"));
+    assert_contains(line(f, 2), "└■");
     const struct canvas c = {.rows = 5, .cols = 60, .grid = &f->grid};
     f->ops->mouse(f->panel, &f->view, &c, 4, 3, MOUSE_PRESS); /* a rejected one */
     assert_true(f->selection.follow);
@@ -113,34 +113,34 @@ PANEL_TEST(a_knob_asks_and_waits_for_the_event)
     struct fixture *f = *state;
     use(f, "knobs");
     draw(f, 8, 40);
-    assert_true(row_with(f, "τ tau") == 0);
-    assert_true(row_with(f, "0.55") == 0);
+    assert_int_equal(row_with(f, "τ tau"), 0);
+    assert_int_equal(row_with(f, "0.55"), 0);
     press(f, INPUT_RIGHT);
     assert_string_equal(f->command, "set tau 0.6");
     draw(f, 8, 40);
-    assert_true(row_with(f, "0.6…") == 0);
-    assert_true(scope_knob(f->scope, 0) == 0.55);
+    assert_int_equal(row_with(f, "0.6…"), 0);
+    assert_number_equal(scope_knob(f->scope, 0), 0.55);
     stream_control(&f->stream, "tau", "0.6");
     draw(f, 8, 40);
     assert_int_equal(row_with(f, "0.6…"), -1);
-    assert_true(row_with(f, "0.6") == 0);
+    assert_int_equal(row_with(f, "0.6"), 0);
     press(f, '=');
     assert_string_equal(f->command, "set tau 0.55");
     press(f, INPUT_END);
     assert_string_equal(f->command, "set tau 1");
     stream_control(&f->stream, "tau", "0.55");
     draw(f, 8, 40);
-    assert_true(row_with(f, "1…") == 0); /* until all that was requested is in force */
+    assert_int_equal(row_with(f, "1…"), 0); /* until all that was requested is in force */
     stream_control(&f->stream, "tau", "1");
     draw(f, 8, 40);
     assert_int_equal(row_with(f, "1…"), -1);
     request(f, "tau", "0.9"); /* by a command, or by a preset */
     draw(f, 8, 40);
-    assert_true(row_with(f, "0.9…") == 0);
+    assert_int_equal(row_with(f, "0.9…"), 0);
     f->refuse = true;
     press(f, INPUT_END);
     draw(f, 8, 40);
-    assert_true(row_with(f, "0.9…") == 0);
+    assert_int_equal(row_with(f, "0.9…"), 0);
 }
 
 PANEL_TEST(knobs_take_numbers_choices_and_the_mouse)
@@ -174,12 +174,12 @@ PANEL_TEST(the_help_of_a_knob_wraps)
     use(f, "knobs");
     draw(f, 12, 24);
     const int first = row_with(f, "one two three four");
-    assert_true(first > 0);
+    assert_greater(first, 0);
     assert_int_equal(row_with(f, "five six seven eight"), first + 1);
     assert_int_equal(row_with(f, "nine ten"), first + 2);
     assert_int_equal(first + 2, 11);       /* at the bottom */
     draw(f, (int)policy->n_knobs + 1, 24); /* no room for more: one row that says it goes on */
-    assert_non_null(strstr(line(f, (int)policy->n_knobs), "…"));
+    assert_contains(line(f, (int)policy->n_knobs), "…");
 }
 
 PANEL_TEST(sampling_is_turned_below_the_knobs)
@@ -205,7 +205,7 @@ PANEL_TEST(sampling_is_turned_below_the_knobs)
     stream_control(&f->stream, "temperature", "0.01");
     draw(f, 12, 40);
     assert_int_equal(row_with(f, "0.01…"), -1);
-    assert_non_null(strstr(line(f, n + 1), "0.01"));
+    assert_contains(line(f, n + 1), "0.01");
     press(f, INPUT_END);
     assert_string_equal(f->command, "set temperature 2"); /* the slider's; more can be typed */
     press(f, INPUT_ENTER);
@@ -233,7 +233,7 @@ PANEL_TEST(sampling_is_turned_below_the_knobs)
     assert_int_equal(row_with(f, "↓"), 2); /* above the help */
     char note[64] = "";
     f->ops->note(f->panel, &f->view, note, sizeof note);
-    assert_non_null(strstr(note, " of 7"));
+    assert_contains(note, " of 7");
 }
 
 PANEL_TEST(a_replay_moves_no_knob)
@@ -245,7 +245,7 @@ PANEL_TEST(a_replay_moves_no_knob)
     press(f, INPUT_RIGHT);
     press(f, INPUT_END);
     assert_string_equal(f->command, "");
-    assert_non_null(strstr(f->said, "replay"));
+    assert_contains(f->said, "replay");
 }
 
 /* ---- series ---- */
@@ -267,21 +267,21 @@ PANEL_TEST(series_take_the_declared_form)
     say_round(&f->stream, 0, 0, 1);
     use(f, "series");
     draw(f, 40, 50);
-    assert_true(row_with(f, "a line mean 12.5") >= 0);
-    assert_true(row_with(f, "a band 0.25 – 0.75") >= 0);
-    assert_true(row_with(f, "most 2.00 at 3") >= 0);
-    assert_true(row_with(f, "a strip") >= 0);
-    assert_true(row_with(f, "phase 2") >= 0);
-    assert_true(row_with(f, "40%") >= 0);
-    assert_true(row_with(f, "─ round 1") == 39);
-    assert_true(row_with(f, "tok/s mean 500") == 0);
-    assert_true(row_with(f, "drafted mean 0") < row_with(f, "a line"));
+    assert_at_least(row_with(f, "a line mean 12.5"), 0);
+    assert_at_least(row_with(f, "a band 0.25 – 0.75"), 0);
+    assert_at_least(row_with(f, "most 2.00 at 3"), 0);
+    assert_at_least(row_with(f, "a strip"), 0);
+    assert_at_least(row_with(f, "phase 2"), 0);
+    assert_at_least(row_with(f, "40%"), 0);
+    assert_int_equal(row_with(f, "─ round 1"), 39);
+    assert_int_equal(row_with(f, "tok/s mean 500"), 0);
+    assert_less(row_with(f, "drafted mean 0"), row_with(f, "a line"));
     draw(f, 5, 50);
     for (int i = 0; i < 5; i++)
         press(f, INPUT_DOWN);
     draw(f, 5, 50);
     assert_int_equal(row_with(f, "a line"), -1);
-    assert_true(row_with(f, "a band") == 0);
+    assert_int_equal(row_with(f, "a band"), 0);
 }
 
 PANEL_TEST(a_chart_of_one_value_has_one_label)
@@ -296,7 +296,7 @@ PANEL_TEST(a_chart_of_one_value_has_one_label)
     use(f, "series");
     draw(f, 16, 50);
     const int title = row_with(f, "tokens/round mean 3.00");
-    assert_true(title >= 0);
+    assert_at_least(title, 0);
     int labels = 0, plotted = 0;
     for (int y = title + 1; y < 16 && strstr(line(f, y), "acceptance") == NULL; y++) {
         labels += strstr(line(f, y), "┤") != NULL;
@@ -328,8 +328,8 @@ PANEL_TEST(one_large_value_does_not_flatten_a_chart)
     use(f, "series");
     draw(f, 16, 50);
     const int title = row_with(f, "tokens/round mean 4.97");
-    assert_true(title >= 0);
-    assert_true(strncmp(line(f, title + 1), "    5┤", strlen("    5┤")) == 0);
+    assert_at_least(title, 0);
+    assert_int_equal(strncmp(line(f, title + 1), "    5┤", strlen("    5┤")), 0);
     const struct grid_cell *clipped = grid_at(&f->grid, title + 1, 6 + 19);
     assert_string_equal(clipped->text, "▲");
     assert_int_equal(clipped->role, ROLE_WARN);
@@ -339,7 +339,7 @@ PANEL_TEST(one_large_value_does_not_flatten_a_chart)
     assert_int_equal(marks, 1);
     f->selection = (struct selection){.pos = 20};
     draw(f, 16, 50);
-    assert_true(row_with(f, "tokens/round 80") >= 0); /* its value can be read */
+    assert_at_least(row_with(f, "tokens/round 80"), 0); /* its value can be read */
 }
 
 /* Emits the events of thirty rounds of a policy without series. */
@@ -360,26 +360,26 @@ PANEL_TEST(without_series_the_rounds_are_charted)
     tell_thirty_rounds(f);
     use(f, "series");
     draw(f, 16, 50);
-    assert_true(row_with(f, "acceptance mean 0.50") >= 0);
-    assert_true(row_with(f, "tokens/round mean 3.00") >= 0);
-    assert_true(row_with(f, "tok/s mean 1500") >= 0);
-    assert_true(row_with(f, "drafted mean 4.00") >= 0);
-    assert_true(row_with(f, "round 30") == 15);
+    assert_at_least(row_with(f, "acceptance mean 0.50"), 0);
+    assert_at_least(row_with(f, "tokens/round mean 3.00"), 0);
+    assert_at_least(row_with(f, "tok/s mean 1500"), 0);
+    assert_at_least(row_with(f, "drafted mean 4.00"), 0);
+    assert_int_equal(row_with(f, "round 30"), 15);
     press(f, INPUT_LEFT); /* the newest round, then the one before */
     press(f, INPUT_LEFT);
     draw(f, 16, 50);
-    assert_true(row_with(f, "tokens/round 5") >= 0);
-    assert_true(row_with(f, "at round 29") == 15);
+    assert_at_least(row_with(f, "tokens/round 5"), 0);
+    assert_int_equal(row_with(f, "at round 29"), 15);
     assert_int_equal(f->selection.pos, 29); /* all panels are there */
     f->selection.pos = 12;
     draw(f, 16, 50);
-    assert_true(row_with(f, "at round 12") == 15);
+    assert_int_equal(row_with(f, "at round 12"), 15);
     press(f, INPUT_SHIFT_LEFT);
     assert_int_equal(f->selection.pos, 2);
     press(f, INPUT_END);
     assert_true(f->selection.follow);
     draw(f, 16, 50);
-    assert_true(row_with(f, "at round") < 0);
+    assert_less(row_with(f, "at round"), 0);
 }
 
 PANEL_TEST(charts_share_a_row_if_there_is_room)
@@ -388,8 +388,10 @@ PANEL_TEST(charts_share_a_row_if_there_is_room)
     tell_thirty_rounds(f);
     use(f, "series");
     draw(f, 7, 100);
-    assert_true(row_with(f, "tok/s") == 0 && row_with(f, "acceptance") == 0);
-    assert_true(row_with(f, "tokens/round") == 3 && row_with(f, "drafted") == 3);
+    assert_int_equal(row_with(f, "tok/s"), 0);
+    assert_int_equal(row_with(f, "acceptance"), 0);
+    assert_int_equal(row_with(f, "tokens/round"), 3);
+    assert_int_equal(row_with(f, "drafted"), 3);
     const struct canvas c = {.rows = 7, .cols = 100, .grid = &f->grid};
     const char *second = strstr(line(f, 6), "└1 ");
     assert_non_null(second);

@@ -20,7 +20,7 @@ draw_inside(struct fixture *f, void **states, int rows, int cols)
             panel_registry[i]->active(&f->view);
         if (panel_registry[i]->note != NULL)
             panel_registry[i]->note(states[i], &f->view, note, (int)sizeof note);
-        assert_true(memchr(note, '\0', sizeof note) != NULL);
+        assert_non_null(memchr(note, '\0', sizeof note));
         panel_registry[i]->draw(states[i], &f->view, &c);
         for (int y = 0; y < f->grid.rows; y++)
             for (int x = 0; x < f->grid.cols; x++) {

@@ -131,9 +131,10 @@ PANEL_TEST(rounds_that_left_memory_are_shown_as_gone)
     point(f, FIRST);
     draw(f, 10, 60);
     assert_int_equal(row_with(f, "▸300 no longer in memory"), 9);
-    assert_true(row_with(f, " 301 ") == 8 && strstr(line(f, 8), "memory") == NULL);
+    assert_int_equal(row_with(f, " 301 "), 8);
+    assert_lacks(line(f, 8), "memory");
     press_times(f, INPUT_DOWN, 15);
-    assert_true(row_with(f, "▸285 no longer in memory") >= 0);
+    assert_at_least(row_with(f, "▸285 no longer in memory"), 0);
     press(f, INPUT_END);
     draw(f, 10, 60);
     assert_int_equal(row_with(f, "▸  1 no longer in memory"), 9);
@@ -152,13 +153,13 @@ PANEL_TEST(series_go_on_to_the_first_round)
     }
     draw(f, 12, 60);
     assert_int_equal(row_with(f, "at round 1 "), 11);
-    assert_true(row_with(f, "tokens/round 2") >= 0);
+    assert_at_least(row_with(f, "tokens/round 2"), 0);
     press_times(f, INPUT_SHIFT_RIGHT, 12);
     assert_int_equal(row_with(f, "at round 121 "), 11);
     point(f, 203); /* as another panel does */
     draw(f, 12, 60);
     assert_int_equal(row_with(f, "at round 203 "), 11);
-    assert_true(row_with(f, "tokens/round 4") >= 0);
+    assert_at_least(row_with(f, "tokens/round 4"), 0);
     press(f, INPUT_HOME);
     assert_int_equal(selection_round(&f->view), 1);
     press(f, INPUT_END);
@@ -174,12 +175,12 @@ PANEL_TEST(series_of_rounds_that_left_memory_are_not_drawn)
     point(f, 250);
     draw(f, 12, 60);
     assert_int_equal(row_with(f, "round 250, gone"), 11);
-    assert_true(row_with(f, "tokens/round –") >= 0);
-    assert_non_null(strstr(line(f, 11), "┈"));
+    assert_at_least(row_with(f, "tokens/round –"), 0);
+    assert_contains(line(f, 11), "┈");
     point(f, FIRST + 1);
     draw(f, 12, 60);
     assert_int_equal(row_with(f, "at round 301 "), 11);
-    assert_true(row_with(f, "tokens/round 2") >= 0);
+    assert_at_least(row_with(f, "tokens/round 2"), 0);
 }
 
 PANEL_TEST(values_that_hold_are_those_of_the_round)
@@ -188,14 +189,14 @@ PANEL_TEST(values_that_hold_are_those_of_the_round)
     tell_rounds(f, "forms", ROUNDS);
     use(f, "series");
     draw(f, 40, 60);
-    assert_true(row_with(f, "phase 1324") >= 0);
+    assert_at_least(row_with(f, "phase 1324"), 0);
     point(f, 777);
     draw(f, 40, 60);
-    assert_true(row_with(f, "phase 777") >= 0);
-    assert_true(row_with(f, "a strip  777 ") >= 0);
+    assert_at_least(row_with(f, "phase 777"), 0);
+    assert_at_least(row_with(f, "a strip  777 "), 0);
     point(f, 20);
     draw(f, 40, 60);
-    assert_true(row_with(f, "phase –") >= 0);
+    assert_at_least(row_with(f, "phase –"), 0);
 }
 
 PANEL_TEST(the_judge_follows_and_marks_dropped_rounds)
@@ -206,7 +207,7 @@ PANEL_TEST(the_judge_follows_and_marks_dropped_rounds)
     point(f, 1003);
     draw(f, 16, 70);
     assert_int_equal(row_with(f, "▸1003"), 0);
-    assert_true(row_with(f, ".15") > 0); /* the table as it was then */
+    assert_greater(row_with(f, ".15"), 0); /* the table as it was then */
     press_times(f, INPUT_DOWN, 3);
     assert_int_equal(row_with(f, "▸1000"), 0);
     point(f, 200);
@@ -226,8 +227,8 @@ PANEL_TEST(layers_go_on_to_the_first_token)
     point(f, 200);
     f->selection.layer = 2;
     draw(f, 12, 60);
-    assert_true(row_with(f, "┈") > 0);
-    assert_true(row_with(f, "no longer in memory") > 0);
+    assert_greater(row_with(f, "┈"), 0);
+    assert_greater(row_with(f, "no longer in memory"), 0);
     press(f, INPUT_LEFT);
     assert_int_equal(f->selection.pos, 199);
     press(f, '0');
@@ -305,12 +306,12 @@ PANEL_TEST(two_settings_show_the_rounds_at_the_pointer)
     }
     use(f, "versus");
     draw(f, 20, 80);
-    assert_true(row_with(f, " 399 +") >= 0);
+    assert_at_least(row_with(f, " 399 +"), 0);
     assert_int_equal(row_with(f, " 399 +"), row_with(f, " 400 +"));
     point(f, 60); /* the 60th token of each */
     draw(f, 20, 80);
     const int at = row_with(f, "▸ 119 +");
-    assert_true(at >= 0);
-    assert_non_null(strstr(line(f, at), "▸ 120 +"));
-    assert_non_null(strstr(line(f, at + 1), "117 +"));
+    assert_at_least(at, 0);
+    assert_contains(line(f, at), "▸ 120 +");
+    assert_contains(line(f, at + 1), "117 +");
 }
