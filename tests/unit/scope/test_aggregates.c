@@ -82,7 +82,7 @@ assert_same_counts(const struct draft_counts *a, const struct draft_counts *b)
     assert_int_equal(a->calibration.all, b->calibration.all);
     assert_memory_equal(a->calibration.n, b->calibration.n, sizeof a->calibration.n);
     assert_memory_equal(a->calibration.right, b->calibration.right, sizeof a->calibration.right);
-    assert_true(calibration_error(&a->calibration) == calibration_error(&b->calibration));
+    assert_number_equal(calibration_error(&a->calibration), calibration_error(&b->calibration));
 }
 
 static void
@@ -111,7 +111,7 @@ drafts_are_counted(struct fixture *f, bool trees)
     seen(f);
     assert_true(draft_counts_open(&slow, FAKE_LAYERS));
     count_stream(&f->stream, f->stream.run, 1, &slow);
-    assert_true(slow.steps > 500);
+    assert_greater(slow.steps, 500);
     assert_same_counts(&scope_run_aggregates(f->scope)->drafts, &slow);
     assert_int_equal(scope_run_aggregates(f->scope)->rounds, 270);
     draft_counts_reset(&slow);
@@ -125,7 +125,8 @@ drafts_are_counted(struct fixture *f, bool trees)
     assert_same_counts(&asked.drafts, &slow);
     scope_aggregate(f->scope, 1, f->stream.round, &asked);
     assert_same_counts(&asked.drafts, &scope_run_aggregates(f->scope)->drafts);
-    assert_true(asked.low == 0.6f && asked.high == 0.6f);
+    assert_number_equal(asked.low, 0.6f);
+    assert_number_equal(asked.high, 0.6f);
     aggregates_close(&asked);
     draft_counts_close(&slow);
     /* A new run begins at nothing. */
@@ -199,5 +200,8 @@ TEST(a_draft_without_its_parent_is_passed_over)
     struct draft_step out[4];
     const struct step_draft drafts[4] = {{0, 1, 3, 0.5f, 1}, {2, 3, 1, 0.5f, 1}, {1, 4, 2, 0.25f, 0}, {9, 4, 2, 1, 1}};
     assert_int_equal(draft_steps(drafts, 4, out), 2);
-    assert_true(out[1].depth == 2 && out[1].exit_layer == 2 && out[1].accepted == 0 && out[1].tried);
+    assert_int_equal(out[1].depth, 2);
+    assert_int_equal(out[1].exit_layer, 2);
+    assert_int_equal(out[1].accepted, 0);
+    assert_true(out[1].tried);
 }

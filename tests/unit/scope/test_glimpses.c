@@ -9,13 +9,13 @@ TEST(a_byte_holds_a_confidence_and_whether_it_was_spurious)
         const float p = (float)i / 1000;
         for (int spurious = 0; spurious < 2; spurious++) {
             const uint8_t g = glimpse_make(p, spurious != 0);
-            assert_true(fabsf(glimpse_confidence(g) - p) <= 0.5f / 126 + 1e-6f);
+            assert_at_most(fabsf(glimpse_confidence(g) - p), 0.5f / 126 + 1e-6f);
             assert_int_equal(glimpse_spurious(g), spurious);
         }
     }
     assert_true(isnan(glimpse_confidence(0)));
-    assert_true(glimpse_confidence(glimpse_make(NAN, false)) == 0);
-    assert_true(glimpse_confidence(glimpse_make(7, false)) == 1);
+    assert_number_equal(glimpse_confidence(glimpse_make(NAN, false)), 0);
+    assert_number_equal(glimpse_confidence(glimpse_make(7, false)), 1);
 }
 
 TEST(a_ring_keeps_the_newest)
@@ -29,9 +29,11 @@ TEST(a_ring_keeps_the_newest)
         const bool kept = pos == next && pos < 5000;
         next = kept ? pos + 1 + pos % 3 : next;
         const uint8_t *at = ring_at(&g, pos);
-        if (kept && pos >= 4000)
-            assert_true(at != NULL && at[0] == pos % 251 && at[2] == pos % 251);
-        else if (!kept)
+        if (kept && pos >= 4000) {
+            assert_non_null(at);
+            assert_int_equal(at[0], pos % 251);
+            assert_int_equal(at[2], pos % 251);
+        } else if (!kept)
             assert_null(at);
     }
     ring_close(&g);
@@ -60,7 +62,7 @@ SCOPE_TEST(a_long_run_is_kept_as_glimpses)
         const struct layer_event *g = &e->layer;
         if (e->type != EVENT_LAYER || g->probed_by != PROBED_SCOPE || e->round == 0 || e->run != 2)
             continue;
-        assert_true(g->pos < 4 * SCOPE_COLUMNS);
+        assert_less(g->pos, 4 * SCOPE_COLUMNS);
         heard[g->pos].token[g->layer] = g->token;
         heard[g->pos].confidence[g->layer] = g->confidence;
         heard[g->pos].round = e->round;
@@ -79,7 +81,8 @@ SCOPE_TEST(a_long_run_is_kept_as_glimpses)
         }
         compared += pos < scope_first_cells(f->scope);
     }
-    assert_true(compared > SCOPE_COLUMNS && spurious > 100);
+    assert_greater(compared, SCOPE_COLUMNS);
+    assert_greater(spurious, 100);
     /* A new run begins with nothing. */
     uint8_t bytes[FAKE_LAYERS];
     decode_begin(&d, &f->stream, &f->info, 20);

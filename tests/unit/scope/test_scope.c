@@ -59,7 +59,7 @@ SCOPE_TEST(a_rejected_draft_gives_way_to_the_correction)
     assert_int_equal(c->token, 77);
     assert_int_equal(c->rejected, 41);
     assert_int_equal(c->rejected_exit, 2);
-    assert_true(scope_column(f->scope, 4)->rejected == TOKEN_NONE);
+    assert_int_equal(scope_column(f->scope, 4)->rejected, TOKEN_NONE);
     /* What was drafted behind it is there to be looked at, until the next round begins. */
     assert_int_equal(scope_now(f->scope)->committed, 6);
     assert_int_equal(scope_now(f->scope)->length, 7);
@@ -91,7 +91,7 @@ SCOPE_TEST(full_acceptance_ends_in_a_bonus)
     assert_int_equal(scope_round(f->scope, 0)->last, SOURCE_BONUS);
     assert_int_equal(scope_round(f->scope, 0)->first_pos, 4);
     assert_int_equal(scope_now(f->scope)->round, 1);
-    assert_true(scope_column(f->scope, 4)->threshold == 0.6f);
+    assert_number_equal(scope_column(f->scope, 4)->threshold, 0.6f);
     assert_int_equal(scope_d_max(f->scope), 3);
 }
 
@@ -196,7 +196,7 @@ SCOPE_TEST(a_new_run_forgets_the_text_and_keeps_the_knobs)
     say_token(&f->stream, SOURCE_BONUS, 4, 40);
     say_round(&f->stream, 0, 0, 1);
     seen(f);
-    assert_true(fabs(scope_knob(f->scope, 0) - 0.35) < 1e-9);
+    assert_near(scope_knob(f->scope, 0), 0.35, 1e-9);
     assert_int_equal(scope_series(f->scope, 0)->count, 1);
     f->stream.run = 2;
     f->stream.round = 0;
@@ -210,8 +210,8 @@ SCOPE_TEST(a_new_run_forgets_the_text_and_keeps_the_knobs)
     assert_int_equal(scope_rounds(f->scope), 0);
     assert_int_equal(scope_series(f->scope, 0)->count, 0);
     assert_string_equal(scope_now(f->scope)->end, "");
-    assert_true(scope_now(f->scope)->epoch != epoch);
-    assert_true(fabs(scope_knob(f->scope, 0) - 0.35) < 1e-9);
+    assert_int_not_equal(scope_now(f->scope)->epoch, epoch);
+    assert_near(scope_knob(f->scope, 0), 0.35, 1e-9);
 }
 
 SCOPE_TEST(another_policy_brings_its_own_knobs_and_series)
@@ -231,13 +231,14 @@ SCOPE_TEST(another_policy_brings_its_own_knobs_and_series)
     stream_control(&f->stream, "policy", "no such");
     seen(f);
     assert_string_equal(scope_policy(f->scope)->name, "forms");
-    assert_true(scope_knob(f->scope, 0) == 0.25);
+    assert_number_equal(scope_knob(f->scope, 0), 0.25);
     const struct scope_series *band = scope_series(f->scope, 1), *mask = scope_series(f->scope, 5);
     assert_int_equal(scope_series(f->scope, 0)->count, 0);
     assert_int_equal(band->count, 1);
-    assert_true(band->ring[0].value == 1 && band->ring[0].value2 == 2);
-    assert_true(scope_round_values(f->scope, 5, 1)[3] == 0); /* it held until the next report */
-    assert_true(scope_round_values(f->scope, 5, 2)[3] == 1);
+    assert_number_equal(band->ring[0].value, 1);
+    assert_number_equal(band->ring[0].value2, 2);
+    assert_number_equal(scope_round_values(f->scope, 5, 1)[3], 0); /* it held until the next report */
+    assert_number_equal(scope_round_values(f->scope, 5, 2)[3], 1);
     assert_int_equal(mask->used, 4);
     assert_null(scope_series(f->scope, 7));
 }
@@ -260,7 +261,7 @@ SCOPE_TEST(judgements_of_drafts_are_stored_by_round)
     for (uint32_t round = newest; round > newest - SCOPE_ROUNDS; round--) {
         const float *value = scope_round_values(f->scope, sure, round);
         assert_non_null(value);
-        assert_true(value[0] == (float)round / 4096);
+        assert_number_equal(value[0], (float)round / 4096);
         assert_true(isnan(value[1]));
         assert_true(round % 2 == 0 ? value[7] == 0.5f : isnan(value[7])); /* nothing of the round before */
     }
@@ -270,7 +271,7 @@ SCOPE_TEST(judgements_of_drafts_are_stored_by_round)
     f->stream.round = 3;
     decode_report(&d, "sure", 0, 0.9f); /* too old to be taken for another round's */
     seen(f);
-    assert_true(scope_round_values(f->scope, sure, 3 + SCOPE_ROUNDS)[0] == (float)(3 + SCOPE_ROUNDS) / 4096);
+    assert_number_equal(scope_round_values(f->scope, sure, 3 + SCOPE_ROUNDS)[0], (float)(3 + SCOPE_ROUNDS) / 4096);
     stream_control(&f->stream, "policy", "specbound");
     stream_control(&f->stream, "policy", "judges");
     seen(f);

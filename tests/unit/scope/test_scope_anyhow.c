@@ -71,12 +71,12 @@ SCOPE_TEST(broken_events_do_no_harm)
         if (stream_below(s, 500) == 0)
             scope_lost(f->scope, 3);
         const uint32_t length = scope_now(f->scope)->length;
-        assert_true(scope_now(f->scope)->committed <= length);
-        assert_true(length <= FAKE_CTX + 1);
+        assert_at_most(scope_now(f->scope)->committed, length);
+        assert_at_most(length, FAKE_CTX + 1);
         const struct scope_column *c = scope_column(f->scope, stream_below(s, FAKE_CTX + 9));
         if (c != NULL) {
             assert_non_null(scope_text(f->scope, c->token));
-            assert_true(c->exit_layer >= -1 && c->exit_layer <= FAKE_LAYERS);
+            assert_between(c->exit_layer, -1, FAKE_LAYERS);
         }
     }
 }

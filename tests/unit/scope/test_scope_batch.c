@@ -148,7 +148,7 @@ TEST(a_new_policy_is_every_sequences)
         while (w.at[i] < w.streams[i].n)
             tell(&w, i);
     assert_each_is_as_if_alone(&w);
-    assert_true(scope_series(w.all, 0)->count > 0);
+    assert_greater(scope_series(w.all, 0)->count, 0);
     end_weave(&w);
 }
 
@@ -206,7 +206,7 @@ TEST(sixteen_long_sequences_of_a_large_model_stay_within_bounds)
     for (uint32_t seq = 0; seq < 16; seq++)
         tell_much(s, &info, seq, 36000);
     print_message("16 at a time: %zu MB\n", (heap() - before) >> 20);
-    assert_true(heap() - before < (size_t)110 << 20);
+    assert_less(heap() - before, (size_t)110 << 20);
     for (uint32_t seq = 0; seq < 16; seq++) {
         assert_true(scope_set_focus(s, seq));
         assert_non_null(scope_cells(s, 2 * SCOPE_COLUMNS - 1));
@@ -219,7 +219,7 @@ TEST(sixteen_long_sequences_of_a_large_model_stay_within_bounds)
         say_joined(s, 16 + seq, "joined", "again");
         tell_much(s, &info, 16 + seq, 2000);
     }
-    assert_true(heap() - before < (size_t)110 << 20);
+    assert_less(heap() - before, (size_t)110 << 20);
     assert_int_equal(scope_focus(s), 15);
     assert_int_equal(scope_now(s)->length, 36000); /* the one in focus stays, */
     assert_false(scope_set_focus(s, 0));           /* the oldest go, */
@@ -254,7 +254,7 @@ TEST(more_sequences_have_smaller_shares)
         for (uint32_t seq = 0; seq < n; seq++)
             tell_much(s, &info, seq, SCOPE_POSITIONS / share + 10);
         print_message("%u at a time: %zu MB\n", (unsigned)n, (heap() - before) >> 20);
-        assert_true(heap() - before < (size_t)110 << 20);
+        assert_less(heap() - before, (size_t)110 << 20);
         assert_true(scope_set_focus(s, n - 1));
         assert_null(scope_column(s, 9));
         assert_non_null(scope_column(s, 10));
@@ -285,7 +285,7 @@ TEST(nonsense_does_no_harm)
             const struct scope_batch b = scope_batch(s);
             assert_int_equal(b.live + b.left, b.tiles);
             for (uint32_t t = 0; t < b.tiles; t++)
-                assert_true(scope_tile_tail(s, scope_tile(s, t), said, 1 + (uint32_t)i % SCOPE_TAIL) <= SCOPE_TAIL);
+                assert_at_most(scope_tile_tail(s, scope_tile(s, t), said, 1 + (uint32_t)i % SCOPE_TAIL), SCOPE_TAIL);
             if (i % 500 == 0)
                 scope_lost(s, 1);
         }

@@ -32,7 +32,8 @@ SCOPE_TEST(a_later_probe_adds_to_the_policys_cells)
     seen(f);
     const struct scope_cell *cell = &scope_cells(f->scope, 3)[2];
     assert_int_equal(cell->probed_by, PROBED_POLICY);
-    assert_true(cell->annealed == 0.4f && cell->kl_final == 1.5f);
+    assert_number_equal(cell->annealed, 0.4f);
+    assert_number_equal(cell->kl_final, 1.5f);
     assert_int_equal(cell->rank_final, 7);
     assert_int_equal(scope_model_probed(f->scope, MODEL_TARGET, 2), 1);
 }
@@ -76,8 +77,8 @@ SCOPE_TEST(agreement_counts_positions_where_both_heads_were_asked_once)
     say_head(f, 5, 1, 8, false); /* the lens was not asked here */
     say_head(f, 6, 1, 8, true);
     say_head(f, 6, 0, 8, true);
-    assert_true(scope_agreement(seen(f), 2, false) == 0.5);
-    assert_true(scope_agreement(f->scope, 2, true) == 1);
+    assert_number_equal(scope_agreement(seen(f), 2, false), 0.5);
+    assert_number_equal(scope_agreement(f->scope, 2, true), 1);
     assert_true(isnan(scope_agreement(f->scope, 3, true)));
     assert_true(isnan(scope_agreement(f->scope, FAKE_LAYERS + 1, true)));
     f->stream.run = 2;
@@ -91,7 +92,7 @@ SCOPE_TEST(where_there_is_only_the_lens_its_agreement_counts_alone)
     say_head(f, 4, 0, 7, false);
     say_head(f, 4, 0, 7, false); /* again: no news */
     say_head(f, 5, 0, 8, true);
-    assert_true(scope_agreement(seen(f), 2, false) == 0.5);
+    assert_number_equal(scope_agreement(seen(f), 2, false), 0.5);
 }
 
 /* What the scope's own probe says of the draft model's layer. */
@@ -142,8 +143,8 @@ SCOPE_TEST(a_draft_models_agreement_is_with_the_target)
     say_draft_probe(f, 4, 1, 8, true); /* again: no news */
     say_draft_probe(f, 4, FAKE_DRAFT, 8, true);
     seen(f);
-    assert_true(scope_model_agreement(f->scope, MODEL_DRAFT, 1) == 0.5);
-    assert_true(scope_model_agreement(f->scope, MODEL_DRAFT, FAKE_DRAFT) == 1);
+    assert_number_equal(scope_model_agreement(f->scope, MODEL_DRAFT, 1), 0.5);
+    assert_number_equal(scope_model_agreement(f->scope, MODEL_DRAFT, FAKE_DRAFT), 1);
     assert_true(isnan(scope_agreement(f->scope, 1, false)));
     f->stream.run = 2;
     stream_control(&f->stream, "run", "restart");

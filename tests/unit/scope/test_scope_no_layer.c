@@ -47,7 +47,7 @@ check_scope(const struct scope *s)
                          c->fate == FATE_PROMPT || c->fate == FATE_ACCEPTED ? -1 : (int32_t)scope_info(s)->layers);
         accepted += c->fate == FATE_ACCEPTED;
     }
-    assert_true(accepted > 0);
+    assert_greater(accepted, 0);
     assert_int_equal(scope_exit_layer(s), -1);
 }
 
@@ -72,7 +72,7 @@ check_panels(const struct scope *s)
         for (int y = 0; y < ROWS && rounds; y++) {
             char line[4096];
             grid_row(&grid, y, line, sizeof line);
-            assert_null(strstr(line, " L"));
+            assert_lacks(line, " L");
         }
         panel_close(*p, panel);
     }
@@ -106,7 +106,8 @@ TEST(drafts_of_no_layer_have_none_on_the_screen_and_in_a_trace)
         check_event(e, &n);
         scope_event(live, e);
     }
-    assert_true(n.drafts > n.accepted && n.accepted > 0);
+    assert_greater(n.drafts, n.accepted);
+    assert_greater(n.accepted, 0);
     check_scope(live);
     check_panels(live);
     assert_true(trace_writer_close(writer, &err));

@@ -42,16 +42,17 @@ TEST(a_record_contains_the_layers_predictions)
     assert_true(layer_record_open(&r, LAYERS, &err));
     assert_null(scope_record(w.scope, &r));
     assert_int_equal(r.first + r.n, scope_now(w.scope)->committed - 1);
-    assert_true(r.n >= TOKENS - 1);
+    assert_at_least(r.n, TOKENS - 1);
     assert_true(r.begin == 0 ||
                 scope_column(w.scope, r.first + r.begin)->fate != FATE_PROMPT); /* where the prompt ends */
-    assert_true(r.head_load == 1 && r.layers_load == 1);                        /* the lens */
+    assert_number_equal(r.head_load, 1);
+    assert_number_equal(r.layers_load, 1); /* the lens */
     for (uint32_t pos = r.first; pos < r.first + r.n; pos++)
         for (uint32_t l = 1; l <= LAYERS; l++) {
             const struct layer_prediction *word = layer_prediction(&r, pos - r.first, l);
             const struct scope_cell *cells = scope_cells(w.scope, pos + 1);
             assert_int_equal(word->agrees, cells[l].token == cells[LAYERS].token);
-            assert_true(fabsf(word->confidence - cells[l].confidence) < 1e-6f);
+            assert_near(word->confidence, cells[l].confidence, 1e-6f);
         }
     assert_int_equal(r.n_text, r.first + r.n + 1); /* the whole text is held */
     for (uint32_t pos = 0; pos <= r.first + r.n; pos++)
@@ -67,12 +68,12 @@ TEST(a_record_without_probes_gives_the_reason)
     struct layer_record r;
     struct err err;
     assert_true(layer_record_open(&r, LAYERS, &err));
-    assert_non_null(strstr(scope_record(w.scope, &r), "probe all"));
+    assert_contains(scope_record(w.scope, &r), "probe all");
     observed_run_close(&w);
     o = options_of(PROBE_ALL);
     o.sampling.temperature = 1;
     w = observe(state, &o);
-    assert_non_null(strstr(scope_record(w.scope, &r), "sampling"));
+    assert_contains(scope_record(w.scope, &r), "sampling");
     scope_reset(w.scope);
     assert_non_null(scope_record(w.scope, &r));
     observed_run_close(&w);
@@ -155,7 +156,8 @@ TEST(a_replay_has_the_forecasts_in_time_of_its_run)
         outcome_free(&out);
         struct scope *again = replayed(path, &reader);
         const struct forecast now = forecast_of(live.scope), then = forecast_of(again);
-        assert_true(now.in_time && now.speedup > 0);
+        assert_true(now.in_time);
+        assert_greater(now.speedup, 0);
         assert_memory_equal(&now, &then, sizeof now);
         assert_int_equal(cost_known(&trace_reader_info(reader)->costs), i == 1);
         scope_close(again);

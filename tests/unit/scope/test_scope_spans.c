@@ -124,7 +124,7 @@ TEST(equal_sides_are_seldom_called_different_in_any_span)
             run_round(&s, s.emitted[0] > s.emitted[1], 3, (uint32_t)(1000 * exp(slow + 0.1 * noise)));
         }
         const uint32_t n = scope_versus_spans(s.scope, span, SCOPE_SPANS);
-        assert_true(n > 4);
+        assert_greater(n, 4);
         for (uint32_t i = 0; i < n; i++)
             any = any || span[i].of.verdict != DIFFERENCE_NOISE;
         different += any;
@@ -146,7 +146,7 @@ TEST(long_runs_have_spans_of_the_stored_rounds)
     }
     const uint32_t n = scope_versus_spans(s.scope, span, SCOPE_SPANS);
     assert_int_equal(n, SCOPE_SPANS);
-    assert_true(span[0].from >= 2 * 200 && span[0].from <= 2 * 202);
+    assert_between(span[0].from, 2 * 200, 2 * 202);
     assert_int_equal(span[n - 1].to, 2 * (SCOPE_ROUNDS + 200));
     for (uint32_t i = 0; i < n; i++)
         assert_int_equal(span[i].of.verdict, DIFFERENCE_LESS);

@@ -131,7 +131,7 @@ BATCH_TEST(prompts_are_cut_at_whole_characters)
         strcat(prompt, i % 7 == 0 ? "ab" : "\xe6\xbc\xa2");
     join(f, 0, prompt);
     const char *shown = tile(f, 0)->prompt;
-    assert_true(strlen(shown) > 100);
+    assert_greater(strlen(shown), 100);
     assert_null(strchr(shown, '\\'));
     assert_int_equal(strncmp(shown, prompt, strlen(shown)), 0);
 }
@@ -145,16 +145,17 @@ BATCH_TEST(speed_is_tokens_over_the_time_of_the_rounds_it_took_part_in)
     join(f, 1, "b");
     line(f, 0, 1, 3, 2, 1000);
     line(f, 1, 1, 4, 4, 1000);
-    assert_true(tile(f, 0)->rounds_us == 2000 && tile(f, 1)->rounds_us == 2000);
+    assert_number_equal(tile(f, 0)->rounds_us, 2000);
+    assert_number_equal(tile(f, 1)->rounds_us, 2000);
     line(f, 1, 2, 2, 0, 500);
     line(f, 0, 2, 1, 1, 500);
     say(f, 0, "left", "tokens");
     join(f, 2, "c");
     line(f, 1, 3, 3, 1, 700);
     line(f, 2, 3, 0, 0, 700);
-    assert_true(tile(f, 0)->rounds_us == 3000);
-    assert_true(tile(f, 1)->rounds_us == 3000 + 1400);
-    assert_true(tile(f, 2)->rounds_us == 1400);
+    assert_number_equal(tile(f, 0)->rounds_us, 3000);
+    assert_number_equal(tile(f, 1)->rounds_us, 3000 + 1400);
+    assert_number_equal(tile(f, 2)->rounds_us, 1400);
     assert_int_equal(tile(f, 0)->total.emitted, 3 + 2);
     assert_int_equal(tile(f, 1)->total.emitted, 5 + 1 + 2);
     assert_int_equal(tile(f, 0)->round, 2);
@@ -166,7 +167,7 @@ BATCH_TEST(speed_is_tokens_over_the_time_of_the_rounds_it_took_part_in)
     assert_true(fabs(m.acceptance_rate - 5.0 / 9) < 1e-9);
     /* All together: tokens over the sum of the shares. */
     const struct metrics *all = &scope_now(f->scope)->metrics;
-    assert_true(fabs(metrics_measures(all, &all->total).tokens_per_s - 14e6 / 4400) < 1e-6);
+    assert_near(metrics_measures(all, &all->total).tokens_per_s, 14e6 / 4400, 1e-6);
     assert_int_equal(scope_now(f->scope)->round, 3);
 }
 
@@ -218,7 +219,7 @@ BATCH_TEST(the_focus_follows_the_running_prompt_until_the_user_chooses)
     const uint32_t epoch = scope_now(f->scope)->epoch;
     join(f, 3, "d");
     assert_int_equal(scope_focus(seen(f)), 3);
-    assert_true(scope_now(f->scope)->epoch != epoch);
+    assert_int_not_equal(scope_now(f->scope)->epoch, epoch);
     assert_true(scope_set_focus(f->scope, 2));
     say(f, 2, "left", "eos");
     join(f, 4, "e");

@@ -93,7 +93,7 @@ assert_each_is_as_if_alone(const struct pair *p)
         assert_same_sequence(alone, p->both);
         assert_string_equal(scope_policy(p->both)->name, scope_policy(alone)->name);
         for (uint32_t k = 0; k < scope_policy(alone)->n_knobs; k++)
-            assert_true(scope_knob(p->both, k) == scope_knob(alone, k));
+            assert_number_equal(scope_knob(p->both, k), scope_knob(alone, k));
         const struct tally *a = &scope_now(alone)->metrics.total, *b = &scope_now(p->both)->metrics.total;
         assert_memory_equal(a, b, sizeof *a);
         assert_int_equal(metrics_generated(&scope_now(alone)->metrics),
@@ -116,7 +116,7 @@ assert_compared(const struct pair *p)
     while (same < a && same < b && scope_column(p->alone[0], same)->token == scope_column(p->alone[1], same)->token)
         same++;
     assert_int_equal(v->same, same);
-    assert_true(v->parted == (same < a && same < b));
+    assert_int_equal(v->parted, same < a && same < b);
     for (uint32_t i = 0; i < 2 && v->parted; i++) {
         token_t token;
         assert_int_equal(scope_versus_text(p->both, i, &token, 1), 1);
