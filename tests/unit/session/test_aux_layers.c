@@ -101,7 +101,7 @@ run(struct engine *engine, const struct session_options *o, uint32_t switch_at, 
     whole.paused = switch_at > 0;
     session_run(engine, &whole, hear, h, &r);
     if (o->policy[0] == 's')
-        assert_true(r.metrics.total.accepted > 5);
+        assert_greater(r.metrics.total.accepted, 5);
     session_rig_free(&r);
     return h;
 }
@@ -121,10 +121,11 @@ check_position(const struct heard *h, uint32_t pos, uint32_t depth)
         const struct layer_event *g = &h->scope[pos][l];
         assert_int_equal(h->by_scope[pos][l], 1);
         assert_int_equal(g->final_agrees, g->token == h->target[pos].token);
-        assert_true(g->rank_final >= 0 && g->kl_final > -1e-4f);
+        assert_at_least(g->rank_final, 0);
+        assert_greater(g->kl_final, -1e-4f);
     }
     assert_int_equal(h->scope[pos][depth].rank_final, 0); /* against its own last layer */
-    assert_true(h->scope[pos][depth].kl_final < 1e-4f);
+    assert_less(h->scope[pos][depth].kl_final, 1e-4f);
     if (h->by_policy[pos] > 0) { /* the row that was asked while it drafted is the one that is looked at */
         assert_int_equal(h->policy[pos].token, h->scope[pos][depth].token);
         assert_memory_equal(&h->policy[pos].confidence, &h->scope[pos][depth].confidence, sizeof(float));
@@ -142,12 +143,12 @@ TEST(every_layer_of_the_draft_model_is_looked_at_once_at_every_row_that_it_keeps
         o.sampling.temperature = i == 3 ? 1 : 0;
         struct heard *h = run(engine, &o, 0, CONTROL_PROBE, NULL);
         /* From the prompt's end to the last tokens: the rows before them may have been read by nobody. */
-        assert_true(h->length > h->prompt + 50);
+        assert_greater(h->length, h->prompt + 50);
         for (uint32_t pos = h->prompt; pos + 1 < h->length; pos++)
             check_position(h, pos, draft.first_layers);
-        assert_true(h->bonuses > 2);
+        assert_greater(h->bonuses, 2);
         assert_int_equal(h->late, 0); /* in the round in which the target says it */
-        assert_true(h->by_policy[h->prompt + 1] > 0);
+        assert_greater(h->by_policy[h->prompt + 1], 0);
         free(h);
         engine_close(engine);
     }
@@ -163,7 +164,7 @@ TEST(a_row_is_looked_at_when_the_token_after_it_is_there)
     o.set = &cost;
     o.tokens = 120;
     struct heard *h = run(engine, &o, 0, CONTROL_PROBE, NULL);
-    assert_true(h->untested > 0);
+    assert_greater(h->untested, 0);
     for (uint32_t pos = h->prompt; pos + 2 < h->length; pos++)
         check_position(h, pos, 2);
     free(h);
@@ -197,7 +198,7 @@ TEST(with_probe_policy_only_the_policys_predictions_are_emitted)
         if (h->by_policy[pos] > 0)
             assert_int_equal(h->policy[pos].layer, 2); /* the draft's last */
     }
-    assert_true(told > 50);
+    assert_greater(told, 50);
     assert_int_equal(told, h->aux);
     free(h);
     engine_close(engine);
@@ -208,16 +209,21 @@ TEST(probes_are_switched_in_mid_run)
     struct engine *engine = pair(NULL, "cpu");
     struct session_options o = drafting(PROBE_ALL);
     struct heard *h = run(engine, &o, 3, CONTROL_PROBE, "off");
-    assert_true(h->before > h->prompt + 2 && h->before + 20 < h->length);
+    assert_greater(h->before, h->prompt + 2);
+    assert_less(h->before + 20, h->length);
     for (uint32_t pos = h->prompt; pos + 2 < h->before; pos++)
         check_position(h, pos, 2);
-    for (uint32_t pos = h->before; pos < h->length; pos++)
-        assert_true(h->by_scope[pos][1] == 0 && h->by_policy[pos] == 0);
+    for (uint32_t pos = h->before; pos < h->length; pos++) {
+        assert_int_equal(h->by_scope[pos][1], 0);
+        assert_int_equal(h->by_policy[pos], 0);
+    }
     free(h);
     o.probe = PROBE_OFF;
     h = run(engine, &o, 3, CONTROL_PROBE, "all");
-    for (uint32_t pos = 0; pos + 2 < h->before; pos++)
-        assert_true(h->by_scope[pos][1] == 0 && h->by_policy[pos] == 0);
+    for (uint32_t pos = 0; pos + 2 < h->before; pos++) {
+        assert_int_equal(h->by_scope[pos][1], 0);
+        assert_int_equal(h->by_policy[pos], 0);
+    }
     for (uint32_t pos = h->before; pos + 2 < h->length; pos++)
         check_position(h, pos, 2);
     free(h);
@@ -267,7 +273,7 @@ TEST(a_larger_vocabulary_stays_within_the_targets)
     struct session_options o = drafting(PROBE_ALL);
     o.sampling.temperature = 1.5f;
     struct heard *h = run(engine, &o, 0, CONTROL_PROBE, NULL); /* the rig looks at every id */
-    assert_true(h->aux > 100);
+    assert_greater(h->aux, 100);
     free(h);
     engine_close(engine);
 }

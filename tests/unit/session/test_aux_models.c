@@ -77,7 +77,7 @@ watch_one(struct policy *p, struct round *r)
     struct round *d;
     if (!rounds_model(&r, 1, AUX_DRAFT, &d))
         return false;
-    assert_true(d->ctx != r->ctx);
+    assert_ptr_not_equal(d->ctx, r->ctx);
     compare_rows(r, d);
     const uint32_t most = watch.most > 0 ? watch.most : 1 + (uint32_t)(splitmix64(&watch.random) % 6);
     const struct chain_rule rule = {.exit_layer = d->exit_layer, .most = most, .full = "k"};
@@ -141,7 +141,8 @@ TEST(rows_of_an_auxiliary_model_are_those_of_the_tokens_read_anew)
         memset(&watch, 0, sizeof watch);
         watch.random = seed_or(3);
         watch_run(engine, 1, 0);
-        assert_true(watch.full > 2 && watch.rejected > 2); /* both ends of a round were there */
+        assert_greater(watch.full, 2);
+        assert_greater(watch.rejected, 2); /* both ends of a round were there */
         watch_run(engine, 1, 1);
         engine_close(engine);
     }
@@ -157,7 +158,7 @@ TEST(they_follow_through_baseline_restart_and_rounds_without_them)
     watch.absent_to = 9;
     watch.restart_in = 12;
     watch_run(engine, 2, 0);
-    assert_true(watch.rounds > 14);
+    assert_greater(watch.rounds, 14);
     engine_close(engine);
 }
 
@@ -242,7 +243,8 @@ TEST(sd_with_the_targets_own_layers_is_layerskip_round_by_round)
         o.set = own;
         o.n_set = 2;
         session_run(engine, &o, note_round, &layerskip, &b);
-        assert_true(sd.n > 100 && a.metrics.total.accepted > 10);
+        assert_greater(sd.n, 100);
+        assert_greater(a.metrics.total.accepted, 10);
         assert_int_equal(sd.n, layerskip.n);
         for (size_t i = 0; i < sd.n; i++)
             same(&sd.events[i], &layerskip.events[i]);
@@ -290,7 +292,8 @@ TEST(switching_to_and_from_a_draft_model_keeps_autoregressive_tokens)
             session_run(engine, &o, switch_policy, &w, &got);
             assert_int_equal(got.n, ar.n);
             assert_memory_equal(got.tokens, ar.tokens, ar.n * sizeof *ar.tokens);
-            assert_true(w.to_sd > 1 && got.metrics.total.accepted > 5);
+            assert_greater(w.to_sd, 1);
+            assert_greater(got.metrics.total.accepted, 5);
             session_rig_free(&got);
         }
         session_rig_free(&ar);
@@ -326,7 +329,8 @@ TEST(loads_are_in_units_of_the_targets)
     o.set = &k;
     o.n_set = 1;
     session_run(engine, &o, check_loads, &rounds, &r);
-    assert_true(rounds > 5 && r.metrics.total.accepted > 10);
+    assert_greater(rounds, 5);
+    assert_greater(r.metrics.total.accepted, 10);
     session_rig_free(&r);
     engine_close(engine);
     struct tinymodel narrow = target; /* a quarter of a layer's matrices, half of the head */
@@ -359,11 +363,11 @@ TEST(a_policy_without_its_model_names_the_missing_model)
     o.policy = "sd";
     assert_false(session_open(&s, engine, &o, &err));
     assert_int_equal(err.kind, ERR_USAGE);
-    assert_non_null(strstr(err.text, "policy sd needs a draft model: give one with --draft PATH"));
+    assert_contains(err.text, "policy sd needs a draft model: give one with --draft PATH");
     o.policy = "ar";
     assert_true(session_open(&s, engine, &o, &err));
     assert_false(session_post(s, &(struct control){.kind = CONTROL_POLICY, .text = "sd"}, &err));
-    assert_non_null(strstr(err.text, "needs a draft model"));
+    assert_contains(err.text, "needs a draft model");
     session_close(s);
     engine_close(engine);
 }

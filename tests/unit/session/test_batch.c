@@ -112,7 +112,8 @@ TEST(they_leave_by_an_end_of_sequence_and_by_the_contexts)
     session_run(f->engine, &o, NULL, NULL, &r);
     for (size_t i = 0; i < r.n_sequences; i++)
         ends[r.sequences[i].left[0] == 'e' ? 0 : r.sequences[i].left[0] == 'c' ? 1 : 2]++;
-    assert_true(ends[0] > 0 && ends[1] + ends[2] > 0); /* else the seed shows nothing */
+    assert_greater(ends[0], 0);
+    assert_greater(ends[1] + ends[2], 0); /* else the seed shows nothing */
     session_rig_free(&r);
 }
 
@@ -149,7 +150,7 @@ TEST(policies_and_baselines_change_nothing)
     o.pace = 2000;
     session_run(f->engine, &o, NULL, NULL, &plain);
     session_run(f->engine, &o, ask_in_the_middle, &w, &busy);
-    assert_true(w.baselines > 0);
+    assert_greater(w.baselines, 0);
     assert_int_equal(w.lossless, w.baselines);
     for (size_t i = 0; i < PROMPTS; i++) {
         assert_int_equal(busy.sequences[i].n, plain.sequences[i].n);
@@ -255,7 +256,7 @@ refuses(struct engine *engine, const struct session_options *o, const char *what
     struct err err = {0};
     assert_false(session_open(&s, engine, o, &err));
     assert_int_equal(err.kind, ERR_USAGE);
-    assert_non_null(strstr(err.text, what));
+    assert_contains(err.text, what);
 }
 
 TEST(impossible_batches_are_refused)

@@ -22,8 +22,10 @@ sum_round(void *user, struct session *s, const struct event *e)
         return;
     if (e->round != t->round) {
         if (t->round > 0) { /* one forward pass and one head call for all of them */
-            assert_true(t->layers > session_info(s)->layers - 1e-3 && t->layers < session_info(s)->layers + 1e-3);
-            assert_true(t->heads > 1 - 1e-3 && t->heads < 1 + 1e-3);
+            assert_greater(t->layers, session_info(s)->layers - 1e-3);
+            assert_less(t->layers, session_info(s)->layers + 1e-3);
+            assert_greater(t->heads, 1 - 1e-3);
+            assert_less(t->heads, 1 + 1e-3);
         }
         *t = (struct totals){.round = e->round};
     }
@@ -40,7 +42,7 @@ TEST(a_layer_that_all_pass_is_loaded_once)
     struct totals t = {0};
     o.policy = "ar";
     session_run(f->engine, &o, sum_round, &t, &r);
-    assert_true(r.metrics.total.emitted > 0);
+    assert_greater(r.metrics.total.emitted, 0);
     session_rig_free(&r);
 }
 
@@ -150,7 +152,7 @@ TEST(the_scope_asks_for_all_sequences_in_one_call)
     f->engine->ops = &counting;
     session_run(f->engine, &o, count_rounds, &rounds, &out);
     f->engine->ops = real;
-    assert_true(rounds >= 39);
+    assert_at_least(rounds, 39);
     assert_int_equal(head_calls, rounds + 4); /* and once at each prompt's end */
     session_rig_free(&out);
 }

@@ -27,7 +27,9 @@ hear(void *user, struct session *s, const struct event *e)
     }
     if (e->type != EVENT_EXPERTS)
         return;
-    assert_true(e->seq < SEQUENCES && e->experts.pos < POSITIONS && e->experts.layer <= DEPTH);
+    assert_less(e->seq, SEQUENCES);
+    assert_less(e->experts.pos, POSITIONS);
+    assert_at_most(e->experts.layer, DEPTH);
     h->told[e->seq][e->experts.pos][e->experts.layer] = e->experts;
     h->times[e->seq][e->experts.pos][e->experts.layer]++;
     h->events++;
@@ -79,7 +81,7 @@ assert_same(const struct heard *a, uint32_t of, const struct heard *b, uint32_t 
             assert_memory_equal(x->weight, y->weight, sizeof x->weight); /* to the last bit */
             n += x->n > 0;
         }
-    assert_true(n >= TOKENS);
+    assert_at_least(n, TOKENS);
 }
 
 static struct engine *
@@ -104,7 +106,7 @@ TEST(a_rows_experts_are_emitted_once_under_every_policy)
     assert_same(alone, 0, drafted, 0);
     assert_same(alone, 0, bound, 0);
     assert_int_equal(drafted->known, drafted->rounds);
-    assert_true(drafted->more > 0);
+    assert_greater(drafted->more, 0);
     free(alone);
     free(drafted);
     free(bound);

@@ -52,7 +52,7 @@ changing_draft(struct policy *const *p, struct round *const *r, uint32_t n)
     (void)p;
     for (uint32_t i = 0; i < now->n_sequences; i++)
         rows += context_length(now->ctx, now->sequences[i].seq);
-    assert_true(kept <= rows); /* none is left of forks and rewinds */
+    assert_at_most(kept, rows); /* none is left of forks and rewinds */
     record->most = kept > record->most ? kept : record->most;
     if (r[0]->number % 31 == 30) {
         struct err err;
@@ -69,7 +69,7 @@ static const struct policy_ops *const registry[] = {&changing, NULL};
 static void
 note(struct seen *s, const struct event *e)
 {
-    assert_true(s->n < ITEMS);
+    assert_less(s->n, ITEMS);
     if (e->type == EVENT_TOKEN && e->token.source == SOURCE_DRAFT) {
         s->item[s->n].parent = e->token.parent;
         s->item[s->n].confidence = e->token.confidence;
@@ -130,14 +130,14 @@ compare(const char *model, uint32_t tokens, uint32_t batch, const char *versus)
     run(e, &o, UINT32_MAX, &all);
     run(e, &o, NARROW, &few);
     print_message("%s: %u drafts, %u rows of features, or %u at most\n", model, all.drafts, all.most, few.most);
-    assert_true(all.drafts > tokens / 4);
+    assert_greater(all.drafts, tokens / 4);
     assert_int_equal(few.n, all.n);
     for (size_t i = 0; i < all.n; i++)
         if (memcmp(&all.item[i], &few.item[i], sizeof *all.item) != 0)
             fail_msg("%s: event %zu differs", model, i);
     const uint32_t sequences = batch > 0 ? 3 : versus != NULL ? 2 : 1;
-    assert_true(few.most <= sequences * (NARROW + 2));
-    assert_true(all.most >= tokens); /* else it proves little */
+    assert_at_most(few.most, sequences * (NARROW + 2));
+    assert_at_least(all.most, tokens); /* else it proves little */
     engine_close(e);
 }
 

@@ -42,7 +42,8 @@ read_case(const char *name)
     size_t n;
     snprintf(path, sizeof path, FOLDER "%s/expect.json", name);
     assert_ok(file_text(path, 16 << 20, &text, &n, &err), err);
-    assert_true(json_read(&root, text, n) && root != NULL);
+    assert_true(json_read(&root, text, n));
+    assert_non_null(root);
     free(text);
     return root;
 }
@@ -203,7 +204,7 @@ TEST(a_head_of_another_model_is_refused)
     struct model *m;
     struct err err = {.kind = ERR_NONE};
     assert_false(model_open(&m, FOLDER "specforge/head", &err));
-    assert_non_null(strstr(err.text, "is an EAGLE-3 head, which drafts for a model"));
+    assert_contains(err.text, "is an EAGLE-3 head, which drafts for a model");
 }
 
 /* Writes a copy of a file in which a text is replaced by one of the same length. */

@@ -124,11 +124,22 @@ TEST(heads_in_a_models_folder_are_used_by_policies_that_train_heads)
     run(e, "specbound", HEADS_LENS, PROBE_POLICY, &lens);
     run(e, "layerskip", HEADS_TRAINED, PROBE_POLICY, &trained);
     assert_string_equal(bound.said, "trained ");
-    assert_true(bound.policy[1] > 0 && bound.policy[0] == 0 && bound.drafts[0] == 0 && bound.last == 0);
+    assert_greater(bound.policy[1], 0);
+    assert_int_equal(bound.policy[0], 0);
+    assert_int_equal(bound.drafts[0], 0);
+    assert_int_equal(bound.last, 0);
     assert_string_equal(skip.said, "lens ");
-    assert_true(skip.policy[0] > 0 && skip.policy[1] == 0 && skip.drafts[0] > 0 && skip.drafts[1] == 0);
-    assert_true(lens.policy[0] > 0 && lens.policy[1] == 0 && lens.drafts[1] == 0);
-    assert_true(trained.policy[1] > 0 && trained.policy[0] == 0 && trained.drafts[1] > 0 && trained.drafts[0] == 0);
+    assert_greater(skip.policy[0], 0);
+    assert_int_equal(skip.policy[1], 0);
+    assert_greater(skip.drafts[0], 0);
+    assert_int_equal(skip.drafts[1], 0);
+    assert_greater(lens.policy[0], 0);
+    assert_int_equal(lens.policy[1], 0);
+    assert_int_equal(lens.drafts[1], 0);
+    assert_greater(trained.policy[1], 0);
+    assert_int_equal(trained.policy[0], 0);
+    assert_greater(trained.drafts[1], 0);
+    assert_int_equal(trained.drafts[0], 0);
     engine_close(e);
 
     e = engine_with(f.model, "none");
@@ -136,7 +147,9 @@ TEST(heads_in_a_models_folder_are_used_by_policies_that_train_heads)
     struct heard none = {0};
     run(e, "specbound", HEADS_POLICY, PROBE_ALL, &none);
     assert_string_equal(none.said, "");
-    assert_true(none.policy[1] == 0 && none.scope[1] == 0 && none.scope[0] > 0);
+    assert_int_equal(none.policy[1], 0);
+    assert_int_equal(none.scope[1], 0);
+    assert_greater(none.scope[0], 0);
     engine_close(e);
     remove_files(&f);
 }
@@ -149,11 +162,15 @@ TEST(heads_are_switched_during_a_run_and_both_are_compared)
     struct heard h = {.switch_at = 4};
     run(e, "layerskip", HEADS_POLICY, PROBE_ALL, &h);
     assert_string_equal(h.said, "lens trained ");
-    assert_true(h.drafts[0] > 0 && h.drafts[1] > 0);
-    assert_true(h.scope[0] > 0 && h.scope[1] > 0 && h.last == 0);
+    assert_greater(h.drafts[0], 0);
+    assert_greater(h.drafts[1], 0);
+    assert_greater(h.scope[0], 0);
+    assert_greater(h.scope[1], 0);
+    assert_int_equal(h.last, 0);
     struct heard still = {0};
     run(e, "layerskip", HEADS_POLICY, PROBE_ALL, &still); /* the scope probes with the other head too, less often */
-    assert_true(still.scope[1] > 0 && still.scope[1] < still.scope[0]);
+    assert_greater(still.scope[1], 0);
+    assert_less(still.scope[1], still.scope[0]);
     engine_close(e);
     remove_files(&f);
 }
@@ -168,7 +185,7 @@ static void
 listen_to_two(void *user, struct session *s, const struct event *e)
 {
     struct heard_of_two *h = user;
-    assert_true(e->seq < 2);
+    assert_less(e->seq, 2);
     listen(&h->of[e->seq], s, e);
     if (h->turned > 0 && e->round >= h->turned && e->seq == 1 && e->type == EVENT_TOKEN &&
         e->token.source == SOURCE_DRAFT)
@@ -208,10 +225,14 @@ TEST(of_two_settings_each_has_a_head_of_its_own)
         assert_string_equal(h.of[0].said, cases[i].said[0]);
         assert_string_equal(h.of[1].said, cases[i].said[1]);
         const int first = h.of[0].said[0] == 't';
-        assert_true(h.of[0].drafts[first] > 0 && h.of[0].drafts[!first] == 0);
-        assert_true(h.of[0].policy[first] > 0 && h.of[0].policy[!first] == 0);
-        assert_true(h.of[1].drafts[0] > 0 && h.turned > 0);
-        assert_true(h.late[1] > 0 && h.late[0] == 0); /* only the second sequence changed its head */
+        assert_greater(h.of[0].drafts[first], 0);
+        assert_int_equal(h.of[0].drafts[!first], 0);
+        assert_greater(h.of[0].policy[first], 0);
+        assert_int_equal(h.of[0].policy[!first], 0);
+        assert_greater(h.of[1].drafts[0], 0);
+        assert_greater(h.turned, 0);
+        assert_greater(h.late[1], 0);
+        assert_int_equal(h.late[0], 0); /* only the second sequence changed its head */
         assert_memory_equal(out.sequences[0].tokens, out.sequences[1].tokens, 80 * sizeof(token_t));
         session_rig_free(&out);
     }
@@ -237,7 +258,8 @@ TEST(loads_of_trained_heads_are_counted)
     e = engine_with(f.model, f.heads);
     const double trained = run(e, "layerskip", HEADS_TRAINED, PROBE_OFF, &heard);
     engine_close(e);
-    assert_true(trained > lens && trained < lens * (1 + share));
+    assert_greater(trained, lens);
+    assert_less(trained, lens * (1 + share));
     remove_files(&f);
 }
 
@@ -250,14 +272,14 @@ TEST(heads_of_another_model_are_refused_when_asked_for_and_passed_over_when_foun
     struct engine_options o = {
         .model_path = f.other, .heads = f.heads, .backend = "cpu", .backend_options = {.threads = 1, .gpu = -1}};
     assert_false(engine_open(&e, &o, NULL, NULL, &err));
-    assert_non_null(strstr(err.text, "trained for another file of "));
+    assert_contains(err.text, "trained for another file of ");
     char beside[160];
     snprintf(beside, sizeof beside, "%.*s.heads.safetensors", (int)(strlen(f.other) - strlen(".gguf")), f.other);
     assert_int_equal(rename(f.heads, beside), 0);
     o.heads = NULL;
     assert_true(engine_open(&e, &o, NULL, NULL, &err));
     assert_int_equal(e->heads, HEAD_LENS);
-    assert_non_null(strstr(e->note, "without trained heads"));
+    assert_contains(e->note, "without trained heads");
     struct session *s;
     const struct session_options want = {.policies = policy_registry,
                                          .policy = "specbound",
@@ -266,7 +288,7 @@ TEST(heads_of_another_model_are_refused_when_asked_for_and_passed_over_when_foun
                                          .sampling = {.top_p = 1},
                                          .head = HEADS_TRAINED};
     assert_false(session_open(&s, e, &want, &err));
-    assert_non_null(strstr(err.text, "specscope train heads"));
+    assert_contains(err.text, "specscope train heads");
     engine_close(e);
     unlink(beside);
     remove_files(&f);

@@ -49,7 +49,7 @@ assert_written(const struct prompt_format *f, const char *text, const char *expe
     assert_ok(prompt_read(&p, f, text, strlen(text), NULL, &err), err);
     for (uint32_t i = 0; i < p.n; i++) {
         const struct slice s = tokenizer_bytes(f->tokenizer, p.ids[i], true);
-        assert_true(strlen(got) + s.len < sizeof got);
+        assert_less(strlen(got) + s.len, sizeof got);
         strncat(got, s.data, s.len);
     }
     assert_string_equal(got, expected);
@@ -216,7 +216,7 @@ TEST(a_conversation_that_does_not_fit_is_called_that)
     prompt_free(&p);
     assert_false(prompt_read(&p, &f, "hello", 5, before, &err));
     assert_int_equal(strncmp(err.text, "the conversation has ", 21), 0);
-    assert_non_null(strstr(err.text, "; :new begins another one"));
+    assert_contains(err.text, "; :new begins another one");
     prompt_format_close(&f);
 }
 

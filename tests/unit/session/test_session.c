@@ -197,7 +197,7 @@ TEST(drafts_after_the_end_of_the_text_are_cut_and_in_no_rate)
         recorded_run_free(&run);
     }
     print_message("# %u drafts were cut\n", (unsigned)cut);
-    assert_true(cut > 0);
+    assert_greater(cut, 0);
 }
 
 /* ---- baseline ---- */
@@ -234,7 +234,7 @@ TEST(a_baseline_in_mid_run_compares_and_changes_nothing)
         session_run(f->engine, &o, NULL, NULL, &plain);
         session_run(f->engine, &o, ask_for_baseline, &w, &r);
         assert_string_equal(w.lossless, sampled ? "sampled" : "yes");
-        assert_true(strtod(w.speed, NULL) > 0);
+        assert_greater(strtod(w.speed, NULL), 0);
         assert_int_equal(r.n, plain.n);
         assert_memory_equal(r.tokens, plain.tokens, r.n * sizeof *r.tokens);
         session_rig_free(&plain);
@@ -297,10 +297,14 @@ TEST(costs_are_measured_once_for_an_engine_and_change_nothing)
             session_run(f->engine, &o, ask_for_costs, &first, &r);
         }
         o.pace = 0;
-        assert_true(none.heard == 0 && first.heard == 1 && first.posted == 2);
+        assert_int_equal(none.heard, 0);
+        assert_int_equal(first.heard, 1);
+        assert_int_equal(first.posted, 2);
         assert_true(cost_known(&first.costs));
         assert_memory_equal(&first.costs, &f->engine->costs, sizeof first.costs);
-        assert_true(r.n == plain.n && first.layers == none.layers && first.sum == none.sum);
+        assert_int_equal(r.n, plain.n);
+        assert_int_equal(first.layers, none.layers);
+        assert_int_equal(first.sum, none.sum);
         assert_memory_equal(r.tokens, plain.tokens, r.n * sizeof *r.tokens);
         session_rig_free(&r);
         session_run(f->engine, &o, ask_for_costs, &second, &r); /* known from the start: run_info.costs */
@@ -353,7 +357,10 @@ TEST(slices_of_a_baseline_follow_between_rounds_and_change_nothing)
         assert_int_equal(none.slices, 0); /* they are not requested */
         assert_int_equal(w.baselines, 1);
         assert_int_equal(w.comparisons, 1);
-        assert_true(w.se > 0 && w.slices > 0 && w.together == 0 && !w.wrong);
+        assert_greater(w.se, 0);
+        assert_greater(w.slices, 0);
+        assert_int_equal(w.together, 0);
+        assert_false(w.wrong);
         assert_int_equal(r.n, plain.n);
         assert_memory_equal(r.tokens, plain.tokens, r.n * sizeof *r.tokens);
         session_rig_free(&plain);
@@ -410,9 +417,10 @@ TEST(the_rank_at_a_rejection_is_that_in_the_drafters_list)
         o.policy = of[i / 2].policy;
         o.sampling.temperature = i % 2 == 0 ? 0 : 1;
         session_run(f->engine, &o, count_positions, &p, &r);
-        if (of[i / 2].listed)
-            assert_true(r.ranked > 0 && positions_ranked(&p) >= r.ranked);
-        else
+        if (of[i / 2].listed) {
+            assert_greater(r.ranked, 0);
+            assert_at_least(positions_ranked(&p), r.ranked);
+        } else
             assert_int_equal(positions_ranked(&p), 0);
         if (o.sampling.temperature == 0)
             assert_int_equal(p.ranks[1], 0); /* a rejected first choice is another token */

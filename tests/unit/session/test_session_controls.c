@@ -173,9 +173,9 @@ TEST(a_knob_is_applied_at_the_next_round_and_its_event_contains_both_rounds)
     session_run(f->engine, &o, break_at, &w, &r);
     assert_int_equal(w.asked, 4);
     assert_int_equal(w.applied, 5);
-    assert_true(w.threshold_before == 0.55f);
-    assert_true(w.threshold_at == 0.3f);
-    assert_true(w.threshold_after == 0.3f);
+    assert_number_equal(w.threshold_before, 0.55f);
+    assert_number_equal(w.threshold_at, 0.3f);
+    assert_number_equal(w.threshold_after, 0.3f);
     session_rig_free(&r);
 }
 
@@ -213,7 +213,8 @@ TEST(policies_can_be_switched_in_mid_run_without_changing_a_token)
     struct switches w = {0};
     o.pace = 150; /* slow enough for every switch to meet a round */
     session_run(f->engine, &o, switch_policies, &w, &r);
-    assert_true(w.applied >= 3 && w.seen > 0);
+    assert_at_least(w.applied, 3);
+    assert_greater(w.seen, 0);
     assert_int_equal(r.n, ar.n);
     assert_memory_equal(r.tokens, ar.tokens, r.n * sizeof *r.tokens);
     session_rig_free(&ar);
@@ -264,7 +265,7 @@ TEST(controls_at_random_moments_break_no_promise)
         struct session_rig_result r;
         o.probe = PROBE_ALL;
         session_run(f->engine, &o, random_controls, &random, &r);
-        assert_true(r.n > 0);
+        assert_greater(r.n, 0);
         session_rig_free(&r);
     }
 }

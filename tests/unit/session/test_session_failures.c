@@ -133,7 +133,7 @@ TEST(a_failure_can_be_asked_for_while_runs_fail)
     o.stay = true;
     assert_false(session_rig_generate(f->engine, &o, ask_while_it_fails, &q, &r, &err));
     assert_int_equal(q.failures, 200);
-    assert_true(q.answers > 0);
+    assert_greater(q.answers, 0);
 }
 
 /* ---- what was asked of a run that failed ---- */
@@ -214,7 +214,7 @@ TEST(a_round_without_memory_for_its_events_ends_the_run_with_an_error)
     o.paused = true;
     o.stay = true;
     session_run(f->engine, &o, run_out_of_memory, said, &r);
-    assert_non_null(strstr(said, "error: event log: out of memory for "));
+    assert_contains(said, "error: event log: out of memory for ");
     assert_string_equal(r.end, "context");
     assert_int_equal(r.runs, 2);
     session_rig_free(&r);

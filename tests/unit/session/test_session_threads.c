@@ -106,7 +106,7 @@ TEST(another_threads_controls_are_all_taken_in_order)
         assert_false(p.refused);
         assert_int_equal(p.taken, p.posted);
         assert_false(p.out_of_order);
-        assert_true(r.runs > 1);
+        assert_greater(r.runs, 1);
         session_rig_free(&r);
     }
 }
@@ -141,8 +141,8 @@ TEST(a_step_by_token_stops_after_each_token_also_without_drafts)
         session_run(f->engine, &o, step_by_token, &st, &r);
         assert_int_equal(st.n, 8);
         for (uint32_t k = 1; k < 8; k++) {
-            assert_true(st.at[k] > st.at[k - 1]);
-            assert_true(st.at[k] <= st.at[k - 1] + 2); /* a last draft and what verification adds end the same step */
+            assert_greater(st.at[k], st.at[k - 1]);
+            assert_at_most(st.at[k], st.at[k - 1] + 2); /* a last draft and what verification adds end the same step */
         }
         assert_int_equal(r.n, 60);
         session_rig_free(&r);
@@ -223,7 +223,8 @@ TEST(a_run_can_resume_after_an_end_of_sequence)
         assert_int_equal(x.ends, 2);
         if (x.eos > 0 && strcmp(first.end, "eos") == 0) {
             ended++;
-            assert_true(r.n > first.n && r.n <= 145);
+            assert_greater(r.n, first.n);
+            assert_at_most(r.n, 145);
             assert_memory_equal(r.tokens, endless.tokens, (r.n < endless.n ? r.n : endless.n) * sizeof *r.tokens);
         } else {
             assert_int_equal(r.n, 145);
@@ -233,7 +234,7 @@ TEST(a_run_can_resume_after_an_end_of_sequence)
         session_rig_free(&r);
     }
     print_message("# %u of %d prompts ended with eos\n", ended, SESSION_PROMPTS);
-    assert_true(ended > 0);
+    assert_greater(ended, 0);
 }
 
 static uint32_t
@@ -342,7 +343,7 @@ TEST(a_long_prefill_is_cancelled_by_a_prompt_and_by_quitting)
     assert_true(w.posted && !w.prefilled);
     assert_int_equal(r.runs, 1);
     assert_int_equal(r.n, 0);
-    assert_true(door.steps >= 2);
+    assert_at_least(door.steps, 2);
     f->engine->ops = door.real;
     sem_destroy(&door.reached);
     sem_destroy(&door.posted);

@@ -33,11 +33,16 @@ static void
 check_place(const struct scope *s, const struct scope_round *r, const struct until *u, const struct scope_place *place)
 {
     const struct scope_column *c = scope_column(s, place->pos);
-    assert_true(place->pos >= r->first_pos);
-    if (u->kind == UNTIL_SPURIOUS)
-        assert_true(place->layer > 0 && scope_spurious(s, place->pos, (uint32_t)place->layer));
-    if (u->kind == UNTIL_REJECT)
-        assert_true(c != NULL && c->fate == FATE_CORRECTION && c->round == r->number);
+    assert_at_least(place->pos, r->first_pos);
+    if (u->kind == UNTIL_SPURIOUS) {
+        assert_greater(place->layer, 0);
+        assert_true(scope_spurious(s, place->pos, (uint32_t)place->layer));
+    }
+    if (u->kind == UNTIL_REJECT) {
+        assert_non_null(c);
+        assert_int_equal(c->fate, FATE_CORRECTION);
+        assert_int_equal(c->round, r->number);
+    }
 }
 
 /* Which rounds the scope finds in a run that nobody stopped, and whether they are those where one stopped. */
@@ -91,14 +96,15 @@ stops_where_the_scope_finds_it(struct fixture *f, const char *words, uint32_t ba
 
 TEST(rejections)
 {
-    assert_true(stops_where_the_scope_finds_it(*state, "reject", 0) > 0);
+    assert_greater(stops_where_the_scope_finds_it(*state, "reject", 0), 0);
 }
 
 TEST(confidences)
 {
     const uint32_t some = stops_where_the_scope_finds_it(*state, "confidence 0.4", 0),
                    all = stops_where_the_scope_finds_it(*state, "confidence 1", 0);
-    assert_true(some < all && all > 0);
+    assert_less(some, all);
+    assert_greater(all, 0);
     assert_int_equal(stops_where_the_scope_finds_it(*state, "confidence 0", 0), 0);
 }
 
@@ -106,12 +112,12 @@ TEST(spurious_cells)
 {
     const uint32_t n = stops_where_the_scope_finds_it(*state, "spurious", 0);
     print_message("%u rounds with spurious cells\n", (unsigned)n);
-    assert_true(n > 0);
+    assert_greater(n, 0);
 }
 
 TEST(texts)
 {
-    assert_true(stops_where_the_scope_finds_it(*state, "text e", 0) > 0);
+    assert_greater(stops_where_the_scope_finds_it(*state, "text e", 0), 0);
     stops_where_the_scope_finds_it(*state, "text er", 0);
     assert_int_equal(stops_where_the_scope_finds_it(*state, "text no such words", 0), 0);
 }
@@ -139,7 +145,7 @@ meet(void *user, struct session *s, const struct event *e)
                        (m->n == 0 || m->round[m->n - 1] != e->round);
     if ((!told && !found) || m->n == ROUNDS)
         return;
-    assert_true(e->seq < 3);
+    assert_less(e->seq, 3);
     m->round[m->n] = e->round;
     m->seq[m->n++] = e->seq;
     m->in[e->seq] = true;
@@ -175,7 +181,8 @@ TEST(any_sequence_of_a_batch_stops_it)
         o.paused = true;
         session_run(f->engine, &o, meet, &stopped, &r);
         session_rig_free(&r);
-        assert_true(plain.n > 0 && (plain.in[1] || plain.in[2]));
+        assert_greater(plain.n, 0);
+        assert_true(plain.in[1] || plain.in[2]);
         assert_int_equal(plain.n, stopped.n);
         assert_memory_equal(plain.round, stopped.round, plain.n * sizeof *plain.round);
         assert_memory_equal(plain.seq, stopped.seq, plain.n * sizeof *plain.seq);
@@ -216,7 +223,7 @@ TEST(nonsense_is_refused)
     assert_true(session_open(&s, f->engine, &o, &err));
     const struct control c = {.kind = CONTROL_UNTIL, .text = "whenever"};
     assert_false(session_post(s, &c, &err));
-    assert_non_null(strstr(err.text, "whenever"));
+    assert_contains(err.text, "whenever");
     session_close(s);
 }
 

@@ -17,13 +17,19 @@ TEST(loads_go_to_the_account_that_runs_and_those_aside_are_not_the_rounds_work)
     spent_heads(&s, 7);
     spent_switch(&s, SPENT_PROBE, (struct loads){128.5, 18});
     spent_switch(&s, SPENT_PROBE, (struct loads){128.5, 30});
-    assert_true(s.loads[SPENT_DRAFT].layers == 6 && s.loads[SPENT_DRAFT].heads == 2);
-    assert_true(s.loads[SPENT_LEARNING].layers == 16 && s.loads[SPENT_LEARNING].heads == 4);
-    assert_true(s.loads[SPENT_VERIFY].layers == 6.5 && s.loads[SPENT_VERIFY].heads == 1);
-    assert_true(s.loads[SPENT_LEARN].layers == 0 && s.loads[SPENT_LEARN].heads == 1);
-    assert_true(s.loads[SPENT_PROBE].layers == 0 && s.loads[SPENT_PROBE].heads == 12);
+    assert_number_equal(s.loads[SPENT_DRAFT].layers, 6);
+    assert_number_equal(s.loads[SPENT_DRAFT].heads, 2);
+    assert_number_equal(s.loads[SPENT_LEARNING].layers, 16);
+    assert_number_equal(s.loads[SPENT_LEARNING].heads, 4);
+    assert_number_equal(s.loads[SPENT_VERIFY].layers, 6.5);
+    assert_number_equal(s.loads[SPENT_VERIFY].heads, 1);
+    assert_number_equal(s.loads[SPENT_LEARN].layers, 0);
+    assert_number_equal(s.loads[SPENT_LEARN].heads, 1);
+    assert_number_equal(s.loads[SPENT_PROBE].layers, 0);
+    assert_number_equal(s.loads[SPENT_PROBE].heads, 12);
     const struct loads work = spent_work(&s);
-    assert_true(work.layers == 12.5 && work.heads == 4);
+    assert_number_equal(work.layers, 12.5);
+    assert_number_equal(work.heads, 4);
     assert_int_equal(s.heads_ns, 12);
 }
 
@@ -43,8 +49,9 @@ TEST(the_accounts_add_up_to_the_rounds_time)
     uint64_t sum = 0;
     for (int i = 0; i < ACCOUNTS; i++)
         sum += s.ns[i];
-    assert_true(sum <= whole && sum >= 6000000);
-    assert_true(s.ns[SPENT_WAIT] >= 3000000 && s.ns[SPENT_VERIFY] >= 3000000);
+    assert_between(sum, 6000000, whole);
+    assert_at_least(s.ns[SPENT_WAIT], 3000000);
+    assert_at_least(s.ns[SPENT_VERIFY], 3000000);
     assert_int_equal(s.ns[SPENT_LEARNING] + s.ns[SPENT_LEARN], 0);
 }
 
@@ -74,13 +81,18 @@ TEST(time_of_one_sequence_alone_is_its_own)
     for (int i = 0; i < 2; i++)
         spent_less(&together, &own[i]);
     const struct loads work = spent_work(&together), first = spent_work(&own[0]), second = spent_work(&own[1]);
-    assert_true(work.layers == 1 + 6 && work.heads == 1);
-    assert_true(first.layers == 2 && first.heads == 2 + 1 && own[0].loads[SPENT_LEARNING].layers == 2);
-    assert_true(second.layers == 2 && second.heads == 0 && own[1].loads[SPENT_LEARNING].layers == 2);
+    assert_number_equal(work.layers, 1 + 6);
+    assert_number_equal(work.heads, 1);
+    assert_number_equal(first.layers, 2);
+    assert_number_equal(first.heads, 2 + 1);
+    assert_number_equal(own[0].loads[SPENT_LEARNING].layers, 2);
+    assert_number_equal(second.layers, 2);
+    assert_number_equal(second.heads, 0);
+    assert_number_equal(own[1].loads[SPENT_LEARNING].layers, 2);
     assert_int_equal(own[0].heads_ns, 37);
     assert_int_equal(own[1].heads_ns, 31);
     assert_int_equal(together.heads_ns, 0);
-    assert_true(own[1].ns[SPENT_DRAFT] >= 3000000);
+    assert_at_least(own[1].ns[SPENT_DRAFT], 3000000);
     for (int i = 0; i < ACCOUNTS; i++)
         assert_int_equal(together.ns[i] + own[0].ns[i] + own[1].ns[i], s.ns[i]);
 }

@@ -154,7 +154,7 @@ TEST(each_is_first_as_often_as_the_other)
     const struct session_options o = two("specbound");
     w = (struct seen){.runs = 0};
     session_run(f->engine, &o, watch, &w, &r);
-    assert_true(w.first[0] + w.first[1] >= 4);
+    assert_at_least(w.first[0] + w.first[1], 4);
     assert_in_range(w.first[0], w.first[1] > 0 ? w.first[1] - 1 : 0, w.first[1] + 1);
     session_rig_free(&r);
 }
@@ -231,7 +231,7 @@ come_and_go(void *user, struct session *s, const struct event *e)
         break;
     case 3:
         assert_string_equal(w->versus, "layerskip gamma=2");
-        assert_true(w->n[1] > 0);
+        assert_greater(w->n[1], 0);
         post(s, CONTROL_VERSUS, "", "off", 0);
         break;
     default:
@@ -298,10 +298,12 @@ static void
 turn_second_and_end_it(struct session *s)
 {
     post(s, CONTROL_KNOB, "gamma", "3", 1);
-    assert_true(requested_gamma(s, 1) == 3 && requested_gamma(s, 0) == 5); /* while the round still runs */
+    assert_number_equal(requested_gamma(s, 1), 3);
+    assert_number_equal(requested_gamma(s, 0), 5); /* while the round still runs */
     post(s, CONTROL_POLICY, "", "ar", 1);
     post(s, CONTROL_VERSUS, "", "off", 0);
-    assert_true(requested_gamma(s, 0) == 5 && requested_gamma(s, 1) == 5);
+    assert_number_equal(requested_gamma(s, 0), 5);
+    assert_number_equal(requested_gamma(s, 1), 5);
 }
 
 TEST(changes_of_the_second_that_were_not_applied_go_with_it)
@@ -326,7 +328,8 @@ turn_first_and_begin_another(struct session *s)
 {
     post(s, CONTROL_KNOB, "gamma", "3", 0);
     post(s, CONTROL_VERSUS, "", "layerskip exit_layer=3", 0);
-    assert_true(requested_gamma(s, 0) == 3 && requested_gamma(s, 1) == 3);
+    assert_number_equal(requested_gamma(s, 0), 3);
+    assert_number_equal(requested_gamma(s, 1), 3);
     post(s, CONTROL_KNOB, "gamma", "2", 1); /* of the new one */
     post(s, CONTROL_KNOB, "gamma", "1", 0);
 }
@@ -429,7 +432,7 @@ TEST(impossible_pairs_are_refused)
     struct session_options o = two("layerskip");
     o.batch = 2;
     assert_false(session_open(&s, f->engine, &o, &err));
-    assert_non_null(strstr(err.text, "this is a batch"));
+    assert_contains(err.text, "this is a batch");
     o = two("layerskip");
     o.ctx = 1u << 30;
     assert_false(session_open(&s, f->engine, &o, &err));
