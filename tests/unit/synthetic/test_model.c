@@ -20,12 +20,24 @@ TEST(bundled_model_is_as_its_readme_describes)
     const struct model_desc *d = &m->desc;
     assert_string_equal(m->arch, "llama");
     assert_string_equal(m->types, "Q8_0, F32");
-    assert_true(d->n_layers == 16 && d->width == 256 && d->heads == 4 && d->kv_heads == 2 && d->head_dim == 64);
-    assert_true(d->ffn == 832 && d->vocab == 2048 && m->ctx_train == 1024 && d->rope_dims == 64);
-    assert_true(d->rope == ROPE_ADJACENT && d->rope_base == 10000 && d->rope_scale == 1 && d->rope_factors == NULL);
-    assert_true(m->tied && d->head.data == d->embedding.data);
+    assert_int_equal(d->n_layers, 16);
+    assert_int_equal(d->width, 256);
+    assert_int_equal(d->heads, 4);
+    assert_int_equal(d->kv_heads, 2);
+    assert_int_equal(d->head_dim, 64);
+    assert_int_equal(d->ffn, 832);
+    assert_int_equal(d->vocab, 2048);
+    assert_int_equal(m->ctx_train, 1024);
+    assert_int_equal(d->rope_dims, 64);
+    assert_int_equal(d->rope, ROPE_ADJACENT);
+    assert_number_equal(d->rope_base, 10000);
+    assert_number_equal(d->rope_scale, 1);
+    assert_null(d->rope_factors);
+    assert_true(m->tied);
+    assert_ptr_equal(d->head.data, d->embedding.data);
     assert_int_equal(m->parameters, 13902080);
-    assert_true(m->rho > 0.62 && m->rho < 0.63);
+    assert_greater(m->rho, 0.62);
+    assert_less(m->rho, 0.63);
     assert_int_equal(model_kv_bytes(m, 1024, false), 8 << 20);
     assert_int_equal(model_kv_bytes(m, 1024, true), 16 << 20);
     model_close(m);
@@ -60,7 +72,7 @@ TEST(every_shape_of_tiny_model_opens)
         assert_int_equal(d->vocab, s->vocab ? s->vocab : 320);
         assert_int_equal(tokenizer_size(m->tokenizer), d->vocab);
         assert_int_equal(d->rope_dims, s->rope_dims ? s->rope_dims : d->head_dim);
-        assert_true(d->rope_scale == (s->rope_linear > 0 ? 1 / s->rope_linear : 1));
+        assert_number_equal(d->rope_scale, s->rope_linear > 0 ? 1 / s->rope_linear : 1);
         assert_int_equal(m->tied, s->tied);
         assert_int_equal(d->rope_factors != NULL, s->rope_factors);
         if (!s->mixed) {
@@ -71,11 +83,17 @@ TEST(every_shape_of_tiny_model_opens)
         }
         for (uint32_t l = 0; l < d->n_layers; l++) {
             const struct layer_desc *y = &d->layers[l];
-            assert_true(y->wq.rows == d->heads * d->head_dim && y->wq.cols == d->width);
-            assert_true(y->wk.rows == d->kv_heads * d->head_dim && y->wv.rows == y->wk.rows);
-            assert_true(y->wo.rows == d->width && y->wo.cols == y->wq.rows);
-            assert_true(y->gate.rows == d->ffn && y->up.rows == d->ffn && y->down.cols == d->ffn);
-            assert_true(y->attn_norm.rows == 1 && y->ffn_norm.cols == d->width);
+            assert_int_equal(y->wq.rows, d->heads * d->head_dim);
+            assert_int_equal(y->wq.cols, d->width);
+            assert_int_equal(y->wk.rows, d->kv_heads * d->head_dim);
+            assert_int_equal(y->wv.rows, y->wk.rows);
+            assert_int_equal(y->wo.rows, d->width);
+            assert_int_equal(y->wo.cols, y->wq.rows);
+            assert_int_equal(y->gate.rows, d->ffn);
+            assert_int_equal(y->up.rows, d->ffn);
+            assert_int_equal(y->down.cols, d->ffn);
+            assert_int_equal(y->attn_norm.rows, 1);
+            assert_int_equal(y->ffn_norm.cols, d->width);
         }
         model_close(m);
         free(b.bytes);
@@ -86,9 +104,9 @@ TEST(rope_factors_are_read)
 {
     struct built b;
     struct model *m = open_tiny_model(&b, &(struct tinymodel){.rope_factors = true});
-    assert_true(m->desc.rope_factors[0] == 1);
+    assert_number_equal(m->desc.rope_factors[0], 1);
     for (uint32_t i = 1; i < m->desc.rope_dims / 2; i++)
-        assert_true(m->desc.rope_factors[i] > m->desc.rope_factors[i - 1]);
+        assert_greater(m->desc.rope_factors[i], m->desc.rope_factors[i - 1]);
     model_close(m);
     free(b.bytes);
 }
@@ -140,7 +158,7 @@ TEST(hashes_of_models_differ)
         assert_int_equal(m->hash, same->hash);
         hashes[i] = m->hash;
         for (int k = 0; k < i; k++)
-            assert_true(hashes[k] != hashes[i]);
+            assert_int_not_equal(hashes[k], hashes[i]);
         model_close(m);
         model_close(same);
         free(b.bytes);
@@ -160,7 +178,7 @@ TEST(weight_types_do_not_change_the_values)
         float v;
         memcpy(&v, &bits, sizeof v);
         const float difference = v > x[i] ? v - x[i] : x[i] - v, size = x[i] < 0 ? -x[i] : x[i];
-        assert_true(difference <= size / 256);
+        assert_at_most(difference, size / 256);
     }
     model_close(m);
     model_close(r);
@@ -173,19 +191,28 @@ TEST(architectures_need_different_tensors)
     struct model *m = open_golden_model("tests/golden/models/qwen2.gguf");
     const struct layer_desc *last = &m->desc.layers[m->desc.n_layers - 1];
     assert_string_equal(m->arch, "qwen2");
-    assert_true(m->desc.rope == ROPE_HALVES && m->tied && m->desc.window == 0);
-    assert_true(last->bq.type == WEIGHT_F32 && last->bq.cols == m->desc.heads * m->desc.head_dim);
-    assert_true(last->bk.cols == m->desc.kv_heads * m->desc.head_dim && tensor_present(&last->bv));
-    assert_false(tensor_present(&last->q_norm) || tensor_present(&last->k_norm));
+    assert_int_equal(m->desc.rope, ROPE_HALVES);
+    assert_true(m->tied);
+    assert_int_equal(m->desc.window, 0);
+    assert_int_equal(last->bq.type, WEIGHT_F32);
+    assert_int_equal(last->bq.cols, m->desc.heads * m->desc.head_dim);
+    assert_int_equal(last->bk.cols, m->desc.kv_heads * m->desc.head_dim);
+    assert_true(tensor_present(&last->bv));
+    assert_false(tensor_present(&last->q_norm));
+    assert_false(tensor_present(&last->k_norm));
     model_close(m);
     m = open_golden_model("tests/golden/models/qwen3.gguf");
     last = &m->desc.layers[m->desc.n_layers - 1];
-    assert_true(m->desc.rope == ROPE_HALVES && !m->tied && m->desc.head_dim == 24);
-    assert_true(last->q_norm.cols == 24 && last->k_norm.type == WEIGHT_F32);
+    assert_int_equal(m->desc.rope, ROPE_HALVES);
+    assert_false(m->tied);
+    assert_int_equal(m->desc.head_dim, 24);
+    assert_int_equal(last->q_norm.cols, 24);
+    assert_int_equal(last->k_norm.type, WEIGHT_F32);
     assert_false(tensor_present(&last->bq));
     model_close(m);
     m = open_golden_model("tests/golden/models/mistral.gguf");
-    assert_true(m->desc.rope == ROPE_ADJACENT && m->desc.window == 5);
+    assert_int_equal(m->desc.rope, ROPE_ADJACENT);
+    assert_int_equal(m->desc.window, 5);
     model_close(m);
 }
 
@@ -193,11 +220,20 @@ TEST(every_type_is_used_as_stored_in_the_file)
 {
     struct model *m = open_golden_model("tests/golden/models/types.gguf");
     const struct layer_desc *y = m->desc.layers;
-    assert_true(m->desc.embedding.type == WEIGHT_Q6_K && m->desc.head.type == WEIGHT_Q4_K);
-    assert_true(y[0].wq.type == WEIGHT_Q2_K && y[0].wk.type == WEIGHT_Q3_K && y[0].wv.type == WEIGHT_Q4_K);
-    assert_true(y[0].wo.type == WEIGHT_Q4_0 && y[0].gate.type == WEIGHT_Q5_K && y[0].down.type == WEIGHT_Q4_1);
-    assert_true(y[1].wq.type == WEIGHT_F16 && y[1].wk.type == WEIGHT_BF16 && y[1].wv.type == WEIGHT_F32);
-    assert_true(y[1].wo.type == WEIGHT_Q5_0 && y[1].gate.type == WEIGHT_Q8_0 && y[1].down.type == WEIGHT_Q5_1);
+    assert_int_equal(m->desc.embedding.type, WEIGHT_Q6_K);
+    assert_int_equal(m->desc.head.type, WEIGHT_Q4_K);
+    assert_int_equal(y[0].wq.type, WEIGHT_Q2_K);
+    assert_int_equal(y[0].wk.type, WEIGHT_Q3_K);
+    assert_int_equal(y[0].wv.type, WEIGHT_Q4_K);
+    assert_int_equal(y[0].wo.type, WEIGHT_Q4_0);
+    assert_int_equal(y[0].gate.type, WEIGHT_Q5_K);
+    assert_int_equal(y[0].down.type, WEIGHT_Q4_1);
+    assert_int_equal(y[1].wq.type, WEIGHT_F16);
+    assert_int_equal(y[1].wk.type, WEIGHT_BF16);
+    assert_int_equal(y[1].wv.type, WEIGHT_F32);
+    assert_int_equal(y[1].wo.type, WEIGHT_Q5_0);
+    assert_int_equal(y[1].gate.type, WEIGHT_Q8_0);
+    assert_int_equal(y[1].down.type, WEIGHT_Q5_1);
     uint64_t bytes = 0;
     for (uint64_t i = 0; i < m->file->n_tensors; i++)
         bytes += m->file->tensors[i].bytes;
@@ -206,9 +242,10 @@ TEST(every_type_is_used_as_stored_in_the_file)
     assert_int_equal(model_weight_bytes(m, false, false), bytes); /* a scale of six bits in memory takes a byte */
     struct model *tables = open_golden_model("tests/golden/models/tables.gguf");
     for (int t = 0; t < WEIGHT_TYPES; t++)
-        assert_true((t <= WEIGHT_Q6_K ? m : tables)->tensors_of[t] > 0);
+        assert_greater((t <= WEIGHT_Q6_K ? m : tables)->tensors_of[t], 0);
     model_close(tables);
-    assert_true(strlen(m->types) < sizeof m->types && strncmp(m->types, "Q4_K, Q6_K", 10) == 0);
+    assert_less(strlen(m->types), sizeof m->types);
+    assert_int_equal(strncmp(m->types, "Q4_K, Q6_K", 10), 0);
     model_close(m);
 }
 
@@ -218,9 +255,12 @@ TEST(a_vocabulary_opens_only_where_it_will_do)
     struct model *m = NULL;
     struct err err = {0};
     assert_false(model_open(&m, path, &err));
-    assert_non_null(strstr(err.text, "vocabulary.gguf: holds a vocabulary and no weights"));
+    assert_contains(err.text, "vocabulary.gguf: holds a vocabulary and no weights");
     assert_ok(model_open_with(&m, path, &(struct model_options){.vocabulary = true}, &err), err);
-    assert_true(m->vocabulary_only && m->desc.n_layers == 0 && m->desc.vocab == tokenizer_size(m->tokenizer));
-    assert_true(m->ctx_train == 512 && model_weight_bytes(m, false, false) == 0);
+    assert_true(m->vocabulary_only);
+    assert_int_equal(m->desc.n_layers, 0);
+    assert_int_equal(m->desc.vocab, tokenizer_size(m->tokenizer));
+    assert_int_equal(m->ctx_train, 512);
+    assert_int_equal(model_weight_bytes(m, false, false), 0);
     model_close(m);
 }

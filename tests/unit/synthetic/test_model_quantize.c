@@ -70,8 +70,9 @@ TEST(quantising_accepts_all_numbers_and_refuses_others)
     const struct tinymodel options = {.width = 48, .heads = 3, .kv_heads = 3, .ffn = 64, .attention = WEIGHT_F16};
     struct model *m = open_tiny_model(&b, &options);
     assert_true(model_quantize(m, &err)); /* rows of 48 stay as they are, those of 64 don't */
-    assert_true(m->desc.layers[0].wq.type == WEIGHT_F16 && m->desc.layers[0].down.type == WEIGHT_Q8_0);
-    assert_true(m->desc.layers[0].attn_norm.type == WEIGHT_F32);
+    assert_int_equal(m->desc.layers[0].wq.type, WEIGHT_F16);
+    assert_int_equal(m->desc.layers[0].down.type, WEIGHT_Q8_0);
+    assert_int_equal(m->desc.layers[0].attn_norm.type, WEIGHT_F32);
     assert_int_equal(m->tensors_of[WEIGHT_Q8_0], 4);
     assert_int_equal(m->parameters_of[WEIGHT_Q8_0], 4 * 48 * 64);
     model_close(m);

@@ -50,7 +50,9 @@ make_list(struct built *b, const char *key, uint32_t last)
     for (int i = 0; i < N; i++)
         put_u32(&list, i < N - 1 || last == 0 ? v : last);
     b->bytes = realloc(b->bytes, b->len + MORE);
-    assert_true(b->bytes != NULL && !list.failed && list.len == MORE + 8);
+    assert_non_null(b->bytes);
+    assert_false(list.failed);
+    assert_int_equal(list.len, MORE + 8);
     memmove(b->bytes + at + list.len, b->bytes + at + 8, b->len - at - 8);
     memcpy(b->bytes + at, list.data, list.len);
     b->len += MORE;

@@ -45,7 +45,7 @@ TEST(an_element_depends_on_its_row_and_column_alone)
         synthetic_row_f32(&wider, row, z);
         assert_memory_equal(y, z, sizeof y);
         for (uint32_t k = 0; k < COLS; k++)
-            assert_true(synthetic_element(&p, row, k) == y[k]);
+            assert_number_equal(synthetic_element(&p, row, k), y[k]);
         tensor_row(&t, row, z);
         assert_memory_equal(y, z, sizeof y);
     }
@@ -86,11 +86,11 @@ TEST(integers_are_odd_uniform_and_without_correlation)
         else
             assert_int_equal(counts[n + 128], 0);
     const double variance = SYNTHETIC_DEVIATION * SYNTHETIC_DEVIATION, five = 5 / sqrt(N); /* standard errors */
-    assert_true(fabs(chi - 127) < 5 * sqrt(2 * 127));
-    assert_true(fabs(sum / N) < five * SYNTHETIC_DEVIATION);
-    assert_true(fabs(squares / N / variance - 1) < five);
-    assert_true(fabs(beside / N / variance) < five);
-    assert_true(fabs(below / N / variance) < five);
+    assert_near(chi, 127, 5 * sqrt(2 * 127));
+    assert_less(fabs(sum / N), five * SYNTHETIC_DEVIATION);
+    assert_near(squares / N / variance, 1, five);
+    assert_less(fabs(beside / N / variance), five);
+    assert_less(fabs(below / N / variance), five);
 }
 
 TEST(faint_rows_and_columns_keep_the_signs_alone)
@@ -119,15 +119,17 @@ TEST(scales_have_four_bits_and_are_near_the_wanted_value)
         const float scale = synthetic_scale(wanted);
         int exponent;
         const double bits = frexp((double)scale, &exponent) * 16;
-        assert_true(scale > 0 && bits == floor(bits));
+        assert_greater(scale, 0);
+        assert_number_equal(bits, floor(bits));
         for (int n = 1; n <= 127; n += 2) { /* no element loses a bit in F16 */
             const float x = (float)n * scale;
-            assert_true(f16_to_f32(f32_to_f16(x)) == x && (double)x == n * (double)scale);
+            assert_number_equal(f16_to_f32(f32_to_f16(x)), x);
+            assert_number_equal((double)x, n * (double)scale);
         }
         if (wanted > 0x1p-20 && wanted < 250)
-            assert_true(fabs((double)scale / wanted - 1) <= 1.0 / 16);
+            assert_at_most(fabs((double)scale / wanted - 1), 1.0 / 16);
     }
-    assert_true(synthetic_scale(NAN) > 0);
+    assert_greater(synthetic_scale(NAN), 0);
 }
 
 TEST(all_types_hold_the_same_numbers)
@@ -154,9 +156,9 @@ TEST(all_types_hold_the_same_numbers)
                 for (uint32_t k = 0; k < N; k++) {
                     const float x = synthetic_element(&p, row, k);
                     if (types[i] == WEIGHT_BF16)
-                        assert_true(fabsf(y[k] - x) <= ldexpf(fabsf(x), -8));
+                        assert_at_most(fabsf(y[k] - x), ldexpf(fabsf(x), -8));
                     else
-                        assert_true(y[k] == x);
+                        assert_number_equal(y[k], x);
                 }
             }
     }
@@ -192,7 +194,7 @@ TEST(four_and_six_bits_hold_the_leading_bits_of_the_same_numbers)
             for (uint32_t k = 0; k < N; k++) {
                 const int n = synthetic_integer(&p, row, k), kept = (2 * (n >> (8 - bits)) + 1) * (1 << (7 - bits));
                 const bool faint = row >= p.faint_row || k / (uint32_t)share * (uint32_t)share >= p.faint_col;
-                assert_true(y[k] == (float)(faint ? n : abs(n) == 1 ? 0 : kept) * p.scale);
+                assert_number_equal(y[k], (float)(faint ? n : abs(n) == 1 ? 0 : kept) * p.scale);
             }
         }
     }
@@ -244,7 +246,7 @@ TEST(two_tokens_agree_as_their_angle_predicts)
 {
     (void)state; /* the sign of one difference: 1 - angle / pi */
     for (double tangent = 0.05; tangent < 4; tangent *= 2)
-        assert_true(fabs(synthetic_agreement(2, tangent) - (1 - atan(tangent) / 3.141592653589793)) < 1e-3);
+        assert_near(synthetic_agreement(2, tangent), 1 - atan(tangent) / 3.141592653589793, 1e-3);
 }
 
 TEST(a_tangent_gives_the_acceptance_it_was_asked_for)
@@ -252,7 +254,7 @@ TEST(a_tangent_gives_the_acceptance_it_was_asked_for)
     static const uint32_t vocab[] = {300, 32000, 128256};
     for (size_t i = 0; i < sizeof vocab / sizeof vocab[0]; i++)
         for (double a = SYNTHETIC_LEAST_ACCEPTANCE; a < SYNTHETIC_MOST_ACCEPTANCE; a += 0.13)
-            assert_true(fabs(synthetic_agreement(vocab[i], synthetic_tangent(vocab[i], a)) - a) < 2e-3);
+            assert_near(synthetic_agreement(vocab[i], synthetic_tangent(vocab[i], a)), a, 2e-3);
 }
 
 /* ---- what is asked for ---- */
@@ -265,8 +267,10 @@ TEST(specs_are_read_or_refused_by_name)
     assert_string_equal(s.shape->name, "SmolLM-135M");
     assert_int_equal(s.type, WEIGHT_F16);
     assert_int_equal(s.exit, 8);
-    assert_true(s.acceptance == 0.75 && s.seed == SYNTHETIC_SEED);
-    assert_true(synthetic_read_spec("tiny,1,.5", &s, &err) && s.type == WEIGHT_Q8_0);
+    assert_number_equal(s.acceptance, 0.75);
+    assert_int_equal(s.seed, SYNTHETIC_SEED);
+    assert_true(synthetic_read_spec("tiny,1,.5", &s, &err));
+    assert_int_equal(s.type, WEIGHT_Q8_0);
     static const struct {
         const char *text, *says;
     } bad[] = {

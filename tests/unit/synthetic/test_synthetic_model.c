@@ -22,7 +22,7 @@ static char folder[256];
 static void
 path_in_folder(char *out, size_t size, const char *name)
 {
-    assert_true(snprintf(out, size, "%s/%s", folder, name) < (int)size);
+    assert_less(snprintf(out, size, "%s/%s", folder, name), (int)size);
 }
 
 static struct synthetic_weights *
@@ -66,7 +66,9 @@ open_in_memory(const char *text)
 static void
 same_rows(const struct tensor *a, const struct tensor *b)
 {
-    assert_true(a->type == b->type && a->rows == b->rows && a->cols == b->cols);
+    assert_int_equal(a->type, b->type);
+    assert_int_equal(a->rows, b->rows);
+    assert_int_equal(a->cols, b->cols);
     if (b->synthetic == NULL) {
         assert_memory_equal(a->data, b->data, a->cols * sizeof(float));
         return;
@@ -89,7 +91,7 @@ same_layer(const struct model_desc *d, const struct layer_desc *a, const struct 
         if (tensor_present(&b->all[i]))
             same_rows(&a->all[i], &b->all[i]);
     }
-    assert_true((a->experts != NULL) == (b->experts != NULL));
+    assert_int_equal(a->experts != NULL, b->experts != NULL);
     for (uint32_t e = 0; e < d->form.experts.n; e++)
         for (enum expert_tensor i = 0; i < EXPERT_MATRICES; i++)
             same_rows(&a->experts[e].all[i], &b->experts[e].all[i]);
@@ -99,17 +101,30 @@ static void
 same_model(const struct model *file, const struct model *memory)
 {
     const struct model_desc *a = &file->desc, *b = &memory->desc;
-    assert_true(a->n_layers == b->n_layers && a->width == b->width && a->heads == b->heads &&
-                a->kv_heads == b->kv_heads && a->head_dim == b->head_dim && a->ffn == b->ffn && a->vocab == b->vocab &&
-                a->rope_dims == b->rope_dims && a->rope == b->rope && a->rope_base == b->rope_base &&
-                a->rope_scale == b->rope_scale && a->rms_eps == b->rms_eps && a->window == b->window &&
-                a->rope_factors == b->rope_factors);
-    assert_true(a->form.experts.n == b->form.experts.n && a->form.experts.used == b->form.experts.used &&
-                a->form.experts.ffn == b->form.experts.ffn && a->form.experts.shared_ffn == 0 &&
-                a->form.experts.routing == b->form.experts.routing &&
-                a->form.experts.renormalised == b->form.experts.renormalised);
-    assert_true(file->parameters == memory->parameters && file->rho == memory->rho && file->tied == memory->tied &&
-                file->ctx_train == memory->ctx_train);
+    assert_int_equal(a->n_layers, b->n_layers);
+    assert_int_equal(a->width, b->width);
+    assert_int_equal(a->heads, b->heads);
+    assert_int_equal(a->kv_heads, b->kv_heads);
+    assert_int_equal(a->head_dim, b->head_dim);
+    assert_int_equal(a->ffn, b->ffn);
+    assert_int_equal(a->vocab, b->vocab);
+    assert_int_equal(a->rope_dims, b->rope_dims);
+    assert_int_equal(a->rope, b->rope);
+    assert_number_equal(a->rope_base, b->rope_base);
+    assert_number_equal(a->rope_scale, b->rope_scale);
+    assert_number_equal(a->rms_eps, b->rms_eps);
+    assert_int_equal(a->window, b->window);
+    assert_ptr_equal(a->rope_factors, b->rope_factors);
+    assert_int_equal(a->form.experts.n, b->form.experts.n);
+    assert_int_equal(a->form.experts.used, b->form.experts.used);
+    assert_int_equal(a->form.experts.ffn, b->form.experts.ffn);
+    assert_int_equal(a->form.experts.shared_ffn, 0);
+    assert_int_equal(a->form.experts.routing, b->form.experts.routing);
+    assert_int_equal(a->form.experts.renormalised, b->form.experts.renormalised);
+    assert_int_equal(file->parameters, memory->parameters);
+    assert_number_equal(file->rho, memory->rho);
+    assert_int_equal(file->tied, memory->tied);
+    assert_int_equal(file->ctx_train, memory->ctx_train);
     assert_memory_equal(file->parameters_of, memory->parameters_of, sizeof file->parameters_of);
     assert_memory_equal(file->tensors_of, memory->tensors_of, sizeof file->tensors_of);
     assert_string_equal(file->types, memory->types);
@@ -124,7 +139,8 @@ same_model(const struct model *file, const struct model *memory)
     for (uint32_t id = 0; id < a->vocab; id++) {
         const struct slice x = tokenizer_bytes(file->tokenizer, (token_t)id, true),
                            y = tokenizer_bytes(memory->tokenizer, (token_t)id, true);
-        assert_true(x.len == y.len && memcmp(x.data, y.data, x.len) == 0);
+        assert_int_equal(x.len, y.len);
+        assert_memory_equal(x.data, y.data, x.len);
         assert_int_equal(tokenizer_kind(file->tokenizer, (token_t)id), tokenizer_kind(memory->tokenizer, (token_t)id));
     }
     static const char text[] = "babe zuzu, <s> \xc3\xa9 two  words";
@@ -191,7 +207,8 @@ TEST(a_file_and_memory_are_the_same_model_to_the_bit)
             double size = 0;
             for (uint32_t v = 0; v < file->desc.vocab; v++)
                 size += (double)a[v] * (double)a[v];
-            assert_true(isfinite(size) && size / file->desc.vocab > 1);
+            assert_true(isfinite(size));
+            assert_greater(size / file->desc.vocab, 1);
             free(a);
             free(b);
         }
@@ -257,8 +274,8 @@ TEST(every_shape_has_its_parameters)
                   {"Mixtral-8x7B,8,0.75", 46.7028, 32 * 2 * 1024 * 2 / 1048576.0}};
     for (size_t i = 0; i < sizeof shapes / sizeof shapes[0]; i++) {
         struct model *m = open_in_memory(shapes[i].text);
-        assert_true(fabs((double)m->parameters / 1e9 - shapes[i].billions) < 0.0001);
-        assert_true(fabs((double)model_kv_bytes(m, 1, false) / 1048576 - shapes[i].kv_mib) < 1e-9);
+        assert_near((double)m->parameters / 1e9, shapes[i].billions, 0.0001);
+        assert_near((double)model_kv_bytes(m, 1, false) / 1048576, shapes[i].kv_mib, 1e-9);
         model_close(m);
     }
 }
@@ -273,7 +290,8 @@ TEST(a_prompt_becomes_bytes_and_comes_back)
     char *back;
     assert_true(
         tokenizer_encode(m->tokenizer, text, sizeof text - 1, (struct tokenize_options){.bos = true}, &ids, &n, &err));
-    assert_true(n > 10 && ids[0] == tokenizer_bos(m->tokenizer));
+    assert_greater(n, 10);
+    assert_int_equal(ids[0], tokenizer_bos(m->tokenizer));
     assert_true(tokenizer_decode(m->tokenizer, ids, n, &back, &len, &err));
     assert_int_equal(len, sizeof text - 1);
     assert_memory_equal(back, text, len);
@@ -306,7 +324,9 @@ TEST(a_file_that_cannot_be_finished_leaves_nothing)
     struct rlimit limit, small;
     path_in_folder(path, sizeof path, "model.gguf");
     FILE *f = fopen(path, "w");
-    assert_true(f != NULL && fputs("old", f) >= 0 && fclose(f) == 0);
+    assert_non_null(f);
+    assert_at_least(fputs("old", f), 0);
+    assert_int_equal(fclose(f), 0);
     signal(SIGXFSZ, SIG_IGN);
     assert_int_equal(getrlimit(RLIMIT_FSIZE, &limit), 0);
     for (rlim_t room = 0; room < 1000000; room = room * 3 + 5000) {
@@ -316,16 +336,18 @@ TEST(a_file_that_cannot_be_finished_leaves_nothing)
         assert_int_equal(setrlimit(RLIMIT_FSIZE, &limit), 0);
         assert_false(done);
         assert_int_equal(err.kind, ERR_WORK);
-        assert_non_null(strstr(err.text, "cannot be written"));
+        assert_contains(err.text, "cannot be written");
         assert_int_equal(files_in_folder(), 1);
     }
     f = fopen(path, "r");
-    assert_true(f != NULL && fgets(before, sizeof before, f) != NULL && fclose(f) == 0);
+    assert_non_null(f);
+    assert_non_null(fgets(before, sizeof before, f));
+    assert_int_equal(fclose(f), 0);
     assert_string_equal(before, "old");
     unlink(path);
     path_in_folder(path, sizeof path, "nowhere/model.gguf");
     assert_false(synthetic_gguf_write(w, path, NULL, NULL, &err));
-    assert_non_null(strstr(err.text, "cannot be created"));
+    assert_contains(err.text, "cannot be created");
     synthetic_weights_free(w);
 }
 
@@ -356,8 +378,8 @@ TEST(a_shape_that_does_not_fit_is_refused_with_the_numbers)
     assert_false(model_open_synthetic(&m, "Llama-2-7B:f16,8,0.75", &o, &err));
     assert_null(m);
     assert_int_equal(err.kind, ERR_WORK);
-    assert_non_null(strstr(err.text, "needs 12.6 GiB for its weights and 2.0 GiB for a context of 4096"));
-    assert_non_null(strstr(err.text, "1.0 GiB of memory are available"));
+    assert_contains(err.text, "needs 12.6 GiB for its weights and 2.0 GiB for a context of 4096");
+    assert_contains(err.text, "1.0 GiB of memory are available");
     assert_false(model_open_synthetic(&m, "tiny:f16,2,0.75", &(struct model_options){.quantize = true}, &err));
     assert_int_equal(err.kind, ERR_USAGE);
 }
