@@ -59,9 +59,11 @@ assert_harmless(const char *text)
     for (const char *at = text; *at != '\0';) {
         int32_t code;
         const utf8proc_ssize_t n = utf8proc_iterate((const utf8proc_uint8_t *)at, -1, &code);
-        assert_true(n > 0);
+        assert_greater(n, 0);
         assert_true(printable_code(code));
-        assert_true(code >= 0x20 && code != 0x7f && !(code >= 0x80 && code < 0xa0));
+        assert_at_least(code, 0x20);
+        assert_int_not_equal(code, 0x7f);
+        assert_true(!(code >= 0x80 && code < 0xa0));
         at += n;
     }
 }
@@ -109,7 +111,7 @@ TEST(random_bytes_become_harmless_text)
         assert_int_equal(length, strlen(out));
         assert_harmless(out);
         const size_t cut = printable_text(bytes, n, small, sizeof small);
-        assert_true(cut < sizeof small);
+        assert_less(cut, sizeof small);
         assert_memory_equal(small, out, cut); /* and no character is cut in half: */
         assert_harmless(small);
     }
@@ -160,8 +162,8 @@ TEST(walking_over_any_bytes_ends)
         int columns = 0, total = 0;
         while ((used = text_cluster(bytes + at, &columns)) != 0) {
             assert_true(columns == 1 || columns == 2);
-            assert_true(at + used <= length);
-            assert_true(text_before(bytes, at + used) == at);
+            assert_at_most(at + used, length);
+            assert_int_equal(text_before(bytes, at + used), at);
             at += used;
             total += columns;
         }
@@ -201,7 +203,10 @@ TEST(a_canvas_draws_nothing_outside_itself)
                 assert_string_equal(grid_at(&g, y, x)->text, " ");
     const struct canvas beyond = canvas_inside(&c, 9, 9, 5, 5), before = canvas_inside(&c, -3, -3, 4, 4);
     assert_true(beyond.rows == 0 || beyond.cols == 0);
-    assert_true(before.y == c.y && before.x == c.x && before.rows == 1 && before.cols == 1);
+    assert_int_equal(before.y, c.y);
+    assert_int_equal(before.x, c.x);
+    assert_int_equal(before.rows, 1);
+    assert_int_equal(before.cols, 1);
     grid_close(&g);
 }
 
@@ -286,15 +291,17 @@ TEST(without_utf8_everything_is_ascii)
     for (int y = 0; y < 6; y++)
         for (int x = 0; x < 40; x++) {
             const struct grid_cell *cell = grid_at(&g, y, x);
-            assert_true(strlen(cell->text) == 1 && cell->text[0] >= ' ' && cell->text[0] < 0x7f);
+            assert_int_equal(strlen(cell->text), 1);
+            assert_at_least(cell->text[0], ' ');
+            assert_less(cell->text[0], 0x7f);
         }
     char row[200];
     grid_row(&g, 2, row, sizeof row);
-    assert_non_null(strstr(row, "???? ?? $"));
+    assert_contains(row, "???? ?? $");
     canvas_text(&c, 0, 0, ROLE_TEXT, "4.21 ±0.81 ≈ Δ β ε ₀ ␣ ┊ ▲▼ ◀▶ ◆◇ ★☆"); /* of this program's own none is "?" */
     grid_row(&g, 0, row, sizeof row);
     assert_null(strchr(row, '?'));
-    assert_non_null(strstr(row, "4.21+-0.81 "));
+    assert_contains(row, "4.21+-0.81 ");
     char text[] = "τ 4.21 ±0.81\n×2 – ±1 日";
     text_ascii(text);
     assert_string_equal(text, "t 4.21+-0.81\nx2 -+-1 ??");
@@ -314,7 +321,8 @@ TEST(a_canvas_lets_nothing_raw_through)
         const int used = canvas_text(&c, 0, 0, ROLE_TEXT, bytes);
         grid_row(&g, 0, row, sizeof row);
         assert_harmless(row);
-        assert_true(used <= 64 && text_width(row) <= 64);
+        assert_at_most(used, 64);
+        assert_at_most(text_width(row), 64);
     }
     grid_close(&g);
 }

@@ -41,7 +41,8 @@ assert_ordered(const struct theme *t, enum paint_depth depth, int32_t (*shown)(e
     int numbers[GRID_HEATS], different = 1;
     paint_scale(depth, t, numbers);
     for (int i = 0; i < GRID_HEATS; i++) {
-        assert_true(numbers[i] >= 0 && numbers[i] < (int)depth);
+        assert_at_least(numbers[i], 0);
+        assert_less(numbers[i], (int)depth);
         if (i == 0 || numbers[i] == numbers[i - 1])
             continue;
         const double before = colour_lightness(shown(depth, numbers[i - 1])),
@@ -72,7 +73,7 @@ TEST(lightness_is_ordered_in_every_theme_at_every_depth)
 {
     char names[16][32];
     const int n = theme_list(names, 16, ".");
-    assert_true(n >= 4);
+    assert_at_least(n, 4);
     for (int i = 0; i < n; i++) {
         const struct theme t = load(names[i], names[i]);
         if (t.stops == 0) {
@@ -96,7 +97,7 @@ TEST(bundled_themes_declare_the_direction_and_steps_of_their_scale)
         const struct theme t = load(themes[i].name, themes[i].name);
         assert_int_equal(t.darker, themes[i].darker);
         for (int k = 0; k < THEME_PALETTES; k++)
-            assert_true(t.steps[k].n >= 3);
+            assert_at_least(t.steps[k].n, 3);
     }
 }
 
@@ -110,8 +111,8 @@ TEST(heights_grow_where_there_are_no_colours)
     for (int i = 0; i < GRID_HEATS; i++) {
         assert_int_equal(numbers[i], -1);
         if (i > 0)
-            assert_true(
-                strcmp(canvas_level((double)(i - 1) / (GRID_HEATS - 1)), canvas_level((double)i / (GRID_HEATS - 1))) <=
+            assert_at_most(
+                strcmp(canvas_level((double)(i - 1) / (GRID_HEATS - 1)), canvas_level((double)i / (GRID_HEATS - 1))),
                 0); /* ▁ to █, in the order of their codes */
     }
     assert_string_not_equal(canvas_level(0), canvas_level(1));

@@ -45,16 +45,17 @@ TEST(an_svg_has_texts_and_grounds)
     char *text = written(&g, &theme);
     snprintf(heat, sizeof heat, "fill=\"#%06x\"/>", (unsigned)theme.heat[theme.stops - 1]);
     snprintf(paper, sizeof paper, "height=\"100%%\" fill=\"#%06x\"", (unsigned)theme.role[ROLE_TEXT].bg);
-    assert_non_null(strstr(text, ">a&lt;&amp;"));
-    assert_non_null(strstr(text, ">大<"));
-    assert_non_null(strstr(text, heat));
-    assert_non_null(strstr(text, paper));
-    assert_non_null(strstr(text, "line-through"));
-    assert_true(strncmp(text, "<svg ", 5) == 0 && strcmp(text + strlen(text) - 7, "</svg>\n") == 0);
+    assert_contains(text, ">a&lt;&amp;");
+    assert_contains(text, ">大<");
+    assert_contains(text, heat);
+    assert_contains(text, paper);
+    assert_contains(text, "line-through");
+    assert_int_equal(strncmp(text, "<svg ", 5), 0);
+    assert_string_equal(text + strlen(text) - 7, "</svg>\n");
     free(text);
     theme_mono(&theme);
     text = written(&g, &theme);
-    assert_non_null(strstr(text, "height=\"100%\" fill=\"#ffffff\"")); /* no colours: paper and ink */
+    assert_contains(text, "height=\"100%\" fill=\"#ffffff\""); /* no colours: paper and ink */
     free(text);
     grid_close(&g);
 }

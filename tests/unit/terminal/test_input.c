@@ -97,7 +97,7 @@ TEST(an_escape_that_nothing_follows_is_the_escape_key)
     struct input_decoder d = {.bytes = "\033", .n = 1};
     struct input in;
     assert_false(input_decode(&d, false, &in));
-    assert_true(input_patience_ms(&d) > 0);
+    assert_greater(input_patience_ms(&d), 0);
     assert_true(input_decode(&d, true, &in));
     assert_int_equal(in.key, INPUT_ESCAPE);
     assert_int_equal(input_patience_ms(&d), -1);
@@ -122,7 +122,7 @@ TEST(a_paste_whose_end_was_lost_is_left_by_ctrl_c)
         assert_int_equal(in.key, keys[i]);
     }
     assert_false(input_decode(&d, false, &in));
-    assert_true(input_patience_ms(&d) > 0);
+    assert_greater(input_patience_ms(&d), 0);
     assert_true(input_decode(&d, true, &in));
     assert_int_equal(in.key, INPUT_PASTE_END);
     assert_true(input_decode(&d, false, &in));
@@ -213,16 +213,18 @@ TEST(every_stream_of_bytes_arrives_whole_in_any_pieces)
         for (size_t i = 0; i < s.n;) {
             size_t n = 1 + random_below(most);
             n = n < s.n - i ? n : s.n - i;
-            assert_true(n <= sizeof d.bytes - d.n);
+            assert_at_most(n, sizeof d.bytes - d.n);
             memcpy(d.bytes + d.n, s.bytes + i, n);
             d.n += n;
             i += n;
             while (input_decode(&d, false, &in)) {
-                assert_true(events < s.events);
+                assert_less(events, s.events);
                 const struct input *want = &s.expected[events];
                 assert_int_equal(in.key, want->key);
                 assert_int_equal(in.pasted, want->pasted);
-                assert_true(in.mouse == want->mouse && in.y == want->y && in.x == want->x);
+                assert_int_equal(in.mouse, want->mouse);
+                assert_int_equal(in.y, want->y);
+                assert_int_equal(in.x, want->x);
                 events++;
             }
         }

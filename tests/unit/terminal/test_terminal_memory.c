@@ -90,7 +90,7 @@ end_of(const char *type, long at)
     const struct winsize size = {.ws_row = 24, .ws_col = 80};
     int master, status;
     const pid_t pid = forkpty(&master, NULL, NULL, &size);
-    assert_true(pid >= 0);
+    assert_at_least(pid, 0);
     if (pid == 0)
         open_in_child(type, at);
     for (char text[4096]; read(master, text, sizeof text) > 0;) /* until the child ends */
@@ -106,7 +106,7 @@ TEST(a_lack_of_memory_is_not_called_a_wrong_type)
     if (!OWN_ALLOCATOR)
         skip();
     calls = mmap(NULL, sizeof *calls, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-    assert_true(calls != MAP_FAILED);
+    assert_ptr_not_equal(calls, MAP_FAILED);
     int without = 0;
     for (long at = 0, end = NO_MEMORY; end != OPENED || at < *calls; at++) {
         end = end_of("xterm-256color", at);
@@ -114,7 +114,7 @@ TEST(a_lack_of_memory_is_not_called_a_wrong_type)
             fail_msg("no memory from call %ld on: end %ld", at, end);
         without += end == NO_MEMORY;
     }
-    assert_true(without > 0);
+    assert_greater(without, 0);
 }
 
 TEST(an_unsuitable_terminal_type_is_named)

@@ -170,7 +170,7 @@ TEST(themes_are_found_by_name)
     assert_true(theme_load(&t, "dark", NULL, &err)); /* always there */
     assert_true(theme_load(&t, "mono", "/nowhere", &err));
     assert_false(theme_load(&t, "none-such", ".", &err));
-    assert_non_null(strstr(err.text, "none-such"));
+    assert_contains(err.text, "none-such");
     assert_false(theme_load(&t, "./themes", ".", &err)); /* a folder */
     snprintf(path, sizeof path, "%s/missing.json", root);
     assert_false(theme_load(&t, path, ".", &err));
