@@ -114,7 +114,7 @@ check_text(const struct tokenizer *t, const cJSON *c, const cJSON *ids, const ch
     struct err err;
     cJSON_ArrayForEach(one, ids)
     {
-        assert_true(n < sizeof list / sizeof *list);
+        assert_less(n, sizeof list / sizeof *list);
         list[n++] = one->valueint;
     }
     assert_ok(tokenizer_decode(t, list, n, &text, &len, &err), err);

@@ -65,7 +65,9 @@ TEST(words_that_are_tokens_stay_whole_where_the_family_has_it_so)
                  {"tekken", true, true},    {"exaone4", false, false}, {"qwen2", false, false}};
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         const struct pre_family *family = pre_family_find(cases[i].name, strlen(cases[i].name));
-        assert_true(family != NULL && family->whole_words == cases[i].whole && family->bos == cases[i].bos);
+        assert_non_null(family);
+        assert_int_equal(family->whole_words, cases[i].whole);
+        assert_int_equal(family->bos, cases[i].bos);
     }
 }
 
@@ -201,7 +203,10 @@ TEST(tokens_that_were_added_are_found)
     free(ids);
     ids = encode(t, text, strlen(text), (struct tokenize_options){0}, &n_ids);
     for (size_t i = 0; i < n_ids; i++) /* what is written is text */
-        assert_true(ids[i] != first && ids[i] != first + 3);
+    {
+        assert_int_not_equal(ids[i], first);
+        assert_int_not_equal(ids[i], first + 3);
+    }
     free(ids);
     tokenizer_close(t);
     free(model);
@@ -303,7 +308,7 @@ TEST(a_model_that_is_cut_short_or_changed_is_refused_in_one_line)
         else
             refused += err.kind == ERR_WORK && strncmp(err.text, "folder: ", 8) == 0 && strchr(err.text, '\n') == NULL;
     }
-    assert_true(refused > 20);
+    assert_greater(refused, 20);
     for (int i = 0; i < 500; i++) {
         memcpy(changed, model, n);
         for (int k = 0; k < 3; k++)

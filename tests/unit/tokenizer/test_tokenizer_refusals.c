@@ -37,7 +37,7 @@ opens_json(const char *key, const char *value, const char *config, char *why, si
     const struct tokenizer_files files = {.model = slice_of(text),
                                           .config = {config, config == NULL ? 0 : strlen(config)}};
     const bool ok = tokenizer_from_json(&t, &files, "folder", &err);
-    assert_true(ok == (t != NULL));
+    assert_int_equal(ok, t != NULL);
     snprintf(why, size, "%s", err.text);
     tokenizer_close(t);
     cJSON_free(text);
@@ -156,11 +156,11 @@ TEST(invalid_json_is_refused)
         struct err err = {0};
         assert_false(tokenizer_from_json(&t, &(struct tokenizer_files){.model = slice_of(texts[i])}, "folder", &err));
         assert_null(t);
-        assert_non_null(strstr(err.text, "tokenizer.json is no JSON object"));
+        assert_contains(err.text, "tokenizer.json is no JSON object");
     }
     char why[400];
     assert_false(opens_json("added_tokens", "null", "{", why, sizeof why));
-    assert_non_null(strstr(why, "tokenizer_config.json is no JSON object"));
+    assert_contains(why, "tokenizer_config.json is no JSON object");
     assert_true(opens_json("added_tokens", "null", "{\"bos_token\": 7, \"chat_template\": [1, {}]}", why, sizeof why));
 }
 
@@ -232,7 +232,7 @@ TEST(a_file_that_names_no_pretokenizer_is_read_with_a_note)
         struct gguf_bytes bytes;
         struct tokenizer *t = open_byte_level(&(struct byte_level){names[i], "a b", false}, &file, &bytes, &err);
         assert_non_null(t);
-        assert_non_null(strstr(tokenizer_note(t), "does not say how its tokenizer cuts words"));
+        assert_contains(tokenizer_note(t), "does not say how its tokenizer cuts words");
         tokenizer_close(t);
         gguf_close(file);
         free(bytes.data);
@@ -317,7 +317,7 @@ TEST(a_pattern_that_never_comes_to_an_end_is_given_up)
     char text[64];
     memset(text, 'x', sizeof text);
     assert_false(pretokenizer_split(p, text, sizeof text, true, &words, &err));
-    assert_non_null(strstr(err.text, "cannot be tokenized"));
+    assert_contains(err.text, "cannot be tokenized");
     words_free(&words);
     pretokenizer_free(p);
 }
