@@ -32,7 +32,8 @@ TEST(a_replay_steps_and_jumps_through_both)
     const uint64_t rounds = replay_status(r).rounds;
     uint32_t emitted[128][2] = {{0}};
     uint64_t us[128] = {0};
-    assert_true(rounds > 10 && rounds < 128);
+    assert_greater(rounds, 10);
+    assert_less(rounds, 128);
     for (uint64_t i = 1; i <= rounds; i++) {
         replay_step_rounds(r, 1);
         drain(r, s);
@@ -40,7 +41,7 @@ TEST(a_replay_steps_and_jumps_through_both)
         assert_int_equal(scope_now(s)->round, i);
         memcpy(emitted[i], scope_now(s)->versus->emitted, sizeof emitted[i]);
         us[i] = replay_status(r).t_us;
-        assert_true(emitted[i][0] + emitted[i][1] > emitted[i - 1][0] + emitted[i - 1][1]);
+        assert_greater(emitted[i][0] + emitted[i][1], emitted[i - 1][0] + emitted[i - 1][1]);
     }
     static const uint64_t to[] = {7, 3, 9, 1, 10, 10, 2};
     for (size_t i = 0; i < sizeof to / sizeof to[0]; i++) {
@@ -89,7 +90,9 @@ known_beforehand(struct replay *r)
     while (replay_next(r, 0, &e, &err) && e != NULL)
         count(played, e);
     assert_true(replay_status(r).at_end);
-    assert_true(before[0] > 5 && before[1] > 3 && played[2] > 100);
+    assert_greater(before[0], 5);
+    assert_greater(before[1], 3);
+    assert_greater(played[2], 100);
     assert_int_equal(before[0], played[0]);
     assert_int_equal(before[1], played[1]);
     assert_int_equal(before[2], 0);

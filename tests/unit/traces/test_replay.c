@@ -29,7 +29,7 @@ pull(struct fixture *f)
         return NULL;
     while (f->at < f->stream.n && !stream_is_traced(&f->stream.events[f->at]))
         f->at++;
-    assert_true(f->at < f->stream.n);
+    assert_less(f->at, f->stream.n);
     assert_same_event(&f->stream.events[f->at++], e);
     f->rounds += e->type == EVENT_ROUND;
     return e;
@@ -50,7 +50,7 @@ drain(struct fixture *f, struct event *last)
     assert_false(s.seeking);
     assert_int_equal(s.round, f->rounds);
     assert_int_equal(s.rounds, f->stream.rounds);
-    assert_true(s.t_us <= s.duration_us);
+    assert_at_most(s.t_us, s.duration_us);
     return n;
 }
 
@@ -136,7 +136,7 @@ TEST_WITH(events_come_when_they_are_due, set_up, tear_down)
         assert_int_equal(replay_status(f->replay).t_us, head);
         assert_played_until(f, head);
     }
-    assert_true(f->now > start);
+    assert_greater(f->now, start);
     assert_int_equal(f->at, f->stream.n);
     assert_int_equal(replay_status(f->replay).t_us, replay_status(f->replay).duration_us);
     assert_int_equal(replay_status(f->replay).duration_us, time_of(f, f->stream.n - 1));
@@ -162,11 +162,11 @@ TEST_WITH(speed_is_clamped, set_up, tear_down)
 {
     struct fixture *f = *state;
     replay_set_speed(f->replay, 1000);
-    assert_true(replay_status(f->replay).speed == REPLAY_FASTEST);
+    assert_number_equal(replay_status(f->replay).speed, REPLAY_FASTEST);
     replay_set_speed(f->replay, 0);
-    assert_true(replay_status(f->replay).speed == REPLAY_SLOWEST);
+    assert_number_equal(replay_status(f->replay).speed, REPLAY_SLOWEST);
     replay_set_speed(f->replay, (double)NAN);
-    assert_true(replay_status(f->replay).speed == REPLAY_SLOWEST);
+    assert_number_equal(replay_status(f->replay).speed, REPLAY_SLOWEST);
 }
 
 TEST_WITH(a_step_plays_whole_rounds, set_up, tear_down)
@@ -176,7 +176,7 @@ TEST_WITH(a_step_plays_whole_rounds, set_up, tear_down)
     for (uint64_t round = 1; round <= f->stream.rounds; round++) {
         replay_step_rounds(f->replay, 1);
         assert_true(replay_status(f->replay).seeking);
-        assert_true(drain(f, &last) > 0);
+        assert_greater(drain(f, &last), 0);
         assert_int_equal(last.type, EVENT_ROUND);
         assert_int_equal(f->rounds, round);
     }
@@ -205,7 +205,7 @@ TEST_WITH(steps_in_quick_succession_add_up, set_up, tear_down)
     replay_step_token(f->replay);
     drain(f, &last);
     assert_int_equal(last.type, EVENT_TOKEN);
-    assert_true(f->at > one);
+    assert_greater(f->at, one);
 }
 
 TEST_WITH(a_step_plays_up_to_the_next_token, set_up, tear_down)
@@ -232,7 +232,7 @@ TEST_WITH(goto_works_in_both_directions, set_up, tear_down)
     struct event last;
     uint64_t n = f->stream.rounds;
     print_message("%d rounds\n", (int)n);
-    assert_true(n > 6);
+    assert_greater(n, 6);
     static const int to[] = {5, 2, 6, 6, 1, 0, 3};
     for (size_t i = 0; i < sizeof to / sizeof *to; i++) {
         replay_goto(f->replay, (uint64_t)to[i]);
@@ -361,8 +361,8 @@ TEST_WITH(a_broken_trace_plays_up_to_the_break_and_says_why, set_up, tear_down)
     size_t n = 0;
     while (replay_next(f->replay, f->now, &e, &err) && e != NULL)
         n++;
-    assert_true(n > 20);
-    assert_non_null(strstr(err.text, "vocab.csv"));
+    assert_greater(n, 20);
+    assert_contains(err.text, "vocab.csv");
     assert_true(replay_status(f->replay).at_end);
     assert_false(replay_next(f->replay, f->now, &e, &err));
     assert_null(e);

@@ -82,7 +82,7 @@ TEST_WITH(lines_ascend_in_every_file, folder_set_up, folder_tear_down)
         unsigned long long before = 0;
         while (line != NULL && line[1] != '\0') {
             unsigned long long number = strtoull(line + 1, NULL, 10);
-            assert_true(number > before);
+            assert_greater(number, before);
             before = number;
             line = strchr(line + 1, '\n');
         }
@@ -128,7 +128,10 @@ assert_same_policy(const struct policy_info *a, const struct policy_info *b)
         assert_string_equal(k->symbol, l->symbol);
         assert_string_equal(k->help, l->help);
         assert_int_equal(k->kind, l->kind);
-        assert_true(k->min == l->min && k->max == l->max && k->step == l->step && k->def == l->def);
+        assert_number_equal(k->min, l->min);
+        assert_number_equal(k->max, l->max);
+        assert_number_equal(k->step, l->step);
+        assert_number_equal(k->def, l->def);
         for (int c = 0; k->kind == KNOB_CHOICE && c <= (int)k->max; c++)
             assert_string_equal(k->choices[c], l->choices[c]);
     }
@@ -147,7 +150,7 @@ assert_same_aux(const struct run_info *run, const struct run_info *got)
     for (enum aux_role role = 0; role < AUX_MODELS; role++) {
         assert_string_equal(got->aux[role].name, run->aux[role].name);
         assert_string_equal(got->aux[role].path, run->aux[role].path);
-        assert_true(got->aux[role].hash == run->aux[role].hash);
+        assert_int_equal(got->aux[role].hash, run->aux[role].hash);
         assert_int_equal(got->aux[role].layers, run->aux[role].layers);
     }
 }
@@ -156,7 +159,7 @@ static void
 assert_same_asked(const struct run_info *run, const struct run_info *got)
 {
     assert_string_equal(got->exit_heads.path, run->exit_heads.path);
-    assert_true(got->exit_heads.hash == run->exit_heads.hash);
+    assert_int_equal(got->exit_heads.hash, run->exit_heads.hash);
     assert_true(got->asked.chat && got->asked.ignore_eos && !got->asked.quantize && !got->asked.no_heads);
     assert_string_equal(got->asked.system, run->asked.system);
     assert_string_equal(got->asked.chat_vars, run->asked.chat_vars);
@@ -197,13 +200,13 @@ TEST_WITH(run_json_brings_everything_back, folder_set_up, folder_tear_down)
     assert_int_equal(got->ffn, run.ffn);
     assert_int_equal(got->vocab, run.vocab);
     assert_int_equal(got->ctx, run.ctx);
-    assert_true(got->parameters == run.parameters);
-    assert_true(got->model_hash == run.model_hash);
-    assert_true(got->rho == run.rho);
+    assert_int_equal(got->parameters, run.parameters);
+    assert_int_equal(got->model_hash, run.model_hash);
+    assert_number_equal(got->rho, run.rho);
     assert_same_aux(&run, got);
     assert_string_equal(got->accept_head.path, "");
     assert_string_equal(got->profile.path, run.profile.path);
-    assert_true(got->profile.hash == run.profile.hash);
+    assert_int_equal(got->profile.hash, run.profile.hash);
     assert_same_asked(&run, got);
     assert_string_equal(got->backend, run.backend);
     assert_string_equal(got->isa, run.isa);
@@ -212,10 +215,10 @@ TEST_WITH(run_json_brings_everything_back, folder_set_up, folder_tear_down)
     assert_true(got->exact);
     assert_int_equal(got->prompt_len, run.prompt_len);
     assert_string_equal(got->prompt, run.prompt);
-    assert_true(got->sampling.temperature == run.sampling.temperature);
+    assert_number_equal(got->sampling.temperature, run.sampling.temperature);
     assert_int_equal(got->sampling.top_k, run.sampling.top_k);
-    assert_true(got->sampling.top_p == run.sampling.top_p);
-    assert_true(got->seed == run.seed);
+    assert_number_equal(got->sampling.top_p, run.sampling.top_p);
+    assert_int_equal(got->seed, run.seed);
     assert_int_equal(got->tokens, run.tokens);
     assert_int_equal(got->sequences, run.sequences);
     assert_int_equal(got->prompts, run.prompts);
@@ -225,7 +228,7 @@ TEST_WITH(run_json_brings_everything_back, folder_set_up, folder_tear_down)
     for (uint32_t p = 0; p < run.n_policies; p++) {
         assert_same_policy(&run.policies[p], &got->policies[p]);
         for (uint32_t i = 0; i < run.policies[p].n_knobs; i++)
-            assert_true(run.start_values[p * POLICY_KNOBS + i] == got->start_values[p * POLICY_KNOBS + i]);
+            assert_number_equal(run.start_values[p * POLICY_KNOBS + i], got->start_values[p * POLICY_KNOBS + i]);
     }
     trace_reader_close(r);
     run_info_free(&run);
@@ -241,9 +244,9 @@ TEST_WITH(run_json_leaves_out_a_model_that_is_not_there, folder_set_up, folder_t
     fake_run(&run);
     run.aux[AUX_COMPANION].hash = run.accept_head.hash = 7;
     assert_true(run_json_print(&run, &text, &err));
-    assert_non_null(strstr(text, "\"draft\":\t{"));
-    assert_null(strstr(text, "\"companion\":\t{"));
-    assert_null(strstr(text, "\"accept_head\":\t{"));
+    assert_contains(text, "\"draft\":\t{");
+    assert_lacks(text, "\"companion\":\t{");
+    assert_lacks(text, "\"accept_head\":\t{");
     free(text);
     run_info_free(&run);
 }
@@ -313,7 +316,7 @@ TEST_WITH(events_of_several_runs_lie_one_after_another_in_time, folder_set_up, f
     while (trace_reader_next(r, &e, NULL)) {
         if (e.type == EVENT_VERDICT)
             continue;
-        assert_true(trace_reader_time(r, &e) >= before);
+        assert_at_least(trace_reader_time(r, &e), before);
         before = trace_reader_time(r, &e);
     }
     assert_int_equal(before, expected);
@@ -356,8 +359,10 @@ TEST_WITH(escaped_text_is_printable_and_comes_back, folder_set_up, folder_tear_d
         for (size_t i = 0; i < len; i++)
             bytes[i] = (char)(stream_below(&s, 2) == 0 ? 0x80 + stream_below(&s, 128) : stream_below(&s, 256));
         size_t size = text_escape(text, bytes, len);
-        for (size_t i = 0; i < size; i++)
-            assert_true((unsigned char)text[i] >= 0x20 && text[i] != 0x7f);
+        for (size_t i = 0; i < size; i++) {
+            assert_at_least((unsigned char)text[i], 0x20);
+            assert_int_not_equal(text[i], 0x7f);
+        }
         assert_true(text_unescape(back, &n, text, size));
         assert_int_equal(n, len);
         assert_memory_equal(back, bytes, len);

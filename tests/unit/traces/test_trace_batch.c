@@ -96,7 +96,7 @@ TEST_WITH(verdicts_without_numbers_come_before_what_follows_them, folder_set_up,
     while (trace_reader_next(r, &e, &err)) {
         if (e.type == EVENT_VERDICT) {
             verdicts++;
-            assert_true(due[e.seq]-- > 0);
+            assert_greater(due[e.seq]--, 0);
         } else if (e.type == EVENT_ROUND || (e.type == EVENT_TOKEN && e.token.source != SOURCE_DRAFT)) {
             assert_int_equal(due[e.seq], 0);
         } else if (e.type == EVENT_TOKEN) {
@@ -105,7 +105,7 @@ TEST_WITH(verdicts_without_numbers_come_before_what_follows_them, folder_set_up,
     }
     if (err.kind != ERR_NONE)
         fail_msg("%s", err.text);
-    assert_true(verdicts > 20);
+    assert_greater(verdicts, 20);
     trace_reader_close(r);
     stream_free(&s);
 }
@@ -139,7 +139,7 @@ TEST_WITH(a_replay_steps_through_rounds_of_all_sequences, folder_set_up, folder_
     replay_goto(r, 2);
     assert_true(replay_rewound(r));
     while (replay_next(r, 0, &e, &err) && e != NULL)
-        assert_true(e->round <= 2);
+        assert_at_most(e->round, 2);
     assert_int_equal(replay_status(r).round, 2);
     replay_close(r);
     stream_free(&s);

@@ -65,7 +65,7 @@ assert_ends_whole(const char *path, bool batch)
             lines[e.seq]++;
     assert_true(trace_reader_info(r)->cut);
     assert_true(trace_reader_closed(r));
-    assert_true(lines[0] > 5);
+    assert_greater(lines[0], 5);
     for (int i = 1; batch && i < 3; i++)
         assert_int_equal(lines[i], lines[0]);
     trace_reader_close(r);
@@ -82,15 +82,15 @@ TEST_WITH(a_trace_that_is_full_ends_behind_a_whole_round, traced_run_set_up, tra
         append(f, batch, i % 2 == 0 ? 1 : 1000);
         const char *trouble = trace_writer_trouble(f->writer);
         assert_non_null(trouble);
-        assert_non_null(strstr(trouble, "--trace-max"));
+        assert_contains(trouble, "--trace-max");
         trace_writer_flush(f->writer);
         assert_false(trace_writer_close(f->writer, &err)); /* what there is to be said */
         f->writer = NULL;
-        assert_true(bytes_of(f->path) <= bounds.bytes);
+        assert_at_most(bytes_of(f->path), bounds.bytes);
         if (!batch)
-            assert_true(bytes_of(f->path) > bounds.bytes / 2);
+            assert_greater(bytes_of(f->path), bounds.bytes / 2);
         if (!batch)
-            assert_true(assert_replays_a_beginning(f->path, &f->stream) > 5);
+            assert_greater(assert_replays_a_beginning(f->path, &f->stream), 5);
         assert_ends_whole(f->path, batch);
         remove_folder(f->path);
         event_log_close(f->log);
@@ -110,12 +110,12 @@ TEST_WITH(an_export_of_a_full_trace_says_that_it_was, traced_run_set_up, traced_
     append(f, false, 1);
     snprintf(copy, sizeof copy, "%.300s.copy", f->path);
     assert_ok(trace_copy(f->path, copy, NULL, &err), err);
-    assert_true(assert_replays_a_beginning(copy, &f->stream) > 5);
+    assert_greater(assert_replays_a_beginning(copy, &f->stream), 5);
     assert_ends_whole(copy, false);
     char *json = read_text(copy, "run.json");
     const char *first = strstr(json, "closed_event");
     assert_non_null(first);
-    assert_null(strstr(first + 1, "closed_event")); /* once */
+    assert_lacks(first + 1, "closed_event"); /* once */
     free(json);
 }
 
@@ -161,7 +161,8 @@ TEST_WITH(fewer_layers_are_written_where_fewer_are_wanted, traced_run_set_up, tr
     count_layers(f, &(struct trace_bounds){.layers = TRACE_LAYERS_OFF}, none, &strange);
     count_layers(f, &(struct trace_bounds){.layers = TRACE_LAYERS_SOME, .every = 3}, third, &strange);
     assert_int_equal(strange, 0);
-    assert_true(third[PROBED_SCOPE] > 0 && third[PROBED_SCOPE] < all[PROBED_SCOPE]);
+    assert_greater(third[PROBED_SCOPE], 0);
+    assert_less(third[PROBED_SCOPE], all[PROBED_SCOPE]);
     assert_int_equal(some[PROBED_SCOPE], 0);
     for (int by = 0; by < PROBED_BY; by++) {
         assert_int_equal(none[by], 0);
@@ -170,6 +171,6 @@ TEST_WITH(fewer_layers_are_written_where_fewer_are_wanted, traced_run_set_up, tr
             assert_int_equal(third[by], all[by]);
         }
     }
-    assert_true(all[PROBED_POLICY] > 0);
+    assert_greater(all[PROBED_POLICY], 0);
     stream_begin(&f->stream, 1);
 }

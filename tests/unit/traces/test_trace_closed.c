@@ -52,7 +52,7 @@ TEST_WITH(a_closed_trace_that_was_cut_is_read_as_far_as_it_goes_and_said_to_be_c
             assert_int_equal(read_through(path, (enum table_id)t, false, &err), left);
             snprintf(says, sizeof says, "%s: has fewer than the %d lines that it had", trace_tables[t].file,
                      (int)lines);
-            assert_non_null(strstr(err.text, says));
+            assert_contains(err.text, says);
         }
         const bool passed_over = t == TABLE_LAYERS || t == TABLE_EXPERTS || t == TABLE_SERIES;
         read_through(path, (enum table_id)t, true, &err);
@@ -80,7 +80,7 @@ TEST_WITH(lines_that_came_after_closing_are_said_and_older_traces_are_taken_as_t
     snprintf(controls + n, 100, "%llu,1,9,0,1,\"note\",,\"more\",1\n", (unsigned long long)s.n + 1);
     write_text(path, "controls.csv", controls);
     assert_int_equal(read_through(path, TABLE_CONTROLS, false, &err), whole);
-    assert_non_null(strstr(err.text, "controls.csv: has more than the "));
+    assert_contains(err.text, "controls.csv: has more than the ");
     char *lines = strstr(json, ",\n\t\"lines\"");
     assert_non_null(lines);
     strcpy(lines, "\n}\n");

@@ -113,13 +113,13 @@ TEST_WITH(every_copy_of_a_growing_trace_is_whole, traced_run_set_up, traced_run_
     assert_ok(ok, err);
     for (int i = 0; i < COPIES; i++) {
         const uint64_t rounds = assert_whole(to[i], &f->stream);
-        assert_true(rounds >= before);
+        assert_at_least(rounds, before);
         different += rounds > before;
         before = rounds;
     }
     print_message("%llu rounds at last, %llu copies with more than the one before\n", (unsigned long long)before,
                   (unsigned long long)different);
-    assert_true(different >= COPIES / 4); /* each has all but the last part of what is in the files */
+    assert_at_least(different, COPIES / 4); /* each has all but the last part of what is in the files */
 }
 
 TEST_WITH(what_directly_follows_the_last_round_is_copied_and_a_round_under_way_is_not, traced_run_set_up,
@@ -138,7 +138,7 @@ TEST_WITH(what_directly_follows_the_last_round_is_copied_and_a_round_under_way_i
     copy(f, to);
     assert_int_equal(assert_whole(to, &f->stream), 2);
     char *controls = read_text(to, "controls.csv");
-    assert_non_null(strstr(controls, "\"baseline\",,\"398.5\""));
+    assert_contains(controls, "\"baseline\",,\"398.5\"");
     free(controls);
 
     f->stream.round++; /* a third one: a draft's line waits for its verdict, a control is written meanwhile */
@@ -237,7 +237,7 @@ TEST_WITH(the_file_size_limit_is_an_error_and_not_the_end, traced_run_set_up, tr
     const bool ok = trace_writer_copy(f->writer, to, &err);
     setrlimit(RLIMIT_FSIZE, &before);
     assert_false(ok);
-    assert_non_null(strstr(err.text, strerror(EFBIG)));
+    assert_contains(err.text, strerror(EFBIG));
     assert_int_not_equal(access(to, F_OK), 0);
     copy(f, to);
     assert_int_equal(assert_whole(to, &f->stream), 300);

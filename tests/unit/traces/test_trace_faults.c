@@ -33,7 +33,7 @@ assert_stopped(struct traced_run *f, const char *why)
     char *copy = strdup(trouble);
     trace_writer_flush(f->writer); /* returns, though nothing is written any more */
     for (int i = 0; i < 1000; i++) /* the run goes on */
-        assert_true(event_log_append(f->log, &(struct event){.type = EVENT_SERIES}) > 0);
+        assert_greater(event_log_append(f->log, &(struct event){.type = EVENT_SERIES}), 0);
     assert_false(trace_writer_close(f->writer, &err));
     f->writer = NULL;
     assert_string_equal(err.text, copy); /* one message, always the same */
@@ -52,7 +52,7 @@ TEST_WITH(a_full_disk_stops_the_trace_with_a_message, traced_run_set_up, traced_
     assert_ok(traced_run_open(f, 0, &err), err);
     append_until_trouble(f);
     assert_stopped(f, strerror(ENOSPC));
-    assert_true(assert_replays_a_beginning(f->path, &f->stream) > 10);
+    assert_greater(assert_replays_a_beginning(f->path, &f->stream), 10);
 }
 
 TEST_WITH(a_disk_that_is_full_from_the_start_is_an_error_at_once, traced_run_set_up, traced_run_tear_down)
@@ -63,7 +63,7 @@ TEST_WITH(a_disk_that_is_full_from_the_start_is_an_error_at_once, traced_run_set
         skip();
     f->mounted = true;
     assert_false(traced_run_open(f, 0, &err));
-    assert_non_null(strstr(err.text, strerror(ENOSPC)));
+    assert_contains(err.text, strerror(ENOSPC));
     char name[400];
     snprintf(name, sizeof name, "%s/tokens.csv", f->path);
     assert_int_not_equal(access(name, F_OK), 0); /* nothing is left that would forbid a second try */
@@ -80,7 +80,7 @@ TEST_WITH(the_file_size_limit_stops_the_trace_and_not_the_process, traced_run_se
     append_until_trouble(f);
     setrlimit(RLIMIT_FSIZE, &before);
     assert_stopped(f, strerror(EFBIG));
-    assert_true(assert_replays_a_beginning(f->path, &f->stream) > 10);
+    assert_greater(assert_replays_a_beginning(f->path, &f->stream), 10);
 }
 
 TEST_WITH(the_file_size_limit_at_opening_and_closing_is_an_error, traced_run_set_up, traced_run_tear_down)
@@ -93,7 +93,7 @@ TEST_WITH(the_file_size_limit_at_opening_and_closing_is_an_error, traced_run_set
     bool ok = traced_run_open(f, 0, &err);
     setrlimit(RLIMIT_FSIZE, &before);
     assert_false(ok);
-    assert_non_null(strstr(err.text, strerror(EFBIG)));
+    assert_contains(err.text, strerror(EFBIG));
     event_log_close(f->log);
     assert_ok(traced_run_open(f, 0, &err), err);
     stream_start_run(&f->stream);
@@ -105,7 +105,7 @@ TEST_WITH(the_file_size_limit_at_opening_and_closing_is_an_error, traced_run_set
     f->writer = NULL;
     setrlimit(RLIMIT_FSIZE, &before);
     assert_false(ok);
-    assert_non_null(strstr(err.text, "replays up to its last round"));
+    assert_contains(err.text, "replays up to its last round");
     assert_int_equal(assert_replays_a_beginning(f->path, &f->stream), 1);
 }
 
@@ -140,7 +140,7 @@ TEST_WITH(a_folder_that_cannot_be_written_is_an_error_at_once, traced_run_set_up
     write_text(f->folder, "file", "x");
     snprintf(f->path, sizeof f->path, "%.240s/file/t", f->folder);
     assert_false(traced_run_open(f, 0, &err));
-    assert_non_null(strstr(err.text, f->path));
+    assert_contains(err.text, f->path);
     event_log_close(f->log);
     f->log = NULL;
     snprintf(f->path, sizeof f->path, "%.240s/t", f->folder);
@@ -151,7 +151,7 @@ TEST_WITH(a_folder_that_cannot_be_written_is_an_error_at_once, traced_run_set_up
     else
         return;
     assert_false(traced_run_open(f, 0, &err));
-    assert_non_null(strstr(err.text, f->path));
+    assert_contains(err.text, f->path);
     chmod(f->folder, 0700);
 }
 
@@ -164,7 +164,7 @@ TEST_WITH(a_folder_that_holds_a_trace_is_refused_and_left_alone, traced_run_set_
     write_trace(f->folder, &f->stream, true, path);
     char *before = read_text(path, "tokens.csv");
     assert_false(traced_run_open(f, 0, &err));
-    assert_non_null(strstr(err.text, "already holds a trace"));
+    assert_contains(err.text, "already holds a trace");
     char *after = read_text(path, "tokens.csv");
     assert_string_equal(before, after);
     assert_replays_a_beginning(f->path, &f->stream);

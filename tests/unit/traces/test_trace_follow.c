@@ -102,7 +102,7 @@ take(struct taken *t)
     while (trace_reader_next(t->reader, &e, &err)) {
         while (t->at < t->stream->n && !stream_is_traced(&t->stream->events[t->at]))
             t->at++;
-        assert_true(t->at < t->stream->n);
+        assert_less(t->at, t->stream->n);
         assert_same_event(&t->stream->events[t->at++], &e);
         t->rounds += e.type == EVENT_ROUND;
     }
@@ -280,7 +280,7 @@ TEST_WITH(a_replay_follows_goes_back_and_catches_up, folder_set_up, folder_tear_
     for (unsigned i = 0; i < TABLES; i++)
         write_up_to(&h, order[i], h.stream.n, &t);
     const uint64_t all = play(r, &now);
-    assert_true(all > 4); /* at once, whatever their times are */
+    assert_greater(all, 4); /* at once, whatever their times are */
     assert_int_equal(replay_status(r).round, 4);
     assert_int_equal(replay_status(r).t_us, replay_status(r).duration_us);
 

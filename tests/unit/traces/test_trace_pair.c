@@ -55,7 +55,7 @@ TEST(the_two_of_one_run_are_that_run_again)
         assert_int_equal(err.kind, ERR_NONE);
         assert_true(trace_reader_rewind(alone, &err) && trace_pair_rewind(p, false, &err));
     }
-    assert_true(events > 500);
+    assert_greater(events, 500);
     assert_int_equal(rounds, 2 * trace_pair_rounds(p));
     trace_pair_close(p);
     trace_reader_close(alone);
@@ -73,8 +73,10 @@ same_as_alone(const struct saved_runs *t, uint32_t side)
     uint32_t round = 0;
     assert_true(trace_reader_open(&alone, side == 0 ? t->bound : t->skip, &err));
     while (trace_pair_next(p, &got, &err)) {
-        assert_true(got.number > number && got.t_us >= t_us && got.round >= round);
-        assert_true(got.round <= round + 1);
+        assert_greater(got.number, number);
+        assert_at_least(got.t_us, t_us);
+        assert_at_least(got.round, round);
+        assert_at_most(got.round, round + 1);
         number = got.number;
         t_us = got.t_us;
         if (is_of_sequence(&got))
@@ -92,7 +94,7 @@ same_as_alone(const struct saved_runs *t, uint32_t side)
         rounds += got.type == EVENT_ROUND;
     }
     assert_int_equal(err.kind, ERR_NONE);
-    assert_true(t_us <= trace_pair_duration_us(p));
+    assert_at_most(t_us, trace_pair_duration_us(p));
     while (trace_reader_next(alone, &expected, &err))
         assert_false(is_of_sequence(&expected));
     trace_reader_close(alone);
@@ -105,7 +107,8 @@ TEST(each_sequence_is_as_it_is_alone)
     const struct saved_runs *t = *state;
     struct trace_pair *p = open_pair(t->bound, 0, t->skip, 0);
     const uint64_t a = same_as_alone(t, 0), b = same_as_alone(t, 1);
-    assert_true(a > 5 && b > 5);
+    assert_greater(a, 5);
+    assert_greater(b, 5);
     assert_int_equal(a + b, trace_pair_rounds(p));
     trace_pair_close(p);
 }
@@ -121,7 +124,7 @@ TEST(they_go_in_step_by_token)
     bool left[2] = {false}, ended = false;
     while (trace_pair_next(p, &e, &err)) {
         if (e.type == EVENT_TOKEN && e.token.source == SOURCE_PROMPT)
-            assert_true(emitted[0] + emitted[1] == 0);
+            assert_int_equal(emitted[0] + emitted[1], 0);
         if (e.type == EVENT_CONTROL && e.control.kind == RECORDED_LEFT)
             left[e.seq] = true;
         ended = ended || (e.type == EVENT_CONTROL && e.control.kind == RECORDED_END);
@@ -185,15 +188,16 @@ TEST(each_has_its_settings_and_measures)
     assert_string_equal(scope_versus_policy(s, 1)->name, "layerskip");
     const int tau = policy_knob_index(scope_versus_policy(s, 0), "tau"),
               gamma = policy_knob_index(scope_versus_policy(s, 1), "gamma");
-    assert_true(scope_versus_knob(s, 0, (uint32_t)tau) == 0.3);
-    assert_true(scope_versus_knob(s, 1, (uint32_t)gamma) == 4);
+    assert_number_equal(scope_versus_knob(s, 0, (uint32_t)tau), 0.3);
+    assert_number_equal(scope_versus_knob(s, 1, (uint32_t)gamma), 4);
     for (uint32_t seq = 0; seq < 2; seq++) {
         const struct metrics alone = metrics_alone(path[seq]);
         assert_true(scope_set_focus(s, seq));
         const struct metrics *m = &scope_now(s)->metrics;
         assert_int_equal(m->total.rounds, alone.total.rounds);
         assert_int_equal(m->total.emitted, alone.total.emitted);
-        assert_true(m->total.draft_us == alone.total.draft_us && m->total.layers == alone.total.layers);
+        assert_number_equal(m->total.draft_us, alone.total.draft_us);
+        assert_number_equal(m->total.layers, alone.total.layers);
         assert_string_equal(scope_info(s)->saved_as, seq == 0 ? "bound" : "skip");
     }
     assert_true(scope_set_focus(s, 0));
@@ -251,12 +255,12 @@ TEST(other_declarations_are_refused_where_they_matter)
     trace_pair_close(open_pair(t->skip, 0, t->bound, 0)); /* where only one runs under it that is of no matter */
     struct trace_pair *p = open_pair(t->bound, 0, t->skip, 0);
     const struct policy_info *skip = run_info_policy(trace_pair_info(p), "layerskip");
-    assert_true(policy_knob_index(skip, "gemma") >= 0);
+    assert_at_least(policy_knob_index(skip, "gemma"), 0);
     trace_pair_close(p);
     const struct saved_choice two[2] = {{t->both, 0, 1}, {t->skip, 0, 0}};
     struct err err = {0};
     assert_false(trace_pair_open(&p, two, &err));
-    assert_non_null(strstr(err.text, "declare policy layerskip differently"));
+    assert_contains(err.text, "declare policy layerskip differently");
     write_text(t->skip, "run.json", whole);
     free(json);
     free(whole);
