@@ -35,7 +35,7 @@ check_hidden(const struct engine *e, const token_t *text, size_t n, const float 
         squares += (double)hidden[k] * (double)hidden[k];
     for (uint32_t k = 0; k < d->width; k++) {
         const double expected = (double)hidden[k] * (double)norm[k] / sqrt(squares / d->width + (double)d->rms_eps);
-        assert_true(fabs(expected - (double)x[k]) < 1e-5 * (1 + fabs(expected)));
+        assert_near(expected, (double)x[k], 1e-5 * (1 + fabs(expected)));
     }
     free(hidden);
     free(norm);
@@ -65,14 +65,14 @@ check_greedy(const struct engine *e)
     for (token_t first = 300; first < 306; first++) {
         token_t text[PROMPT + RESPONSE] = {1, 280, first, 290, 285}, drafted[PROMPT + RESPONSE];
         const size_t rows = answer(a, (uint64_t)first, text, PROMPT, x, label);
-        assert_true(rows >= 1 && rows <= RESPONSE);
+        assert_between(rows, 1, RESPONSE);
         memcpy(drafted, text, sizeof drafted);
         for (size_t i = 0; i < rows; i++) {
             exact_rig_read(e, READS_DRAFT, text, PROMPT + i, z, NULL);
             drafted[PROMPT + i] = argmax(z, more);
             exact_rig_read(e, READS_TARGET, text, PROMPT + i, z, NULL);
             text[PROMPT + i] = argmax(z, vocab);
-            assert_true(fabs((double)label[i] - (drafted[PROMPT + i] == text[PROMPT + i])) < 0.1);
+            assert_near((double)label[i], drafted[PROMPT + i] == text[PROMPT + i], 0.1);
             check_hidden(e, drafted, PROMPT + i + 1, x + i * width); /* none is mixed in */
         }
         assert_true(rows == RESPONSE || tokenizer_is_end(e->model->tokenizer, text[PROMPT + rows - 1]));
@@ -135,8 +135,8 @@ TEST(the_mean_label_is_the_overlap)
         }
     }
     const double mean = sum / (double)n, deviation = sqrt((squares / (double)n - mean * mean) / (double)n);
-    assert_true(fabs(mean - overlap) < 4.5 * deviation);
-    assert_true(fabs((double)n / N - 0.8) < 4.5 * sqrt(0.16 / N)); /* a fifth is the target's own */
+    assert_near(mean, overlap, 4.5 * deviation);
+    assert_near((double)n / N, 0.8, 4.5 * sqrt(0.16 / N)); /* a fifth is the target's own */
     free(p);
     free(q);
     free(x);
@@ -162,7 +162,7 @@ TEST(a_model_as_its_own_draft_is_always_accepted)
     for (uint64_t i = 0; i < 20; i++) {
         const size_t rows = answer(a, i, text, 4, x, label);
         for (size_t k = 0; k < rows; k++)
-            assert_true(label[k] > 0.999f);
+            assert_greater(label[k], 0.999f);
     }
     free(x);
     accept_data_close(a);
@@ -235,11 +235,11 @@ TEST(other_vocabularies_are_refused_by_the_first_token_that_differs)
     assert_true(vocabularies_match(t, "one", t, "two", &err));
     assert_false(vocabularies_match(t, "one", nasty->model->tokenizer, "two", &err));
     assert_int_equal(err.kind, ERR_USAGE);
-    assert_non_null(strstr(err.text, "token 259 "));
-    assert_non_null(strstr(err.text, "one and two"));
+    assert_contains(err.text, "token 259 ");
+    assert_contains(err.text, "one and two");
     /* the tiny vocabularies end in control tokens, so a larger one differs where the smaller one ends */
     assert_false(vocabularies_match(t, "one", larger->model->tokenizer, "two", &err));
-    assert_non_null(strstr(err.text, "token 318 "));
+    assert_contains(err.text, "token 318 ");
     engine_close(one);
     engine_close(nasty);
     engine_close(larger);

@@ -63,7 +63,8 @@ TEST(sums_have_one_order_for_all_vectors_and_threads)
             assert_true(accept_predictor_open(&predictor, h, threads, &err));
             for (int i = 0; i < 2; i++) {
                 fill(&random_state, x, width);
-                assert_true(accept_predictor_ask(predictor, x) == probability_in_order(h, x, x + width, x + 2 * width));
+                assert_number_equal(accept_predictor_ask(predictor, x),
+                                    probability_in_order(h, x, x + width, x + 2 * width));
             }
             accept_predictor_close(predictor);
         }
@@ -89,13 +90,14 @@ TEST(one_that_does_not_fit_into_memory_is_refused_before_it_is_read)
     assert_true(accept_head_write(h, path, &err));
     assert_true(accept_head_measure(path, engine->model, &n_blocks, &bytes, &err));
     assert_int_equal(n_blocks, 3);
-    assert_true(bytes >= 2 * h->n_values * sizeof *h->values - 64 && bytes < 3 * h->n_values * sizeof *h->values);
+    assert_at_least(bytes, 2 * h->n_values * sizeof *h->values - 64);
+    assert_less(bytes, 3 * h->n_values * sizeof *h->values);
     accept_head_free(engine->accept);
     engine->accept = NULL;
     assert_false(engine_accept_open(engine, path, bytes - 1, &err));
     assert_null(engine->accept);
-    assert_non_null(strstr(err.text, "needs "));
-    assert_non_null(strstr(err.text, "models leave "));
+    assert_contains(err.text, "needs ");
+    assert_contains(err.text, "models leave ");
     assert_int_equal(engine_accept_bytes(engine), 0);
     assert_true(engine_accept_open(engine, path, bytes, &err));
     assert_int_equal(engine_accept_bytes(engine), bytes);

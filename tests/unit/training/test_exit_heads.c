@@ -103,8 +103,8 @@ check_gradient(enum head_kind kind, size_t n_values, bool more, uint64_t *random
         off += (slope - (double)slopes[i]) * (slope - (double)slopes[i]);
         size += slope * slope;
     }
-    assert_true(size > 0);
-    assert_true(sqrt(off / size) < 2e-3);
+    assert_greater(size, 0);
+    assert_less(sqrt(off / size), 2e-3);
     head_work_close(s.work);
 }
 
@@ -134,11 +134,13 @@ TEST(an_affine_head_of_zeros_and_a_full_head_of_the_lm_head_are_the_lens)
         &s.lens, HEAD_AFFINE, &(struct head_weights){.a = zeros, .b = zeros + WIDTH * WIDTH}, &batch, s.work, NULL);
     const struct head_score full =
         head_loss(&s.lens, HEAD_FULL, &(struct head_weights){.weight = s.head}, &batch, s.work, NULL);
-    assert_true(lens.loss > 0);
-    assert_true(fabs(lens.loss - affine.loss) < 1e-6 && fabs(lens.loss - full.loss) < 1e-6);
+    assert_greater(lens.loss, 0);
+    assert_near(lens.loss, affine.loss, 1e-6);
+    assert_near(lens.loss, full.loss, 1e-6);
     const struct head_batch last = batch_at(&s, LAYERS);
     const struct head_score itself = head_loss(&s.lens, HEAD_LENS, NULL, &last, s.work, NULL);
-    assert_true(itself.loss < 1e-6 && itself.agreement > 0.999);
+    assert_less(itself.loss, 1e-6);
+    assert_greater(itself.agreement, 0.999);
     head_work_close(s.work);
 }
 
@@ -202,7 +204,7 @@ train(enum head_kind kind, double *before, double *after, uint32_t threads)
     for (size_t l = 1; l < LAYERS; l++) {
         *before += lens[l].agreement / HELD / (LAYERS - 1);
         *after += scores[l].agreement / HELD / (LAYERS - 1);
-        assert_true(scores[l].loss < lens[l].loss);
+        assert_less(scores[l].loss, lens[l].loss);
     }
     head_training_close(t);
     exit_heads_free(heads);
@@ -214,7 +216,8 @@ TEST(affine_heads_learn_to_undo_a_rotation)
     double before, after;
     train(HEAD_AFFINE, &before, &after, 2);
     printf("# agreement %.3f -> %.3f\n", before, after);
-    assert_true(after > 0.9 && after > before + 0.1);
+    assert_greater(after, 0.9);
+    assert_greater(after, before + 0.1);
 }
 
 /* Threads have layers of their own, so what they learn depends on nobody else; unless their BLAS cannot be shared. */
@@ -232,7 +235,7 @@ TEST(full_heads_learn_too)
     double before, after;
     train(HEAD_FULL, &before, &after, 1);
     printf("# agreement %.3f -> %.3f\n", before, after);
-    assert_true(after > before + 0.05);
+    assert_greater(after, before + 0.05);
 }
 
 /* ---- files ---- */
@@ -279,7 +282,7 @@ TEST(heads_of_another_model_are_refused_by_name)
     struct err err = {0};
     assert_true(exit_heads_write(h, file("other.safetensors"), &err));
     assert_false(exit_heads_read(&back, file("other.safetensors"), model_of(78), &err));
-    assert_non_null(strstr(err.text, "with other weights"));
+    assert_contains(err.text, "with other weights");
     assert_null(back);
     exit_heads_free(h);
 }
@@ -320,7 +323,7 @@ TEST(a_full_disk_leaves_the_file_from_before)
     assert_int_equal(setrlimit(RLIMIT_FSIZE, &was), 0);
     assert_false(written);
     assert_true(exit_heads_read(&back, file("kept.safetensors"), model_of(77), &err));
-    assert_true(back->values[0] < h->values[0]);
+    assert_less(back->values[0], h->values[0]);
     assert_int_not_equal(access(file("kept.safetensors.part"), F_OK), 0);
     exit_heads_free(h);
     exit_heads_free(back);

@@ -107,10 +107,10 @@ check_greedy(const struct engine *e)
                                   q = after(e, READS_DRAFT, text, n + i, &whole),
                                   c = after(e, READS_COMPANION, text, n + i, &whole);
                 const double a = fmin(1, (double)(c.p[q.first] / q.p[q.first]));
-                assert_true(fabs((double)o[at].s - overlap(&q, &c)) < 1e-5);
-                assert_true(fabs((double)o[at].a - a) < 1e-5);
+                assert_near((double)o[at].s, overlap(&q, &c), 1e-5);
+                assert_near((double)o[at].a, a, 1e-5);
                 rejected = p.first != q.first;
-                assert_true(fabs((double)o[at].accepted - !rejected) < 1e-6);
+                assert_near((double)o[at].accepted, !rejected, 1e-6);
                 text[n + i] = p.first;
                 matched += !rejected;
             }
@@ -120,9 +120,12 @@ check_greedy(const struct engine *e)
         }
         seen += n_out;
     }
-    assert_true(seen > 20 && matched > 0 && matched < seen);
+    assert_greater(seen, 20);
+    assert_greater(matched, 0);
+    assert_less(matched, seen);
     assert_int_equal(rounds.accepted, matched);
-    assert_true(rounds.emitted >= rounds.accepted + rounds.rounds - 4 && rounds.drafted >= seen);
+    assert_at_least(rounds.emitted, rounds.accepted + rounds.rounds - 4);
+    assert_at_least(rounds.drafted, seen);
     profile_data_close(d);
 }
 
@@ -158,16 +161,16 @@ check_means(const struct engine *e, const struct sampling *how)
     for (uint64_t i = 0; i < N; i++) {
         struct sv_observation o[8];
         const size_t n_out = observe(d, i, text, o, &rounds);
-        assert_true(n_out >= 1);
+        assert_at_least(n_out, 1);
         sum += (double)o[0].accepted;
         squares += (double)o[0].accepted * (double)o[0].accepted;
         sum_a += (double)o[0].a;
         squares_a += (double)o[0].a * (double)o[0].a;
-        assert_true(fabs((double)o[0].s - overlap(&q, &c)) < 1e-5);
+        assert_near((double)o[0].s, overlap(&q, &c), 1e-5);
     }
     const double mean = sum / N, mean_a = sum_a / N;
-    assert_true(fabs(mean - overlap(&p, &q)) < 4.5 * sqrt((squares / N - mean * mean) / N));
-    assert_true(fabs(mean_a - overlap(&q, &c)) < 4.5 * sqrt((squares_a / N - mean_a * mean_a) / N));
+    assert_near(mean, overlap(&p, &q), 4.5 * sqrt((squares / N - mean * mean) / N));
+    assert_near(mean_a, overlap(&q, &c), 4.5 * sqrt((squares_a / N - mean_a * mean_a) / N));
     profile_data_close(d);
 }
 
@@ -202,7 +205,7 @@ TEST(top_k_of_one_is_greedy_but_for_the_companion)
     assert_memory_equal(&rounds[0], &rounds[1], sizeof rounds[0]);
     assert_int_equal(n[0], n[1]);
     for (size_t i = 0; i < n[0]; i++) {
-        assert_true(o[0][i].accepted == o[1][i].accepted);
+        assert_number_equal(o[0][i].accepted, o[1][i].accepted);
         assert_true(o[1][i].s == 0 || o[1][i].s == 1); /* so is the companion, then */
     }
     engine_close(e);
@@ -242,7 +245,8 @@ check_sequences(const struct engine *e)
         profile_data_close(d);
     }
     assert_memory_equal(&rounds[0], &rounds[1], sizeof rounds[0]);
-    assert_true(rounds[0].accepted > 0 && rounds[0].accepted < rounds[0].drafted);
+    assert_greater(rounds[0].accepted, 0);
+    assert_less(rounds[0].accepted, rounds[0].drafted);
     for (int i = 0; i < N; i++) {
         assert_int_equal(n_seen[0][i], n_seen[1][i]);
         assert_memory_equal(o[0][i], o[1][i], n_seen[0][i] * sizeof o[0][i][0]);

@@ -167,7 +167,7 @@ TEST(a_matrix_that_is_kept_is_not_copied_again)
         p.b = before;
         p.c = wanted;
         blas_multiply(NULL, &p);
-        assert_true(apart(got, wanted, n, 0) < TOLERANCE);
+        assert_less(apart(got, wanted, n, 0), TOLERANCE);
         free(a);
     }
     free(b);
@@ -231,15 +231,16 @@ TEST(losses_and_gradients_of_heads_are_those_of_the_cpu)
         make_scene(&s);
         float *const values = noise(n, 0.1f), *const here = calloc(n, sizeof *here),
                      *const there = calloc(n, sizeof *there);
-        assert_true(here != NULL && there != NULL);
+        assert_non_null(here);
+        assert_non_null(there);
         struct head_score of_cpu, of_gpu;
         look_at_loss(&s.lens, kind, s.hidden, values, here, &of_cpu);
         s.lens.blas = d.blas;
         blas_keep(d.blas, s.head, (size_t)VOCAB * WIDTH);
         look_at_loss(&s.lens, kind, s.hidden, values, there, &of_gpu);
-        assert_true(fabs(of_gpu.loss - of_cpu.loss) < TOLERANCE * of_cpu.loss);
-        assert_true(of_cpu.loss > 0.1);
-        assert_true(apart(there, here, n, 0) < 4 * TOLERANCE); /* through the softmax */
+        assert_near(of_gpu.loss, of_cpu.loss, TOLERANCE * of_cpu.loss);
+        assert_greater(of_cpu.loss, 0.1);
+        assert_less(apart(there, here, n, 0), 4 * TOLERANCE); /* through the softmax */
         free(values);
         free(here);
         free(there);
@@ -280,10 +281,9 @@ TEST(heads_are_trained_as_on_the_cpu)
         train_heads(&s, &m, kind, there);
         train_heads(&s, &m, kind, again);
         for (uint32_t l = 1; l < LAYERS; l++) {
-            assert_true(here[l] > 0);
-            assert_true(fabs(there[l] - here[l]) <
-                        1e-3 * here[l]); /* steps of Adam enlarge the last bits of what is small */
-            assert_true(there[l] >= again[l] && there[l] <= again[l]); /* the same numbers each time */
+            assert_greater(here[l], 0);
+            assert_near(there[l], here[l], 1e-3 * here[l]); /* steps of Adam enlarge the last bits of what is small */
+            assert_number_equal(there[l], again[l]);        /* the same numbers each time */
         }
         free_scene(&s);
     }
@@ -316,7 +316,8 @@ TEST(an_acceptance_head_is_trained_as_on_the_cpu)
         label[i] += 0.5f;
     train_acceptance(NULL, x, label, &here);
     train_acceptance(d.blas, x, label, &there);
-    assert_true(here.loss > 0 && fabs(there.loss - here.loss) < 1e-3 * here.loss);
+    assert_greater(here.loss, 0);
+    assert_near(there.loss, here.loss, 1e-3 * here.loss);
     free(x);
     free(label);
     close_device(&d);
@@ -346,7 +347,7 @@ TEST(a_failing_device_reports_once_and_gets_no_further_requests)
     blas_multiply(d.blas, &p);
     fail_at(0, 0);
     assert_true(blas_failed(d.blas, &err));
-    assert_non_null(strstr(err.text, "GPU 0 ("));
+    assert_contains(err.text, "GPU 0 (");
     p.c = wanted;
     blas_multiply(NULL, &p);
     assert_memory_equal(got, wanted, sizeof got);
