@@ -150,7 +150,7 @@ TEST(a_grid_that_waits_for_a_block_that_has_left_is_an_error)
     assert_complains(MISSING_AT_GRID, "waits for memory to change", "grid.cuh:");
 }
 
-TEST(loads_are_aligned)
+TEST(a_misaligned_load_is_an_error)
 {
     assert_complains(MISALIGNED, "not a multiple of this size", "test_emulator_errors.cc:");
     assert_complains(FETCHED_ASKEW, "not a multiple of 32", "test_emulator_errors.cc:");
@@ -174,7 +174,7 @@ come_late(struct late_args a)
         grid_sync(barrier, [] {});
 }
 
-TEST(who_waits_for_too_long_says_where_before_the_kernel_ends)
+TEST(a_thread_that_waits_too_long_reports_its_place_before_the_kernel_ends)
 {
     for (uint64_t order = 0; order < 4; order++) {
         uint32_t notes[3] = {};
@@ -240,7 +240,7 @@ has_static_memory(struct own_args a)
     a.out[blockIdx.x] = own;
 }
 
-TEST(only_dynamic_shared_memory_in_cooperative_kernels)
+TEST(static_shared_memory_in_a_cooperative_kernel_is_an_error)
 {
     uint32_t *out;
     SUCCEEDS(cudaMalloc(&out, 2 * sizeof *out));

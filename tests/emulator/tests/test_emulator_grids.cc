@@ -222,7 +222,7 @@ sum_and_meet(struct sum_args a)
     a.out[blockIdx.x * blockDim.x + threadIdx.x] = x;
 }
 
-TEST(how_fast_threads_take_turns)
+TEST(the_emulator_switches_threads_at_barriers_and_exchanges)
 {
     enum { TIMES = 100 };
     array<float> out(3 * 512);

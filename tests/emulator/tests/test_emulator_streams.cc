@@ -43,7 +43,7 @@ close_scene(struct scene *s)
     assert_int_equal(emulated_cuda_allocations(), 0);
 }
 
-TEST(nothing_happens_before_somebody_waits)
+TEST(a_stream_does_nothing_before_the_host_waits)
 {
     struct scene s = open_scene();
     s.host[0] = 0;
@@ -115,7 +115,7 @@ TEST(streams_wait_for_each_other_only_where_they_are_told)
     close_scene(&s);
 }
 
-TEST(who_asks_for_an_event_gets_it_in_the_end)
+TEST(an_event_that_is_queried_is_reached_in_the_end)
 {
     struct scene s = open_scene();
     cudaEvent_t event;

@@ -32,7 +32,7 @@ assert_change(const struct change *turn, const char *name, const char *before, c
     assert_string_equal(turn->after, after);
 }
 
-TEST(turns_go_back_and_come_again)
+TEST(changes_are_undone_and_redone)
 {
     static struct posted p;
     p = (struct posted){.round = 1};
@@ -74,7 +74,7 @@ TEST(a_knob_turned_further_in_one_round_is_one_turn)
     assert_change(changes_back(&p.changes), "tau", "0.55", "0.65");
 }
 
-TEST(those_of_a_group_have_its_number)
+TEST(changes_of_a_group_have_its_number)
 {
     static struct posted p;
     p = (struct posted){.round = 1};
@@ -93,7 +93,7 @@ TEST(those_of_a_group_have_its_number)
     assert_int_equal(changes_back(&p.changes)->group, 0);
 }
 
-TEST(the_oldest_go)
+TEST(a_full_list_of_changes_loses_the_oldest)
 {
     static struct posted p;
     p = (struct posted){.round = 1};
@@ -109,7 +109,7 @@ TEST(the_oldest_go)
     assert_change(changes_forth(&p.changes), "d_max", "10", "11");
 }
 
-TEST(turns_of_a_second_setting_go_with_it)
+TEST(changes_of_a_second_setting_are_removed_with_it)
 {
     static struct posted p;
     p = (struct posted){.round = 0};

@@ -199,7 +199,7 @@ TEST(a_bad_script_is_refused_with_its_line)
     assert_false(script_load(&s, "/tmp", &err));
 }
 
-TEST(keys_have_names)
+TEST(the_keys_of_a_script_have_names)
 {
     assert_int_equal(input_named("x"), 'x');
     assert_int_equal(input_named("é"), 0xe9);

@@ -34,7 +34,7 @@ TEST(a_history_that_cannot_be_written_leaves_the_one_before)
     unlink(path);
 }
 
-TEST(two_at_once_keep_the_lines_of_both)
+TEST(two_programs_at_once_keep_the_history_of_both)
 {
     char path[] = "/tmp/specscope-history-XXXXXX";
     struct history a, b;

@@ -141,7 +141,7 @@ TEST(a_model_that_memory_is_short_for_gets_a_shorter_context)
     assert_contains(none.why, "memory are available");
 }
 
-TEST(typing_leaves_those_that_have_all_words)
+TEST(typing_leaves_the_models_that_have_all_words)
 {
     struct model_list *l;
     struct model_chooser c = begin(&l);
@@ -163,7 +163,7 @@ TEST(typing_leaves_those_that_have_all_words)
     model_list_close(l);
 }
 
-TEST(q_leaves_unless_a_name_begins_with_it)
+TEST(q_closes_the_list_unless_a_model_begins_with_it)
 {
     char *home = *state;
     struct model_list *l;
@@ -185,7 +185,7 @@ TEST(q_leaves_unless_a_name_begins_with_it)
     assert_int_equal(system(command), 0);
 }
 
-TEST(a_click_goes_there_and_two_open_it)
+TEST(a_click_selects_a_model_and_two_open_it)
 {
     struct model_list *l;
     struct model_chooser c = begin(&l);
@@ -208,7 +208,7 @@ TEST(a_click_goes_there_and_two_open_it)
     model_list_close(l);
 }
 
-TEST(it_can_be_drawn_at_any_size_after_any_keys)
+TEST(the_list_of_models_can_be_drawn_at_any_size_after_any_keys)
 {
     static const int keys[] = {
         INPUT_UP, INPUT_DOWN, INPUT_PAGE_UP, INPUT_PAGE_DOWN, INPUT_HOME, INPUT_END,  INPUT_BACKSPACE, INPUT_ESCAPE,

@@ -20,7 +20,7 @@ TEST(the_next_prompt_follows_the_running_one)
     assert_string_equal(upcoming_next(&u, NULL), "one");
 }
 
-TEST(without_another_prompt_none_comes)
+TEST(no_prompt_is_announced_where_there_is_no_other)
 {
     struct upcoming u;
     upcoming_begin(&u, list, 1, true, "one");

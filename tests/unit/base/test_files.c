@@ -75,7 +75,7 @@ TEST_WITH(what_is_no_file_is_refused_without_waiting_for_it, folder_set_up, fold
     assert_refused("/nowhere/f", 100, strerror(ENOENT));
 }
 
-TEST_WITH(of_pipes_only_those_that_a_shell_made_are_read_by_their_path, folder_set_up, folder_tear_down)
+TEST_WITH(only_pipes_that_a_shell_made_are_read_by_their_path, folder_set_up, folder_tear_down)
 {
     char path[300], *text;
     size_t n;
@@ -152,7 +152,7 @@ TEST_WITH(a_replacement_that_fails_leaves_the_file_as_it_was_and_nothing_beside_
     assert_int_equal(mkdir(*state, 0700), 0);
 }
 
-TEST_WITH(a_link_stays_one_and_what_is_no_file_is_left_alone, folder_set_up, folder_tear_down)
+TEST_WITH(a_replaced_link_stays_a_link_and_a_device_is_left_alone, folder_set_up, folder_tear_down)
 {
     char path[300], link[300];
     struct err err;

@@ -56,7 +56,7 @@ TEST(what_python_refuses_is_refused)
     }
 }
 
-TEST(of_members_with_one_key_the_last_counts)
+TEST(the_last_of_members_with_one_key_counts)
 {
     cJSON *json =
         parsed("{\"a\": 1, \"b\": {\"x\": 1, \"x\": 2, \"x\": [3]}, \"a\": 2, \"A\": 5, \"a\": 3, \"c\": NaN}");

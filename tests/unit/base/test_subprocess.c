@@ -52,7 +52,7 @@ write_to(void *user, void *out, struct err *err)
     return write(*(const int *)user, "mice", 4) == 4;
 }
 
-TEST(an_answer_comes_back_and_nothing_else)
+TEST(a_subprocess_returns_its_answer_and_nothing_else)
 {
     char out[4] = "";
     struct err err;
@@ -62,7 +62,7 @@ TEST(an_answer_comes_back_and_nothing_else)
     assert_int_equal(changed, 0);
 }
 
-TEST(the_works_own_error_comes_back)
+TEST(a_subprocess_returns_its_error)
 {
     struct err err;
     assert_false(subprocess_run(refuse, "no mice", NULL, 0, "work", &err));

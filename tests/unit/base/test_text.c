@@ -267,7 +267,7 @@ TEST(cells_hold_exactly_their_width)
     grid_close(&g);
 }
 
-TEST(without_colours_heat_is_a_glyph)
+TEST(heat_is_a_glyph_on_a_terminal_without_colours)
 {
     struct grid g = {.utf8 = true, .mono = true};
     assert_true(grid_open(&g, 1, 20));
@@ -278,7 +278,7 @@ TEST(without_colours_heat_is_a_glyph)
     grid_close(&g);
 }
 
-TEST(without_utf8_everything_is_ascii)
+TEST(text_is_ascii_on_a_terminal_without_utf8)
 {
     struct grid g = {.utf8 = false};
     assert_true(grid_open(&g, 6, 40));

@@ -48,7 +48,7 @@ TEST(drift_of_all_settings_is_no_noise_between_them)
                         ""); /* ar has no others */
 }
 
-TEST(who_is_within_noise_is_named)
+TEST(settings_within_noise_of_the_best_are_named)
 {
     struct made m;
     make(&m, (const double[]){100, 120, 121, 60}, 0.02);
@@ -63,7 +63,7 @@ TEST(who_is_within_noise_is_named)
 }
 
 /* 4,000 benchmarks of 3 passes in which ar is as fast as each point: 95% of the intervals of the speedup hold 1. */
-TEST(intervals_of_few_passes_hold_the_truth)
+TEST(intervals_of_few_passes_contain_the_true_speedup)
 {
     struct made m;
     uint64_t random = 24;

@@ -70,7 +70,7 @@ TEST(types_have_the_fields_that_they_need)
     }
 }
 
-TEST(defaults_are_values)
+TEST(the_default_of_each_option_is_a_value_that_it_accepts)
 {
     for (size_t i = 0; i < n_option_rows; i++) {
         struct options o;
@@ -124,7 +124,7 @@ TEST(bad_values_are_refused)
     }
 }
 
-TEST(bounds_are_values)
+TEST(the_bounds_of_each_option_are_values_that_it_accepts)
 {
     for (size_t i = 0; i < n_option_rows; i++) {
         const struct option_row *row = &option_rows[i];

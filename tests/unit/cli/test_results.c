@@ -65,7 +65,7 @@ TEST(an_unwritable_path_is_refused_before_the_work)
     rmdir(folder);
 }
 
-TEST(stdout_stays_open)
+TEST(closing_the_results_leaves_stdout_open)
 {
     struct err err = {0};
     struct output o;

@@ -20,7 +20,7 @@ times(unsigned n)
     return getenv("SPECSCOPE_LONG") != NULL ? 5 * n : n;
 }
 
-TEST(sixteen_long_sequences_of_hashes)
+TEST(sixteen_long_sequences_of_hashes_are_as_alone)
 {
     const struct model_desc desc = {.n_layers = 4, .width = SYMBOLIC_WIDTH, .vocab = 16};
     struct batch_world w = {.ops = &symbolic_backend, .desc = &desc, .n = BATCH_MOST, .ctx = BATCH_CTX};
@@ -61,7 +61,7 @@ run_on(const struct backend_ops *ops, struct backend_options options, size_t sha
     ops->close(w.backend);
 }
 
-TEST(sequences_of_the_cpu)
+TEST(sequences_of_a_batch_on_the_cpu_are_as_alone)
 {
     run_on(&cpu_backend, (struct backend_options){.threads = 2}, 0, BATCH_MOST, 300, times(12));
     run_on(&cpu_backend, (struct backend_options){.threads = 1}, 1, 5, 90, times(20));
@@ -69,12 +69,12 @@ TEST(sequences_of_the_cpu)
     run_on(&cpu_backend, (struct backend_options){.threads = 2, .exact = true}, 0, 3, 60, times(15));
 }
 
-TEST(sequences_of_the_check_backend)
+TEST(sequences_of_a_batch_on_the_check_backend_are_as_alone)
 {
     run_on(&check_backend, (struct backend_options){.threads = 2}, 0, 8, 70, times(10));
 }
 
-TEST(sequences_of_a_gpu)
+TEST(sequences_of_a_batch_on_a_gpu_are_as_alone)
 {
     NEEDS_CUDA;
     const bool all = !cuda_is_emulated() || times(1) > 1;
@@ -137,7 +137,7 @@ assert_experts(const struct context *c, slot_t row, uint32_t depth, const double
     }
 }
 
-TEST(where_rows_went_is_kept_while_it_is_followed)
+TEST(the_experts_of_rows_are_kept_while_they_are_followed)
 {
     const struct naive_shape shape =
         RIG_SHAPE(3, 64, 4, 2, 16, 96, 90, .dense = 1, .form = {.experts = {.n = 16, .used = 2, .ffn = 64}});

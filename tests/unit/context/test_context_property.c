@@ -36,7 +36,7 @@ hash_hidden(const void *model, const struct naive_token *path, size_t n, uint32_
     return true;
 }
 
-TEST(random_programs_on_hashes)
+TEST(random_programs_on_hashes_follow_the_definition)
 {
     struct row_counts counts = {0};
     const uint64_t seed = seed_or(1);
@@ -173,17 +173,17 @@ run_matrix(const struct backend_ops *ops, unsigned operations)
     assert_everything_happened(&counts);
 }
 
-TEST(random_programs_on_the_cpu_backend)
+TEST(random_programs_on_the_cpu_backend_follow_the_definition)
 {
     run_matrix(&cpu_backend, 70);
 }
 
-TEST(random_programs_on_the_check_backend)
+TEST(random_programs_on_the_check_backend_follow_the_definition)
 {
     run_matrix(&check_backend, 50);
 }
 
-TEST(random_programs_on_the_cuda_backend)
+TEST(random_programs_on_the_cuda_backend_follow_the_definition)
 {
     const struct backend_ops *cuda = cuda_for_tests();
     if (cuda == NULL)

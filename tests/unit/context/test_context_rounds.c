@@ -70,7 +70,7 @@ TEST(a_context_of_the_first_layers_commits_rows_there_and_knows_no_deeper_ones)
     close_fixture(&f);
 }
 
-TEST(until_counts_the_layers_it_ran_and_its_probes)
+TEST(a_forward_pass_until_a_depth_counts_its_layers_and_probes)
 {
     struct fixture f;
     open_with(&f, (struct context_options){.ctx = 32});

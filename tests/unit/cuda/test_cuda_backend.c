@@ -151,7 +151,7 @@ exit_by_definition(const struct rig *r, const float *threshold, const struct pre
     return close_call;
 }
 
-TEST(until_leaves_where_layer_by_layer_predictions_do)
+TEST(a_forward_pass_until_a_confidence_ends_where_layer_by_layer_predictions_do)
 {
     NEEDS_CUDA;
     for (size_t i = 0; i < CUDA_SHAPES; i += cuda_is_emulated() ? 2 : 1) {
@@ -204,7 +204,7 @@ TEST(until_leaves_where_layer_by_layer_predictions_do)
     }
 }
 
-TEST(until_without_layers_to_run_returns_the_rows_depth)
+TEST(a_forward_pass_without_layers_to_run_returns_the_rows_depth)
 {
     NEEDS_CUDA;
     struct rig r;

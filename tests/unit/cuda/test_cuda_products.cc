@@ -70,7 +70,7 @@ check_products()
     check_product<T>(3, block == 1 ? 4801 : 4864 / SUPER * SUPER, 1); /* more units than one ring */
 }
 
-TEST(products_by_strips_are_products_whatever_the_type)
+TEST(products_by_strips_are_right_for_each_type)
 {
     check_products<WEIGHT_F16>();
     check_products<WEIGHT_BF16>();
@@ -91,7 +91,7 @@ check_wide()
     check_product<T>(2, 11008, 1);
 }
 
-TEST(products_of_the_widths_of_real_models)
+TEST(products_are_right_at_the_widths_of_real_models)
 {
     check_wide<WEIGHT_F16>();
     check_wide<WEIGHT_BF16>();

@@ -76,7 +76,7 @@ TEST(rows_are_normed_in_every_form)
 
 /* ---- rotations ---- */
 
-TEST(turns_are_exact_at_position_100000_too)
+TEST(rotations_are_exact_at_position_100000)
 {
     const long double two_pi = 6.283185307179586476925286766559L;
     for (int i = 0; i < 20000; i++) {

@@ -87,7 +87,7 @@ TEST(missing_texts_are_empty_ones)
     event_log_close(log);
 }
 
-TEST(without_readers_chunks_do_not_pile_up)
+TEST(the_event_log_frees_its_chunks_without_readers)
 {
     struct event_log *log = open_log(0);
     append_series(log, 1000000); /* more than 100 MB if all were kept */

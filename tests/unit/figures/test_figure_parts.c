@@ -258,7 +258,7 @@ TEST(control_characters_in_texts_are_made_visible)
     drawing_close(&d);
 }
 
-TEST(lengths_have_units)
+TEST(the_lengths_of_a_figure_have_units)
 {
     struct err err;
     double points = 0;

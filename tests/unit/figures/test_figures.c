@@ -190,7 +190,7 @@ TEST(a_record_contains_the_events_of_the_trace)
     }
 }
 
-TEST(turns_are_those_after_the_first_round)
+TEST(a_figure_marks_the_changes_after_the_first_round)
 {
     struct record r;
     struct err err = {0};

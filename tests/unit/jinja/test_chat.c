@@ -222,7 +222,7 @@ TEST(tools_and_context_are_json)
                    "[100.0, -0.5, 9007199254740993, 'é😀/', {}]");
 }
 
-TEST(bounds_hold)
+TEST(a_template_is_stopped_at_its_bounds)
 {
     static const struct chat_bounds small = {.steps = 10000, .memory = 1u << 20, .output = 2000, .depth = 60};
     const struct chat_dialogue bounded = {USER("Hi"), .bounds = &small};

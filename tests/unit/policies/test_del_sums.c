@@ -138,7 +138,7 @@ TEST(exact_ties_do_not_depend_on_rounding)
         }
 }
 
-TEST(without_observations_one_token_a_round)
+TEST(del_expects_one_token_a_round_without_observations)
 {
     struct del_sums s;
     assert_true(del_sums_open(&s, 3));

@@ -57,7 +57,7 @@ choose(const double *p, uint32_t n, const double *latency)
 }
 
 /* A step in the latency, behind which drafts cost nothing: a climb ends before it. */
-TEST(past_dips_the_choice_is_the_best_of_all)
+TEST(the_choice_is_the_best_of_all_beyond_local_maxima)
 {
     uint32_t further = 0;
     for (uint32_t trial = 0; trial < TRIALS; trial++) {
@@ -109,7 +109,7 @@ TEST(the_choice_is_the_first_that_nothing_next_to_it_betters)
     }
 }
 
-TEST(where_a_row_costs_the_same_the_choice_is_the_best_of_all)
+TEST(the_choice_is_the_best_of_all_where_each_row_costs_the_same)
 {
     for (uint32_t trial = 0; trial < TRIALS; trial++) {
         double p[MOST], latency[MOST + 1];

@@ -3,7 +3,7 @@
 #include "tests/rigs/scope_rig.h"
 #include "tests/rigs/test.h"
 
-TEST(a_byte_holds_a_confidence_and_whether_it_was_spurious)
+TEST(a_glimpse_is_a_byte_of_a_confidence_and_whether_it_was_spurious)
 {
     for (int i = 0; i <= 1000; i++) {
         const float p = (float)i / 1000;
@@ -18,7 +18,7 @@ TEST(a_byte_holds_a_confidence_and_whether_it_was_spurious)
     assert_number_equal(glimpse_confidence(glimpse_make(7, false)), 1);
 }
 
-TEST(a_ring_keeps_the_newest)
+TEST(the_ring_of_glimpses_keeps_the_newest)
 {
     struct ring g = {0};
     assert_null(ring_at(&g, 0));

@@ -203,7 +203,7 @@ TEST(each_of_two_settings_has_a_head_of_its_own)
     end_pair(&p);
 }
 
-TEST(where_greedy_texts_part_the_targets_two_best_tokens_are_kept)
+TEST(the_targets_two_best_tokens_are_kept_where_greedy_texts_part)
 {
     for (int sampled = 0; sampled < 2; sampled++) {
         struct run_info info;

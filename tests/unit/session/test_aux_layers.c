@@ -187,7 +187,7 @@ TEST(the_scopes_probes_of_a_draft_model_are_in_no_account)
     engine_close(engine);
 }
 
-TEST(with_probe_policy_only_the_policys_predictions_are_emitted)
+TEST(probe_policy_emits_only_the_policys_predictions)
 {
     struct engine *engine = pair(NULL, "cpu");
     const struct session_options o = drafting(PROBE_POLICY);
@@ -286,7 +286,7 @@ hear_batch(void *user, struct session *s, const struct event *e)
         hear(&all[e->seq], s, e);
 }
 
-TEST(in_a_batch_each_sequences_draft_rows_are_looked_at_as_if_it_were_alone)
+TEST(each_sequence_of_a_batch_has_the_layer_predictions_of_its_draft_as_if_alone)
 {
     enum { SEQUENCES = 3 };
     struct engine *engine = pair(NULL, "cpu");

@@ -148,7 +148,7 @@ TEST(rows_of_an_auxiliary_model_are_those_of_the_tokens_read_anew)
     }
 }
 
-TEST(they_follow_through_baseline_restart_and_rounds_without_them)
+TEST(auxiliary_models_follow_through_baseline_restart_and_rounds_without_them)
 {
     struct engine *engine;
     assert_true(session_fixture_pair(&engine, &target, NULL, "cpu", 1));

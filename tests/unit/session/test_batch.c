@@ -97,7 +97,7 @@ TEST(more_rows_than_a_forward_pass_has_go_in_parts)
     compare_with_alone(f->engine, &o);
 }
 
-TEST(they_leave_by_an_end_of_sequence_and_by_the_contexts)
+TEST(sequences_leave_a_batch_at_an_end_of_sequence_and_of_the_context)
 {
     struct fixture *f = *state;
     struct session_options o = session_batch(3);
@@ -183,7 +183,7 @@ go_on(void *user, struct session *s, const struct event *e)
         session_control(s, CONTROL_QUIT, NULL, NULL, 0);
 }
 
-TEST(they_go_on_and_take_another_prompt)
+TEST(sequences_of_a_batch_resume_and_take_another_prompt)
 {
     struct fixture *f = *state;
     struct session_options o = session_batch(3);

@@ -130,7 +130,7 @@ TEST(a_batchs_sequences_go_where_each_would_go_alone)
     engine_close(engine);
 }
 
-TEST(without_probes_only_the_experts_of_verification_are_emitted)
+TEST(only_the_experts_of_verification_are_emitted_without_probes)
 {
     struct engine *engine = open_engine("cpu");
     struct heard *h = run(engine, "layerskip", "exit_layer", "1", 0, PROBE_POLICY);

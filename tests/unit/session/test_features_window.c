@@ -148,7 +148,7 @@ TEST(drafts_are_those_of_a_session_that_keeps_all_features)
     compare("models/fables-q8_0.gguf", 300, 0, NULL);
 }
 
-TEST(they_are_in_turns_and_in_batches)
+TEST(drafts_in_turns_and_batches_are_those_of_a_session_that_keeps_all_features)
 {
     compare("tests/golden/eagle/targets/llama", 120, 0, "changing");
     compare("tests/golden/eagle/targets/llama", 120, 3, NULL);

@@ -289,7 +289,7 @@ TEST(rounds_of_every_format_are_those_of_the_reference)
     compare_cases("cpu", 1);
 }
 
-TEST(they_are_on_cuda)
+TEST(rounds_of_every_format_on_cuda_are_those_of_the_reference)
 {
     NEEDS_CUDA;
     compare_cases("cuda", !cuda_is_emulated() ? 1 : getenv("SPECSCOPE_LONG") != NULL ? 5 : ONE_RUN);

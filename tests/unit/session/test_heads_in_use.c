@@ -195,7 +195,7 @@ listen_to_two(void *user, struct session *s, const struct event *e)
     step(s, e, 10, 1);
 }
 
-TEST(of_two_settings_each_has_a_head_of_its_own)
+TEST(each_of_two_settings_has_a_head_of_its_own)
 {
     static const struct {
         const char *policy, *versus, *said[2], *told;

@@ -115,7 +115,7 @@ TEST(policies_are_lossless_on_the_check_backend_and_in_batches)
                             .settings = all ? 2 : 1, .batch = 3));
 }
 
-TEST(all_of_them_under_every_setting_with_every_instruction_set)
+TEST(policies_are_lossless_under_every_setting_with_every_instruction_set)
 {
     if (getenv("SPECSCOPE_LONG") == NULL)
         skip();
@@ -128,7 +128,7 @@ TEST(all_of_them_under_every_setting_with_every_instruction_set)
 
 /* On a real GPU, and on the emulated one, which is slow, fewer tokens where there is time, else of one rare form. Chunks of prompts
  * want a library, which has an emulation of its own. */
-TEST(they_do_on_cuda)
+TEST(models_with_every_feature_give_autoregressive_tokens_on_cuda)
 {
     if (cuda_for_tests() == NULL)
         skip();

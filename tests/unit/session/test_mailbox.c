@@ -88,7 +88,7 @@ TEST_WITH(what_interrupts_cancels_until_all_of_it_is_taken, open_box, close_box)
     take(CONTROL_RESUME, 0); /* asked of the new run */
 }
 
-TEST_WITH(it_moves_as_the_last_control_in_the_queue_says, open_box, close_box)
+TEST_WITH(the_engine_moves_by_the_last_control_in_the_queue, open_box, close_box)
 {
     mailbox_paused(&box, true);
     assert_false(mailbox_moving(&box));

@@ -195,7 +195,7 @@ TEST(a_prompt_that_a_template_refuses_leaves_the_others)
     prompt_format_close(&f);
 }
 
-TEST(a_conversation_that_does_not_fit_is_called_that)
+TEST(a_conversation_that_does_not_fit_is_refused_by_that_reason)
 {
     static const char before[] =
         "[{\"role\":\"user\",\"content\":\"hello\"},{\"role\":\"assistant\",\"content\":\"hello\"}]";

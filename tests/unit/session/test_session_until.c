@@ -94,12 +94,12 @@ stops_where_the_scope_finds_it(struct fixture *f, const char *words, uint32_t ba
     return n;
 }
 
-TEST(rejections)
+TEST(a_session_stops_at_a_rejection)
 {
     assert_greater(stops_where_the_scope_finds_it(*state, "reject", 0), 0);
 }
 
-TEST(confidences)
+TEST(a_session_stops_at_a_confidence)
 {
     const uint32_t some = stops_where_the_scope_finds_it(*state, "confidence 0.4", 0),
                    all = stops_where_the_scope_finds_it(*state, "confidence 1", 0);
@@ -108,14 +108,14 @@ TEST(confidences)
     assert_int_equal(stops_where_the_scope_finds_it(*state, "confidence 0", 0), 0);
 }
 
-TEST(spurious_cells)
+TEST(a_session_stops_at_a_spurious_cell)
 {
     const uint32_t n = stops_where_the_scope_finds_it(*state, "spurious", 0);
     print_message("%u rounds with spurious cells\n", (unsigned)n);
     assert_greater(n, 0);
 }
 
-TEST(texts)
+TEST(a_session_stops_at_a_text)
 {
     assert_greater(stops_where_the_scope_finds_it(*state, "text e", 0), 0);
     stops_where_the_scope_finds_it(*state, "text er", 0);
@@ -152,7 +152,7 @@ meet(void *user, struct session *s, const struct event *e)
 }
 
 /* Whichever sequence it comes in, the session and the scope say the same one. */
-TEST(any_sequence_of_a_batch_stops_it)
+TEST(any_sequence_of_a_batch_stops_the_session)
 {
     struct fixture *f = *state;
     static const char *const words[] = {"reject", "confidence 0.3", "spurious", "text e"};
@@ -214,7 +214,7 @@ TEST(a_round_is_a_breakpoint)
     session_rig_free(&r);
 }
 
-TEST(nonsense_is_refused)
+TEST(a_condition_that_cannot_be_is_refused)
 {
     struct fixture *f = *state;
     struct session_options o = session_usual();

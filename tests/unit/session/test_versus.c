@@ -146,7 +146,7 @@ TEST(every_policy_is_lossless_in_a_versus)
 }
 
 /* What the second round of a pair finds in the caches favours neither setting. */
-TEST(each_is_first_as_often_as_the_other)
+TEST(each_of_two_settings_is_first_as_often_as_the_other)
 {
     struct fixture *f = *state;
     static struct seen w;
@@ -182,7 +182,7 @@ turn_one(void *user, struct session *s, const struct event *e)
     post(s, CONTROL_POLICY, "", "ar", 0);
 }
 
-TEST(turns_reach_one_of_them)
+TEST(a_knob_change_applies_to_one_of_two_settings)
 {
     struct fixture *f = *state;
     static struct seen w;
@@ -241,7 +241,7 @@ come_and_go(void *user, struct session *s, const struct event *e)
     }
 }
 
-TEST(a_session_of_one_begins_a_versus_and_ends_it)
+TEST(a_session_of_one_setting_begins_a_comparison_and_ends_it)
 {
     struct fixture *f = *state;
     static struct seen w;
@@ -306,7 +306,7 @@ turn_second_and_end_it(struct session *s)
     assert_number_equal(requested_gamma(s, 1), 5);
 }
 
-TEST(changes_of_the_second_that_were_not_applied_go_with_it)
+TEST(waiting_changes_of_the_second_setting_are_removed_with_it)
 {
     struct fixture *f = *state;
     struct session_rig_result r;
@@ -383,7 +383,7 @@ no_room(void *user, struct session *s, const struct event *e)
     }
 }
 
-TEST(with_memory_for_one_sequence_one_continues)
+TEST(one_setting_continues_if_memory_suffices_for_one_sequence)
 {
     struct fixture *f = *state;
     static struct seen w;

@@ -151,7 +151,7 @@ TEST(a_handler_that_writes_to_stdout_within_a_frame_reaches_the_terminal)
     close_rig(&r);
 }
 
-TEST(without_memory_for_frames_pieces_go_out_as_they_come)
+TEST(frames_are_written_in_pieces_if_there_is_no_memory_for_them)
 {
     struct rig r;
     char got[64];

@@ -134,7 +134,7 @@ TEST(damaged_vocabularies_are_refused_with_a_reason)
     assert_contains(why, "score");
 }
 
-TEST(without_byte_tokens_unknown_characters_become_unk)
+TEST(unknown_characters_become_unk_in_a_vocabulary_without_byte_tokens)
 {
     struct gguf_bytes b = {0};
     put_header(&b, 3, 0, 4);

@@ -69,7 +69,7 @@ TEST(powers_of_ten_and_of_two_and_their_neighbours)
     reads_back(-INFINITY);
 }
 
-TEST(short_numbers_are_short)
+TEST(short_decimals_are_written_in_few_digits)
 {
     static const struct {
         float value;
@@ -83,7 +83,7 @@ TEST(short_numbers_are_short)
     }
 }
 
-TEST(whole_numbers)
+TEST(whole_numbers_are_written_and_read_back)
 {
     const uint64_t values[] = {0, 1, 9, 10, 99, 100, 4294967295u, 9999999999999999999u, UINT64_MAX};
     for (size_t i = 0; i < sizeof values / sizeof values[0]; i++) {

@@ -20,7 +20,7 @@ drain(struct replay *r, struct scope *s)
     }
 }
 
-TEST(a_replay_steps_and_jumps_through_both)
+TEST(a_replay_steps_and_jumps_through_two_traces)
 {
     const struct saved_runs *t = *state;
     const struct saved_choice two[2] = {{t->bound, 0, 0}, {t->skip, 0, 0}};
@@ -100,7 +100,7 @@ known_beforehand(struct replay *r)
 }
 
 /* Controls and rounds of all there is, and then all of it from the start. */
-TEST(a_replay_knows_later_changes)
+TEST(a_replay_of_two_traces_has_later_knob_changes)
 {
     const struct saved_runs *t = *state;
     const struct saved_choice two[2] = {{t->bound, 0, 0}, {t->skip, 0, 0}};

@@ -109,7 +109,7 @@ tear_down(void **state)
     return 0;
 }
 
-TEST_WITH(nothing_happens_until_it_plays, set_up, tear_down)
+TEST_WITH(a_replay_shows_nothing_until_it_plays, set_up, tear_down)
 {
     struct fixture *f = *state;
     f->now += 10000000;
@@ -118,7 +118,7 @@ TEST_WITH(nothing_happens_until_it_plays, set_up, tear_down)
     assert_int_equal(replay_status(f->replay).t_us, 0);
 }
 
-TEST_WITH(events_come_when_they_are_due, set_up, tear_down)
+TEST_WITH(a_replay_shows_events_when_they_are_due, set_up, tear_down)
 {
     struct fixture *f = *state;
     static const double speeds[] = {1, 0.25, 64, 2};
@@ -158,7 +158,7 @@ TEST_WITH(time_stands_still_while_it_is_paused, set_up, tear_down)
     assert_played_until(f, 1000);
 }
 
-TEST_WITH(speed_is_clamped, set_up, tear_down)
+TEST_WITH(the_speed_of_a_replay_is_clamped, set_up, tear_down)
 {
     struct fixture *f = *state;
     replay_set_speed(f->replay, 1000);
@@ -282,7 +282,7 @@ TEST_WITH(a_fraction_is_a_place_in_time, set_up, tear_down)
     }
 }
 
-TEST_WITH(it_goes_on_playing_after_a_jump_in_time, set_up, tear_down)
+TEST_WITH(a_replay_continues_after_a_jump_in_time, set_up, tear_down)
 {
     struct fixture *f = *state;
     uint64_t duration = replay_status(f->replay).duration_us;

@@ -172,7 +172,7 @@ TEST_WITH(a_folder_that_holds_a_trace_is_refused_and_left_alone, traced_run_set_
     free(after);
 }
 
-TEST_WITH(parents_are_made, traced_run_set_up, traced_run_tear_down)
+TEST_WITH(the_parent_folders_of_a_trace_are_made, traced_run_set_up, traced_run_tear_down)
 {
     struct traced_run *f = *state;
     struct err err;

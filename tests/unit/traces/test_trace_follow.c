@@ -124,7 +124,7 @@ write_up_to(struct half *h, enum table_id id, uint64_t last, struct taken *t)
     take(t);
 }
 
-TEST_WITH(however_the_bytes_come_it_is_the_stream, folder_set_up, folder_tear_down)
+TEST_WITH(a_trace_is_followed_however_its_bytes_arrive, folder_set_up, folder_tear_down)
 {
     for (uint64_t seed = 1; seed <= 12; seed++) {
         print_message("seed %d\n", (int)seed);

@@ -38,7 +38,7 @@ read_all(const char *path, struct err *err)
     return err->kind == ERR_NONE;
 }
 
-TEST_WITH(the_lines_are_those_that_the_format_describes, folder_set_up, folder_tear_down)
+TEST_WITH(the_lines_of_a_trace_are_those_that_the_format_describes, folder_set_up, folder_tear_down)
 {
     const char *folder = *state;
     static const struct {
@@ -306,7 +306,7 @@ TEST_WITH(names_from_a_trace_cannot_drive_a_terminal, folder_set_up, folder_tear
     trace_reader_close(r);
 }
 
-TEST_WITH(what_is_no_trace_says_so, folder_set_up, folder_tear_down)
+TEST_WITH(a_folder_without_a_trace_is_refused, folder_set_up, folder_tear_down)
 {
     const char *folder = *state;
     char path[256];

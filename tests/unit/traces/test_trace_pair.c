@@ -27,7 +27,7 @@ open_pair(const char *a, uint32_t of_a, const char *b, uint32_t of_b)
 
 /* ---- the stream ---- */
 
-TEST(the_two_of_one_run_are_that_run_again)
+TEST(two_traces_of_one_run_are_replayed_as_that_run)
 {
     const struct saved_runs *t = *state;
     struct trace_reader *alone;
@@ -102,7 +102,7 @@ same_as_alone(const struct saved_runs *t, uint32_t side)
     return rounds;
 }
 
-TEST(each_sequence_is_as_it_is_alone)
+TEST(each_trace_of_a_pair_is_replayed_as_if_it_were_alone)
 {
     const struct saved_runs *t = *state;
     struct trace_pair *p = open_pair(t->bound, 0, t->skip, 0);
@@ -113,7 +113,7 @@ TEST(each_sequence_is_as_it_is_alone)
     trace_pair_close(p);
 }
 
-TEST(they_go_in_step_by_token)
+TEST(two_traces_are_replayed_in_step_by_token)
 {
     const struct saved_runs *t = *state;
     struct trace_pair *p = open_pair(t->bound, 0, t->skip, 0);
@@ -174,7 +174,7 @@ metrics_alone(const char *path)
     return m;
 }
 
-TEST(each_has_its_settings_and_measures)
+TEST(each_trace_of_a_pair_has_its_settings_and_measures)
 {
     const struct saved_runs *t = *state;
     const char *const path[] = {t->bound, t->skip};

@@ -91,7 +91,7 @@ TEST(greedy_candidates_are_labelled_by_the_targets_argmax)
     engine_close(e);
 }
 
-TEST(so_are_those_of_the_targets_own_first_layers)
+TEST(greedy_candidates_of_the_targets_own_layers_are_labelled_by_the_targets_argmax)
 {
     const struct tinymodel shape = {.seed = seed, .sharpness = 8, .n_layers = 4};
     struct engine *e = exact_rig_own_layers(&shape, "self:2", NULL);

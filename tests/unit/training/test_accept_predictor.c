@@ -73,7 +73,7 @@ TEST(sums_have_one_order_for_all_vectors_and_threads)
     }
 }
 
-TEST(one_that_does_not_fit_into_memory_is_refused_before_it_is_read)
+TEST(a_head_that_does_not_fit_into_memory_is_refused_before_it_is_read)
 {
     const struct tinymodel small = {.seed = 5, .n_layers = 2};
     char model[128], path[64];

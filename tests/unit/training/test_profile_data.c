@@ -136,7 +136,7 @@ TEST(greedy_rounds_are_speculative_decodings)
     engine_close(e);
 }
 
-TEST(so_are_those_of_the_targets_own_layers)
+TEST(greedy_rounds_of_the_targets_own_layers_are_speculative_decodings)
 {
     struct engine *e = open_layers();
     check_greedy(e);

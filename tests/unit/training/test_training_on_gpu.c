@@ -357,7 +357,7 @@ TEST(a_failing_device_reports_once_and_gets_no_further_requests)
     d.engine.ops->close(d.engine.backend);
 }
 
-TEST(the_cpu_has_none)
+TEST(the_cpu_backend_has_no_products_for_training)
 {
     struct blas *blas;
     struct err err;

@@ -106,7 +106,7 @@ TEST(no_two_differ_only_in_a_knob_without_effect)
                         strcmp(found[i].preset.set[1].text, found[j].preset.set[1].text) != 0);
 }
 
-TEST(of_equal_forecasts_the_one_next_to_the_defaults_is_a_candidate)
+TEST(the_setting_next_to_the_defaults_is_the_candidate_of_equal_forecasts)
 {
     struct candidate found[CANDIDATES_MOST];
     (void)find(&capped, found);

@@ -103,13 +103,13 @@ static const struct golden {
     {ENGINE_SGLANG, &dv, "no equivalent: it cannot draft with the target's first layers"},
 };
 
-TEST(each_policy_with_an_equivalent_has_its_command)
+TEST(each_policy_with_an_equivalent_in_another_engine_has_its_command)
 {
     for (size_t i = 0; i < sizeof golden / sizeof *golden; i++)
         is(golden[i].engine, golden[i].preset, &models, NULL, 0, golden[i].text);
 }
 
-TEST(each_other_policy_has_a_reason)
+TEST(each_policy_without_an_equivalent_in_another_engine_has_a_reason)
 {
     static const struct {
         const char *policy, *reason;
@@ -210,7 +210,7 @@ TEST(paths_are_quoted_in_each_engines_form)
        "model.generate(**inputs, assistant_model=draft)");
 }
 
-TEST(only_llama_cpp_has_the_gguf_files)
+TEST(only_the_command_of_llama_cpp_has_the_gguf_files)
 {
     static const struct engine_models gguf = {"a/target.GGUF", "d.gguf"}, ollama = {"a/blobs/sha256-0", NULL};
     const char *note = "HF_FOLDER, HF_DRAFT_FOLDER: the models' Hugging Face folders, in place of the GGUF files";

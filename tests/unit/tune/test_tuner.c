@@ -32,7 +32,7 @@ TEST(a_fast_model_races_all_candidates)
     assert_int_equal(p.passes, RACE_PASSES);
 }
 
-TEST(without_a_limit_nothing_is_left_out)
+TEST(the_tuner_without_a_time_limit_leaves_nothing_out)
 {
     const struct tune_speed speed = {.run_s = 10, .token_s = 1};
     struct tune_plan p = wanted(52);
