@@ -51,7 +51,7 @@ exact_rig_verification(void)
     }
     e->profile = calloc(1, sizeof *e->profile);
     assert_non_null(e->profile);
-    assert_true(sv_profile_make(e->profile, 8, 6, seen, 400, &err));
+    assert_ok(sv_profile_make(e->profile, 8, 6, seen, 400, &err), err);
     return e;
 }
 
@@ -60,7 +60,7 @@ exact_rig_own_layers(const struct tinymodel *target, const char *draft, const ch
 {
     char path[64];
     struct err err = {0};
-    assert_true(tinymodel_write_temp(path, sizeof path, target, &err));
+    assert_ok(tinymodel_write_temp(path, sizeof path, target, &err), err);
     struct engine *e = exact_rig_open(path, draft, companion);
     unlink(path);
     return e;

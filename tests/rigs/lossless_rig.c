@@ -13,7 +13,7 @@ declare(const struct engine *engine, const struct policy_ops *ops, struct policy
     const struct sampling greedy = {.top_p = 1};
     struct policy p;
     struct err err;
-    assert_true(policy_open(&p, ops, &model, &greedy, &err));
+    assert_ok(policy_open(&p, ops, &model, &greedy, &err), err);
     *info = p.info;
     policy_close(&p);
 }
@@ -49,7 +49,7 @@ change_and_step(void *user, struct session *s, const struct event *e)
     const struct control head = {.kind = CONTROL_HEAD, .text = head_mode_names[splitmix64(t->random) % HEAD_MODES]};
     if (t->heads && !session_post(s, &head, &err))
         fail_msg("%s", err.text);
-    assert_true(session_post(s, &(struct control){.kind = CONTROL_STEP_ROUNDS, .n = 1}, &err));
+    assert_ok(session_post(s, &(struct control){.kind = CONTROL_STEP_ROUNDS, .n = 1}, &err), err);
 }
 
 static void

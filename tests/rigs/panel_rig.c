@@ -48,7 +48,7 @@ open_panels(struct fixture *f, uint32_t layers)
     memset(f, 0, sizeof *f);
     fake_forms_run(&f->info, layers);
     f->info.start_values[POLICY_KNOBS] = 0.55;
-    assert_true(scope_open(&f->scope, &f->info, &err));
+    assert_ok(scope_open(&f->scope, &f->info, &err), err);
     stream_begin(&f->stream, 1);
     f->requested = (struct settings){.sampling = f->info.sampling, .seed = f->info.seed};
     f->requested.policy = (uint32_t)(scope_policy(f->scope) - f->info.policies);

@@ -71,7 +71,7 @@ race_rig_open(struct simulated_race *r)
     assert_non_null(r->info.policies);
     for (size_t i = 0; i < POLICIES; i++) {
         struct policy p;
-        assert_true(policy_open(&p, &simulated[i], &model, &greedy, &err));
+        assert_ok(policy_open(&p, &simulated[i], &model, &greedy, &err), err);
         r->info.policies[i] = p.info;
         policy_close(&p);
     }
@@ -79,7 +79,7 @@ race_rig_open(struct simulated_race *r)
         snprintf(r->texts[i], sizeof r->texts[i], "prompt %u", i);
         r->prompts[i] = (struct race_prompt){r->texts[i], categories[i % 3]};
     }
-    assert_true(tuner_open(&r->tuner, &r->info, &err));
+    assert_ok(tuner_open(&r->tuner, &r->info, &err), err);
 }
 
 void

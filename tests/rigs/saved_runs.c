@@ -31,7 +31,7 @@ trace_run(struct engine *engine, struct session_options o, const char *knob, con
     if (!session_open(&s, engine, &o, &err) || !trace_writer_open(&w, path, session_info(s), session_log(s), &err))
         fail_msg("%s", err.text);
     struct event_reader *reader = event_reader_open(session_log(s));
-    assert_true(session_start(s, &err));
+    assert_ok(session_start(s, &err), err);
     do {
         event_reader_wait(reader, 100);
         while ((e = event_reader_next(reader)) != NULL)

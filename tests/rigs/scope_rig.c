@@ -7,7 +7,7 @@ scope_set_up(void **state)
     assert_non_null(f);
     fake_forms_run(&f->info, FAKE_LAYERS);
     struct err err = {0};
-    assert_true(scope_open(&f->scope, &f->info, &err));
+    assert_ok(scope_open(&f->scope, &f->info, &err), err);
     stream_begin(&f->stream, 1);
     f->stream.run = 1;
     stream_control(&f->stream, "run", "start");

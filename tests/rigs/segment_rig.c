@@ -28,7 +28,7 @@ segments_set_up(void **state)
         for (int k = 0; k < 2; k++)
             f->knob[i][k] = f->info.policies[i].knobs[k].def;
     struct err err = {0};
-    assert_true(segments_open(&f->segments, &f->info, &err));
+    assert_ok(segments_open(&f->segments, &f->info, &err), err);
     f->random = 1;
     return 0;
 }

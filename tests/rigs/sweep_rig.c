@@ -126,7 +126,7 @@ made_next(struct made *m)
 {
     const struct run_host host = made_host_of(m);
     struct err err = {0};
-    assert_true(sweep_next(m->sweep, &host, &err));
+    assert_ok(sweep_next(m->sweep, &host, &err), err);
 }
 
 /* n further runs, or all. */
@@ -169,7 +169,7 @@ made_session(struct made *m, struct fixture *f)
 {
     struct err err = {0};
     *m = (struct made){.f = f, .tau = 0.55, .d_max = 5, .rounds = 6, .slow = 1, .end = "tokens"};
-    assert_true(sweep_open(&m->sweep, &f->info, &err));
+    assert_ok(sweep_open(&m->sweep, &f->info, &err), err);
     made_baseline(m, false);
     made_emit_control(m, "run", "", "start");
     made_emit_round(m, 1);

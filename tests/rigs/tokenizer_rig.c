@@ -63,7 +63,7 @@ assert_round_trip(const struct tokenizer *t, const char *name, const char *text,
     size_t n, n_back;
     char *back;
     token_t *ids = encode(t, text, len, (struct tokenize_options){.bos = true}, &n);
-    assert_true(tokenizer_decode(t, ids, n, &back, &n_back, &err));
+    assert_ok(tokenizer_decode(t, ids, n, &back, &n_back, &err), err);
     if (n_back != len || memcmp(back, text, len) != 0)
         fail_msg("%s: %zu bytes come back as %zu others", name, len, n_back);
     assert_int_equal(back[len], '\0');

@@ -13,7 +13,7 @@ write_trace(const char *folder, const struct stream *s, bool closed, char path[2
     struct run_info run;
     fake_run(&run);
     snprintf(path, 256, "%.200s/t", folder);
-    assert_true(event_log_open(&log, 0, &err));
+    assert_ok(event_log_open(&log, 0, &err), err);
     assert_ok(trace_writer_open(&writer, path, &run, log, &err), err);
     run_info_free(&run); /* the writer must not need it any more */
     for (size_t i = 0; i < s->n; i++)

@@ -126,7 +126,7 @@ TEST(numbers_are_whole_and_in_bounds)
 {
     uint64_t n = 7;
     struct err err = {0};
-    assert_true(command_number("12", "it", 1, 100, &n, &err));
+    assert_ok(command_number("12", "it", 1, 100, &n, &err), err);
     assert_int_equal(n, 12);
     static const char *const bad[] = {"", "-1", "0", "101", "1.5", "1x", " 1", "+1", "99999999999999999999999"};
     for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
@@ -163,7 +163,7 @@ TEST(a_script_is_its_lines_without_comments)
     struct err err = {0};
     static const char text[] =
         "# first\n\n  :wait round 5  \r\nset tau 0.6\n\t# no\nprompt Es war einmal – 日本\n:quit";
-    assert_true(script_parse(&s, text, strlen(text), "my.script", &err));
+    assert_ok(script_parse(&s, text, strlen(text), "my.script", &err), err);
     assert_string_equal(script_next(&s), "wait round 5");
     assert_int_equal(s.line, 3);
     assert_string_equal(script_next(&s), "set tau 0.6");
@@ -191,7 +191,7 @@ TEST(a_bad_script_is_refused_with_its_line)
     assert_contains(err.text, "64 KiB");
     for (int i = 1000; i < 70000; i += 1000)
         longest[i] = '\n';
-    assert_true(script_parse(&s, longest, 70000, "x", &err));
+    assert_ok(script_parse(&s, longest, 70000, "x", &err), err);
     script_close(&s);
     free(longest);
     assert_false(script_load(&s, "/nowhere/at/all", &err));
@@ -301,7 +301,7 @@ TEST(history_comes_back_after_a_restart)
     history_add(&h, "two\nlines \\n");
     history_add(&h, "one"); /* moves to the end */
     assert_int_equal(h.n, 2);
-    assert_true(history_close(&h, &err));
+    assert_ok(history_close(&h, &err), err);
     history_open(&h, path);
     assert_int_equal(h.n, 2);
     assert_string_equal(h.line[0], "two\nlines \\n");
@@ -318,7 +318,7 @@ TEST(history_comes_back_after_a_restart)
     }
     assert_int_equal(h.n, HISTORY_LINES);
     assert_string_equal(h.line[HISTORY_LINES - 1], "309");
-    assert_true(history_close(&h, &err));
+    assert_ok(history_close(&h, &err), err);
     unlink(path);
     history_open(&h, "/dev/null/history");
     history_add(&h, "x");

@@ -30,7 +30,7 @@ TEST(a_history_that_cannot_be_written_leaves_the_one_before)
     history_open(&h, path);
     assert_int_equal(h.n, 2);
     assert_string_equal(h.line[1], "two");
-    assert_true(history_close(&h, &err));
+    assert_ok(history_close(&h, &err), err);
     unlink(path);
 }
 
@@ -43,21 +43,21 @@ TEST(two_programs_at_once_keep_the_history_of_both)
     history_open(&a, path);
     history_add(&a, "old");
     history_add(&a, "older");
-    assert_true(history_close(&a, &err));
+    assert_ok(history_close(&a, &err), err);
     history_open(&a, path);
     history_open(&b, path);
     history_add(&b, "of b");
     history_add(&a, "of a");
     history_add(&a, "old"); /* again: it is the newest now */
-    assert_true(history_close(&b, &err));
-    assert_true(history_close(&a, &err));
+    assert_ok(history_close(&b, &err), err);
+    assert_ok(history_close(&a, &err), err);
     history_open(&b, path);
     static const char *const kept[] = {"older", "of b", "of a", "old"};
     assert_int_equal(b.n, 4);
     for (int i = 0; i < b.n; i++)
         assert_string_equal(b.line[i], kept[i]);
     unlink(path);
-    assert_true(history_close(&b, &err)); /* it has nothing to add */
+    assert_ok(history_close(&b, &err), err); /* it has nothing to add */
     assert_int_equal(access(path, F_OK), -1);
 }
 
@@ -71,10 +71,10 @@ TEST(a_long_prompt_of_many_lines_comes_back)
     memset(line, '\n', EDITOR_MAX); /* each takes two bytes in the file */
     history_open(&h, path);
     history_add(&h, line);
-    assert_true(history_close(&h, &err));
+    assert_ok(history_close(&h, &err), err);
     history_open(&h, path);
     assert_int_equal(h.n, 1);
     assert_string_equal(h.line[0], line);
-    assert_true(history_close(&h, &err));
+    assert_ok(history_close(&h, &err), err);
     unlink(path);
 }

@@ -46,8 +46,8 @@ TEST(fewer_threads_than_there_are_is_shown)
     struct err err;
     const uint32_t all = engine->threads;
     engine->threads = 2;
-    assert_true(session_open(&session, engine, &options, &err));
-    assert_true(follow_open(&f, &(struct source){.session = session}, &err));
+    assert_ok(session_open(&session, engine, &options, &err), err);
+    assert_ok(follow_open(&f, &(struct source){.session = session}, &err), err);
     assert_title(&f, 2, "cpu×2 ");
     assert_title(&f, 1, "cpu×1 of 2 (faster) ");
     follow_close(&f);
@@ -80,8 +80,8 @@ TEST(a_prompt_that_took_long_is_among_the_measures)
     struct session *session;
     struct followed f = {0};
     struct err err;
-    assert_true(session_open(&session, fixture->engine, &options, &err));
-    assert_true(follow_open(&f, &(struct source){.session = session}, &err));
+    assert_ok(session_open(&session, fixture->engine, &options, &err), err);
+    assert_ok(follow_open(&f, &(struct source){.session = session}, &err), err);
     assert_false(measures_contain(f.scope, 0, SOURCE_PROMPT, 1000, "prompt"));
     assert_false(measures_contain(f.scope, 1, SOURCE_PREFILL, 900000, "prompt"));
     assert_false(measures_contain(f.scope, 99, SOURCE_PROMPT, 1000000, "prompt"));

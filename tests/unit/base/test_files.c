@@ -124,7 +124,7 @@ TEST_WITH(a_replacement_that_fails_leaves_the_file_as_it_was_and_nothing_beside_
     struct err err;
     struct rlimit before;
     snprintf(path, sizeof path, "%s/f", (const char *)*state);
-    assert_true(file_replace_text(AT_FDCWD, path, 0600, "first", 5, &err));
+    assert_ok(file_replace_text(AT_FDCWD, path, 0600, "first", 5, &err), err);
     struct stat about;
     assert_int_equal(stat(path, &about), 0);
     assert_int_equal(about.st_mode & 0777, 0600);
@@ -141,8 +141,8 @@ TEST_WITH(a_replacement_that_fails_leaves_the_file_as_it_was_and_nothing_beside_
 
     struct file_replace r; /* given up by the caller: its own error stands */
     err_set(&err, ERR_CANCELLED, "enough");
-    assert_true(file_replace_begin(&r, AT_FDCWD, path, 0600, &err));
-    assert_true(file_replace_put(&r, "second", 6, &err));
+    assert_ok(file_replace_begin(&r, AT_FDCWD, path, 0600, &err), err);
+    assert_ok(file_replace_put(&r, "second", 6, &err), err);
     assert_holds(path, "first");
     assert_false(file_replace_end(&r, false, &err));
     assert_string_equal(err.text, "enough");
@@ -160,13 +160,13 @@ TEST_WITH(a_replaced_link_stays_a_link_and_a_device_is_left_alone, folder_set_up
     snprintf(link, sizeof link, "%s/link", (const char *)*state);
     write_text(*state, "f", "first");
     assert_int_equal(symlink("f", link), 0);
-    assert_true(file_replace_text(AT_FDCWD, link, 0666, "second", 6, &err));
+    assert_ok(file_replace_text(AT_FDCWD, link, 0666, "second", 6, &err), err);
     struct stat about;
     assert_int_equal(lstat(link, &about), 0);
     assert_true(S_ISLNK(about.st_mode));
     assert_holds(path, "second");
     assert_int_equal(unlink(path), 0); /* a link to a file that is not there yet */
-    assert_true(file_replace_text(AT_FDCWD, link, 0666, "third", 5, &err));
+    assert_ok(file_replace_text(AT_FDCWD, link, 0666, "third", 5, &err), err);
     assert_int_equal(lstat(link, &about), 0);
     assert_true(S_ISLNK(about.st_mode));
     assert_holds(path, "third");
@@ -175,7 +175,7 @@ TEST_WITH(a_replaced_link_stays_a_link_and_a_device_is_left_alone, folder_set_up
     assert_false(file_replace_text(AT_FDCWD, link, 0666, "x", 1, &err));
     assert_contains(err.text, strerror(ELOOP));
     assert_int_equal(chmod(path, 0600), 0);
-    assert_true(file_replace_text(AT_FDCWD, path, 0666, "fourth", 6, &err));
+    assert_ok(file_replace_text(AT_FDCWD, path, 0666, "fourth", 6, &err), err);
     assert_int_equal(stat(path, &about), 0);
     assert_int_equal(about.st_mode & 0777, 0600); /* a private file stays one */
     assert_false(file_replace_text(AT_FDCWD, "/dev/null", 0666, "x", 1, &err));
@@ -193,7 +193,7 @@ TEST_WITH(files_in_the_program_are_read_as_others_are, folder_set_up, folder_tea
     assert_true(file_exists("builtin:/note"));
     assert_false(file_exists("builtin:/notes"));
     assert_refused("builtin:/notes", 100, "No such file");
-    assert_true(file_map("builtin:/note", "", &map, &bytes, &err));
+    assert_ok(file_map("builtin:/note", "", &map, &bytes, &err), err);
     assert_int_equal(bytes, 6);
     file_unmap(map, bytes);
     assert_memory_equal(map, "inside", 6); /* it stays */
@@ -214,7 +214,7 @@ TEST_WITH(themes_and_terminal_types_in_the_program_are_found, folder_set_up, fol
     for (int i = 0; i < n; i++)
         listed = listed || strcmp(names[i], "inner") == 0;
     assert_true(listed);
-    assert_true(theme_load(&t, "inner", "builtin:", &err));
+    assert_ok(theme_load(&t, "inner", "builtin:", &err), err);
     assert_string_equal(t.name, "inner");
     assert_false(theme_load(&t, "outer", "builtin:", &err));
     assert_false(builtin_terminfo("even"));
@@ -245,7 +245,7 @@ TEST_WITH(an_output_takes_the_place_of_its_own_kind_only, folder_set_up, folder_
     char path[300];
     struct err err;
     snprintf(path, sizeof path, "%s/f", (const char *)*state);
-    assert_true(file_replaceable(AT_FDCWD, path, &kind, &err));
+    assert_ok(file_replaceable(AT_FDCWD, path, &kind, &err), err);
     for (size_t i = 0; i < sizeof files / sizeof *files; i++) {
         write_text(*state, "f", files[i].text);
         assert_int_equal(file_replaceable(AT_FDCWD, path, &kind, &err), files[i].fits);
@@ -253,7 +253,7 @@ TEST_WITH(an_output_takes_the_place_of_its_own_kind_only, folder_set_up, folder_
     }
     assert_int_equal(err.kind, ERR_USAGE);
     assert_contains(err.text, "a test's output");
-    assert_true(file_replaceable(AT_FDCWD, "/dev/null", &kind, &err));
+    assert_ok(file_replaceable(AT_FDCWD, "/dev/null", &kind, &err), err);
 }
 
 static const struct file_kind any_text = {.what = "a text", .begins = ""};
@@ -265,15 +265,15 @@ TEST_WITH(an_output_that_fails_leaves_the_file_as_it_was, folder_set_up, folder_
     struct output o;
     struct rlimit before;
     snprintf(path, sizeof path, "%s/f", (const char *)*state);
-    assert_true(output_open(&o, path, &any_text, &err));
+    assert_ok(output_open(&o, path, &any_text, &err), err);
     fputs("first", o.f);
-    assert_true(output_close(&o, true, &err));
-    assert_true(output_possible(path, &any_text, &err));
+    assert_ok(output_close(&o, true, &err), err);
+    assert_ok(output_possible(path, &any_text, &err), err);
     assert_holds(path, "first");
 
     signal(SIGXFSZ, SIG_IGN);
     getrlimit(RLIMIT_FSIZE, &before);
-    assert_true(output_open(&o, path, &any_text, &err));
+    assert_ok(output_open(&o, path, &any_text, &err), err);
     for (int i = 0; i < 20000; i++)
         fputc('x', o.f);
     setrlimit(RLIMIT_FSIZE, &(struct rlimit){.rlim_cur = 4000, .rlim_max = before.rlim_max});
@@ -286,7 +286,7 @@ TEST_WITH(an_output_that_fails_leaves_the_file_as_it_was, folder_set_up, folder_
     assert_holds(path, "first");
 
     err_set(&err, ERR_CANCELLED, "enough"); /* given up by the caller: its own error stands */
-    assert_true(output_open(&o, path, &any_text, &err));
+    assert_ok(output_open(&o, path, &any_text, &err), err);
     fputs("second", o.f);
     assert_false(output_close(&o, false, &err));
     assert_string_equal(err.text, "enough");

@@ -57,7 +57,7 @@ TEST(a_subprocess_returns_its_answer_and_nothing_else)
     char out[4] = "";
     struct err err;
     changed = 0;
-    assert_true(subprocess_run(answer, "mice", out, sizeof out, "work", &err));
+    assert_ok(subprocess_run(answer, "mice", out, sizeof out, "work", &err), err);
     assert_memory_equal(out, "mice", 4);
     assert_int_equal(changed, 0);
 }
@@ -110,7 +110,7 @@ TEST(open_files_are_shared)
     char got[5] = "";
     struct err err;
     assert_int_equal(pipe(ends), 0);
-    assert_true(subprocess_run(write_to, &ends[1], NULL, 0, "work", &err));
+    assert_ok(subprocess_run(write_to, &ends[1], NULL, 0, "work", &err), err);
     assert_int_equal(read(ends[0], got, 4), 4);
     assert_string_equal(got, "mice");
     close(ends[0]);

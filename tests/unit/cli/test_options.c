@@ -54,7 +54,7 @@ TEST(missing_values_are_the_documented_defaults)
     config(*state, NULL);
     struct options o;
     struct err err = {0};
-    assert_true(read_args(&o, COMMAND_RUN, (char *[]){"run", NULL}, &err));
+    assert_ok(read_args(&o, COMMAND_RUN, (char *[]){"run", NULL}, &err), err);
     assert_int_equal(o.tokens, 256);
     assert_int_equal(o.ctx, 0);
     assert_int_equal(o.seed, 1);
@@ -68,15 +68,15 @@ TEST(missing_values_are_the_documented_defaults)
     assert_null(o.backend);
     assert_int_equal(o.probe, PROBE_POLICY);
     options_free(&o);
-    assert_true(read_args(&o, COMMAND_SCOPE, (char *[]){"specscope", NULL}, &err));
+    assert_ok(read_args(&o, COMMAND_SCOPE, (char *[]){"specscope", NULL}, &err), err);
     assert_int_equal(o.probe, PROBE_ALL);
     assert_less(o.pace, 0); /* not given */
     options_free(&o);
-    assert_true(read_args(&o, COMMAND_BENCH, (char *[]){"bench", NULL}, &err));
+    assert_ok(read_args(&o, COMMAND_BENCH, (char *[]){"bench", NULL}, &err), err);
     assert_int_equal(o.repeat, 3);
     assert_int_equal(o.probe, PROBE_OFF);
     options_free(&o);
-    assert_true(read_args(&o, COMMAND_TRAIN_HEADS, (char *[]){"train heads", NULL}, &err));
+    assert_ok(read_args(&o, COMMAND_TRAIN_HEADS, (char *[]){"train heads", NULL}, &err), err);
     assert_int_equal(o.train.kind, HEAD_AFFINE);
     assert_int_equal(o.train.tokens, 200000);
     assert_int_equal(o.train.batch, 256);
@@ -128,12 +128,12 @@ TEST(operands_and_options_mix_and_two_dashes_end_options)
     config(*state, NULL);
     struct options o;
     struct err err = {0};
-    assert_true(read_args(&o, COMMAND_RUN, ARGS("M", "-n", "4", "--temp=0.5"), &err));
+    assert_ok(read_args(&o, COMMAND_RUN, ARGS("M", "-n", "4", "--temp=0.5"), &err), err);
     assert_string_equal(o.model, "M");
     assert_int_equal(o.tokens, 4);
     assert_number_equal(o.sampling.temperature, 0.5f);
     options_free(&o);
-    assert_true(read_args(&o, COMMAND_RUN, ARGS("-n", "4", "--", "-odd-name"), &err));
+    assert_ok(read_args(&o, COMMAND_RUN, ARGS("-n", "4", "--", "-odd-name"), &err), err);
     assert_string_equal(o.model, "-odd-name");
     options_free(&o);
     assert_false(read_args(&o, COMMAND_RUN, ARGS("M", "-n", "4", "N"), &err));
@@ -194,7 +194,7 @@ TEST(bench_collects_policies)
     config(*state, NULL);
     struct options o;
     struct err err = {0};
-    assert_true(read_args(&o, COMMAND_BENCH, ARGS("--policy", "ar", "--policy", "del"), &err));
+    assert_ok(read_args(&o, COMMAND_BENCH, ARGS("--policy", "ar", "--policy", "del"), &err), err);
     assert_int_equal(o.policies.n, 2);
     options_free(&o);
 }
@@ -218,7 +218,7 @@ TEST(too_many_settings_are_refused)
     options_free(&o);
     argc -= 2;
     argv[argc] = NULL;
-    assert_true(options_read(&o, COMMAND_RUN, argc, argv, &err));
+    assert_ok(options_read(&o, COMMAND_RUN, argc, argv, &err), err);
     assert_int_equal(o.n_set, OPTIONS_MOST);
     options_free(&o);
 }
@@ -228,28 +228,28 @@ TEST(settings_of_the_config_file_stay_with_its_policy)
     struct options o;
     struct err err = {0};
     config(*state, "{\"policy\": \"layerskip\", \"set\": [\"gamma=3\", \"exit_layer=2\"]}");
-    assert_true(read_args(&o, COMMAND_RUN, ARGS("--set", "gamma=4"), &err));
+    assert_ok(read_args(&o, COMMAND_RUN, ARGS("--set", "gamma=4"), &err), err);
     assert_string_equal(o.policies.at[0], "layerskip");
     assert_int_equal(o.n_set, 2);
     assert_string_equal(o.set[0].name, "exit_layer");
     assert_string_equal(o.set[1].text, "4");
     options_free(&o);
-    assert_true(read_args(&o, COMMAND_RUN, ARGS("--policy", "layerskip"), &err));
+    assert_ok(read_args(&o, COMMAND_RUN, ARGS("--policy", "layerskip"), &err), err);
     assert_int_equal(o.n_set, 2);
     options_free(&o);
-    assert_true(read_args(&o, COMMAND_RUN, ARGS("--set", "gamma=4", "--policy", "fsm"), &err));
+    assert_ok(read_args(&o, COMMAND_RUN, ARGS("--set", "gamma=4", "--policy", "fsm"), &err), err);
     assert_string_equal(o.policies.at[0], "fsm");
     assert_int_equal(o.n_set, 1);
     assert_string_equal(o.set[0].text, "4");
     options_free(&o);
-    assert_true(read_args(&o, COMMAND_RUN, ARGS("--policy", "fsm", "--policy", "layerskip"), &err));
+    assert_ok(read_args(&o, COMMAND_RUN, ARGS("--policy", "fsm", "--policy", "layerskip"), &err), err);
     assert_int_equal(o.n_set, 0);
     options_free(&o);
     config(*state, "{\"set\": [\"tau=0.4\"]}"); /* of the default policy, specbound */
-    assert_true(read_args(&o, COMMAND_RUN, ARGS("--policy", "specbound"), &err));
+    assert_ok(read_args(&o, COMMAND_RUN, ARGS("--policy", "specbound"), &err), err);
     assert_int_equal(o.n_set, 1);
     options_free(&o);
-    assert_true(read_args(&o, COMMAND_RUN, ARGS("--policy", "ar"), &err));
+    assert_ok(read_args(&o, COMMAND_RUN, ARGS("--policy", "ar"), &err), err);
     assert_int_equal(o.n_set, 0);
     options_free(&o);
 }
@@ -259,17 +259,17 @@ TEST(a_config_file_serves_every_command)
     struct options o;
     struct err err = {0};
     config(*state, "{\"theme\": \"light\", \"tokens\": 9, \"repeat\": 2, \"pace\": 3.5, \"json\": \"x\"}");
-    assert_true(read_args(&o, COMMAND_RUN, ARGS("-n", "8"), &err));
+    assert_ok(read_args(&o, COMMAND_RUN, ARGS("-n", "8"), &err), err);
     assert_int_equal(o.tokens, 8);
     assert_null(o.theme);
     assert_less(o.pace, 0);
     assert_string_equal(o.json, "x");
     options_free(&o);
-    assert_true(read_args(&o, COMMAND_REPLAY, ARGS("T"), &err));
+    assert_ok(read_args(&o, COMMAND_REPLAY, ARGS("T"), &err), err);
     assert_string_equal(o.theme, "light");
     assert_int_equal(o.tokens, 0); /* none of its own */
     options_free(&o);
-    assert_true(read_args(&o, COMMAND_BENCH, (char *[]){"bench", NULL}, &err));
+    assert_ok(read_args(&o, COMMAND_BENCH, (char *[]){"bench", NULL}, &err), err);
     assert_int_equal(o.repeat, 2);
     assert_int_equal(o.tokens, 9);
     options_free(&o);
@@ -316,7 +316,7 @@ TEST(prompts_lose_their_last_newlines_only)
     fclose(f);
     struct options o;
     struct err err = {0};
-    assert_true(read_args(&o, COMMAND_RUN, ARGS("-f", path), &err));
+    assert_ok(read_args(&o, COMMAND_RUN, ARGS("-f", path), &err), err);
     assert_string_equal(o.prompt, "\none\n\ntwo");
     options_free(&o);
 }

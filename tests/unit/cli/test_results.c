@@ -10,7 +10,7 @@ TEST(an_error_of_close_is_reported)
 {
     struct err err = {0};
     struct output o;
-    assert_true(output_open(&o, "/dev/null", &results_json_file, &err));
+    assert_ok(output_open(&o, "/dev/null", &results_json_file, &err), err);
     fputs("all", o.f);
     assert_int_equal(fflush(o.f), 0);
     assert_int_equal(close(fileno(o.f)), 0); /* nothing is left to write; closing fails */
@@ -24,7 +24,7 @@ TEST(a_full_disk_is_reported)
     struct output o;
     if (access("/dev/full", W_OK) != 0)
         skip();
-    assert_true(output_open(&o, "/dev/full", &results_json_file, &err));
+    assert_ok(output_open(&o, "/dev/full", &results_json_file, &err), err);
     fputs("one", o.f);
     assert_false(output_close(&o, true, &err));
     assert_string_equal(err.text, "/dev/full: No space left on device");
@@ -41,7 +41,7 @@ TEST(a_write_that_failed_long_ago_is_an_error_still)
     struct output o;
     if (access("/dev/full", W_OK) != 0)
         skip();
-    assert_true(output_open(&o, "/dev/full", &results_json_file, &err));
+    assert_ok(output_open(&o, "/dev/full", &results_json_file, &err), err);
     for (int i = 0; i < 100000; i++)
         fputc('x', o.f);
     fflush(o.f);
@@ -69,9 +69,9 @@ TEST(closing_the_results_leaves_stdout_open)
 {
     struct err err = {0};
     struct output o;
-    assert_true(output_open(&o, "-", &results_json_file, &err));
+    assert_ok(output_open(&o, "-", &results_json_file, &err), err);
     assert_ptr_equal(o.f, stdout);
-    assert_true(output_close(&o, true, &err));
+    assert_ok(output_close(&o, true, &err), err);
     assert_int_not_equal(fcntl(STDOUT_FILENO, F_GETFD), -1);
     assert_false(output_open(&o, "/nowhere/results", &results_json_file, &err));
     assert_string_equal(err.text, "/nowhere/results: cannot be created: No such file or directory");

@@ -98,8 +98,8 @@ TEST(loads_count_the_experts_that_rows_go_to)
     struct context *c;
     slot_t rows[12];
     bool no_mlp[4] = {false, true, true, true};
-    assert_true(cpu_backend.open(&backend, &(struct backend_options){.threads = 2}, &err));
-    assert_true(cpu_backend.load(backend, desc, NULL, NULL, &weights, &err));
+    assert_ok(cpu_backend.open(&backend, &(struct backend_options){.threads = 2}, &err), err);
+    assert_ok(cpu_backend.load(backend, desc, NULL, NULL, &weights, &err), err);
     assert_true(
         context_open(&c, &cpu_backend, backend, weights, desc, &(struct context_options){.ctx = 40, .seqs = 1}, &err));
     const seq_t seq = context_sequence(c);
@@ -149,8 +149,8 @@ TEST(the_experts_of_rows_are_kept_while_they_are_followed)
     struct context *c;
     struct route got[4];
     slot_t rows[8];
-    assert_true(check_backend.open(&backend, &(struct backend_options){.threads = 2, .exact = true}, &err));
-    assert_true(check_backend.load(backend, desc, NULL, NULL, &weights, &err));
+    assert_ok(check_backend.open(&backend, &(struct backend_options){.threads = 2, .exact = true}, &err), err);
+    assert_ok(check_backend.load(backend, desc, NULL, NULL, &weights, &err), err);
     assert_true(context_open(&c, &check_backend, backend, weights, desc,
                              &(struct context_options){.ctx = 40, .seqs = 1}, &err));
     const seq_t seq = context_sequence(c);

@@ -132,10 +132,10 @@ TEST(a_prompt_is_read_in_chunks_of_as_many_rows_as_the_backend_asks_for)
         tokens[i] = (token_t)(i % VOCAB);
     more.prompt_rows = usual + 20;
     context_close(f.c);
-    assert_true(context_open(&f.c, &more, f.backend, f.weights, &f.desc, &few, &err));
+    assert_ok(context_open(&f.c, &more, f.backend, f.weights, &f.desc, &few, &err), err);
     assert_int_equal(context_limits(f.c)->max_rows, 8); /* the caller's choice comes first */
     context_close(f.c);
-    assert_true(context_open(&f.c, &more, f.backend, f.weights, &f.desc, &options, &err));
+    assert_ok(context_open(&f.c, &more, f.backend, f.weights, &f.desc, &options, &err), err);
     assert_int_equal(context_limits(f.c)->max_rows, usual + 20);
     f.s = context_sequence(f.c);
     struct loads before = context_loads(f.c);

@@ -177,7 +177,7 @@ TEST(learned_positions_bound_the_context)
     struct err err = {.kind = ERR_NONE};
     assert_false(model_open_with(&m, FOLDER "gpt2", &(struct model_options){.ctx = 65}, &err));
     assert_contains(err.text, "has learned positions up to 64 and knows none beyond; a context (-c) of 65");
-    assert_true(model_open_with(&m, FOLDER "gpt2.gguf", &(struct model_options){.ctx = 64}, &err));
+    assert_ok(model_open_with(&m, FOLDER "gpt2.gguf", &(struct model_options){.ctx = 64}, &err), err);
     assert_int_equal(m->desc.positions.rows, 64);
     model_close(m);
 }

@@ -81,8 +81,8 @@ TEST(a_quantised_model_is_held_as_f16_where_it_is_merged)
 {
     struct model *m, *plain;
     struct err err;
-    assert_true(model_open(&plain, GOLDEN "models/llama-q8_0.gguf", &err));
-    assert_true(open_with(&m, GOLDEN "models/llama-q8_0.gguf", LORA "llama-half:0.5", false, &err));
+    assert_ok(model_open(&plain, GOLDEN "models/llama-q8_0.gguf", &err), err);
+    assert_ok(open_with(&m, GOLDEN "models/llama-q8_0.gguf", LORA "llama-half:0.5", false, &err), err);
     golden_read(&golden, LORA "llama-half.txt");
     assert_less(golden_error(m, &golden, NULL, true), 2e-2);
     assert_int_equal(m->merged_otherwise, 6);
@@ -101,9 +101,10 @@ TEST(two_adapters_add_up_and_scales_tell_models_apart)
     struct err err = {.kind = ERR_NONE};
     const char *both[] = {LORA "llama-half:0.2", LORA "llama-half:0.3"};
     golden_read(&golden, LORA "llama-half.txt");
-    assert_true(model_open_with(&m, GOLDEN "models/llama", &(struct model_options){.lora = both, .n_lora = 2}, &err));
+    assert_ok(model_open_with(&m, GOLDEN "models/llama", &(struct model_options){.lora = both, .n_lora = 2}, &err),
+              err);
     assert_less(golden_error(m, &golden, NULL, true), 1e-4);
-    assert_true(open_with(&once, GOLDEN "models/llama", LORA "llama-half:0.5", false, &err));
+    assert_ok(open_with(&once, GOLDEN "models/llama", LORA "llama-half:0.5", false, &err), err);
     assert_int_not_equal(m->hash, once->hash);
     model_close(once);
     model_close(m);

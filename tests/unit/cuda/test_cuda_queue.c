@@ -206,7 +206,7 @@ TEST(loading_stops_when_it_is_cancelled)
     struct weights *w;
     struct naive_model *m = naive_model_random(&cuda_shapes[1], seed);
     assert_non_null(m);
-    assert_true(cuda->open(&b, &(struct backend_options){.threads = 1, .gpu = -1}, &err));
+    assert_ok(cuda->open(&b, &(struct backend_options){.threads = 1, .gpu = -1}, &err), err);
     assert_false(cuda->load(b, naive_model_desc(m), stop_at_once, NULL, &w, &err));
     assert_int_equal(err.kind, ERR_CANCELLED);
     cuda->close(b);
@@ -240,8 +240,8 @@ TEST(experts_are_counted_before_they_are_loaded)
             struct weights *w;
             struct naive_model *m = naive_model_random(&cuda_shapes[i], seed);
             assert_non_null(m);
-            assert_true(cuda->open(&b, &(struct backend_options){.threads = 1, .exact = exact, .gpu = -1}, &err));
-            assert_true(cuda->load(b, naive_model_desc(m), see_progress, &seen, &w, &err));
+            assert_ok(cuda->open(&b, &(struct backend_options){.threads = 1, .exact = exact, .gpu = -1}, &err), err);
+            assert_ok(cuda->load(b, naive_model_desc(m), see_progress, &seen, &w, &err), err);
             assert_int_equal(seen.whole, 2);
             assert_at_least(seen.last, 1);
             assert_at_least(seen.before, 1);
@@ -262,7 +262,7 @@ TEST(a_mixture_that_the_device_does_not_compute_is_refused_in_a_line)
     struct weights *w;
     struct naive_model *m = naive_model_random(&shape, seed);
     assert_non_null(m);
-    assert_true(cuda->open(&b, &(struct backend_options){.threads = 1, .gpu = -1}, &err));
+    assert_ok(cuda->open(&b, &(struct backend_options){.threads = 1, .gpu = -1}, &err), err);
     struct model_desc d = *naive_model_desc(m);
     struct layer_desc layer = d.layers[0];
     d.form.experts = (struct experts_form){.n = 513, .used = 1, .ffn = 8};
@@ -285,7 +285,7 @@ TEST(a_model_of_wrong_shapes_is_refused)
     struct weights *w;
     struct naive_model *m = naive_model_random(&cuda_shapes[1], seed);
     assert_non_null(m);
-    assert_true(cuda->open(&b, &(struct backend_options){.threads = 1, .gpu = -1}, &err));
+    assert_ok(cuda->open(&b, &(struct backend_options){.threads = 1, .gpu = -1}, &err), err);
     const struct model_desc *d = naive_model_desc(m);
     for (int i = 0; i < 5; i++) {
         struct model_desc wrong = *d;

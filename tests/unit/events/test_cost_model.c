@@ -145,7 +145,7 @@ static void
 fill_record(struct layer_record *r, uint64_t *random)
 {
     struct err err;
-    assert_true(layer_record_open(r, LAYERS, &err));
+    assert_ok(layer_record_open(r, LAYERS, &err), err);
     for (uint32_t i = 0; i < ROWS; i++) {
         struct layer_sample row[LAYERS];
         for (uint32_t l = 1; l <= LAYERS; l++)
@@ -365,7 +365,7 @@ TEST(a_text_of_costs_reads_back_the_same)
     struct err err;
     memset(m.us[COST_OF_DRAFT_HEAD], 0, sizeof m.us[COST_OF_DRAFT_HEAD]);
     assert_true(cost_model_print(&m, text));
-    assert_true(cost_model_parse(text, &back, &err));
+    assert_ok(cost_model_parse(text, &back, &err), err);
     assert_memory_equal(&m, &back, sizeof m);
 }
 

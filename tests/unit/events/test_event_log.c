@@ -38,7 +38,7 @@ TEST(every_reader_sees_every_event_and_text)
         const struct event *e;
         for (size_t i = 0; i < s.n; i++) {
             if (stream_below(&s, 3) == 0)
-                assert_true(event_log_reserve(log, stream_below(&s, 3000), stream_below(&s, 40000), &err));
+                assert_ok(event_log_reserve(log, stream_below(&s, 3000), stream_below(&s, 40000), &err), err);
             assert_int_equal(event_log_append(log, &s.events[i]), i + 1);
             e = event_reader_next(eager);
             assert_non_null(e);

@@ -11,11 +11,11 @@ TEST(printed_conditions_parse_back)
         struct until u, again;
         struct err err = {0};
         char text[UNTIL_TEXT_MOST + 16];
-        assert_true(until_parse(words[i], &u, &err));
+        assert_ok(until_parse(words[i], &u, &err), err);
         assert_int_equal(u.kind, UNTIL_REJECT + i);
         until_print(&u, text, sizeof text);
         assert_string_equal(text, words[i]);
-        assert_true(until_parse(text, &again, &err));
+        assert_ok(until_parse(text, &again, &err), err);
         assert_memory_equal(&u, &again, sizeof u);
     }
 }

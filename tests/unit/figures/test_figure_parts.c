@@ -262,13 +262,13 @@ TEST(the_lengths_of_a_figure_have_units)
 {
     struct err err;
     double points = 0;
-    assert_true(figure_length("25.4mm", &points, &err));
+    assert_ok(figure_length("25.4mm", &points, &err), err);
     assert_near(points, 72, 1e-9);
-    assert_true(figure_length("2.54cm", &points, &err));
+    assert_ok(figure_length("2.54cm", &points, &err), err);
     assert_near(points, 72, 1e-9);
-    assert_true(figure_length("3.5in", &points, &err));
+    assert_ok(figure_length("3.5in", &points, &err), err);
     assert_near(points, 252, 1e-9);
-    assert_true(figure_length("240pt", &points, &err));
+    assert_ok(figure_length("240pt", &points, &err), err);
     assert_number_equal(points, 240);
     static const char *const bad[] = {"", "85", "mm", "85 mm", "85km", "-85mm", "1mm", "nanmm", "1e9mm", "85mmm"};
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {

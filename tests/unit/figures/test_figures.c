@@ -122,7 +122,7 @@ TEST(shapes_lie_on_the_paper)
         const struct golden *g = &goldens[i];
         struct drawing d;
         struct err err = {0};
-        assert_true(figure_draw(&d, g->kind, g->inputs, inputs_of(g), &g->options, &err));
+        assert_ok(figure_draw(&d, g->kind, g->inputs, inputs_of(g), &g->options, &err), err);
         for (size_t k = 0; k < d.n_shapes; k++) {
             const struct shape *s = &d.shapes[k];
             for (size_t p = s->first; p < s->first + s->n; p++)
@@ -159,8 +159,8 @@ TEST(a_record_contains_the_events_of_the_trace)
         struct event e;
         uint64_t drafts = 0, drafted = 0, verified = 0, accepted = 0, emitted = 0, rounds = 0, got_verified = 0,
                  got_accepted = 0;
-        assert_true(record_open(&r, traces[i], &everything, &err));
-        assert_true(trace_reader_open(&reader, traces[i], &err));
+        assert_ok(record_open(&r, traces[i], &everything, &err), err);
+        assert_ok(trace_reader_open(&reader, traces[i], &err), err);
         while (trace_reader_next(reader, &e, &err)) {
             drafts += e.type == EVENT_TOKEN && e.token.source == SOURCE_DRAFT;
             if (e.type != EVENT_ROUND)
@@ -194,7 +194,7 @@ TEST(a_figure_marks_the_changes_after_the_first_round)
 {
     struct record r;
     struct err err = {0};
-    assert_true(record_open(&r, TRACES "turned", &everything, &err));
+    assert_ok(record_open(&r, TRACES "turned", &everything, &err), err);
     assert_string_equal(r.policy->name, "specbound");
     assert_near(r.settings->knobs[policy_knob_index(r.policy, "tau")], 0.9, 1e-9);
     assert_near(record_setting(&r, 14)->knobs[policy_knob_index(r.policy, "tau")], 0.3, 1e-9);
@@ -209,7 +209,7 @@ TEST(a_figure_marks_the_changes_after_the_first_round)
     struct record_wanted later = everything;
     later.from = 20;
     later.to = 25;
-    assert_true(record_open(&r, TRACES "turned", &later, &err));
+    assert_ok(record_open(&r, TRACES "turned", &later, &err), err);
     assert_int_equal(r.n_rounds, 6);
     assert_near(r.settings->knobs[policy_knob_index(r.policy, "d_max")], 7, 1e-9);
     assert_int_equal(r.n_changes, 1);
@@ -303,7 +303,7 @@ TEST_WITH(a_best_point_must_stand_out, folder_set_up, folder_tear_down)
         struct drawing d;
         struct err err = {0};
         write_text(folder, "best.csv", cases[i].table);
-        assert_true(figure_draw(&d, "grid", &input, 1, &o, &err));
+        assert_ok(figure_draw(&d, "grid", &input, 1, &o, &err), err);
         bool ring = false;
         for (size_t k = 0; k < d.n_shapes; k++)
             ring = ring || (d.shapes[k].kind == SHAPE_CIRCLE && d.shapes[k].pen.stroke != NO_COLOUR);

@@ -358,7 +358,7 @@ TEST(a_template_renders_again_and_the_same)
         char *text;
         size_t len;
         const struct chat_dialogue dialogue = {USER("Hi"), .system = i == 1 ? "Be" : NULL};
-        assert_true(chat_render(chat, &dialogue, &text, &len, &err));
+        assert_ok(chat_render(chat, &dialogue, &text, &len, &err), err);
         assert_string_equal(text, i == 1 ? "2Be" : "1Hi");
         free(text);
     }

@@ -44,7 +44,7 @@ TEST(templates_render_as_in_jinja2)
     struct err err;
     char *json;
     size_t n, compared = 0, differ = 0, refused = 0;
-    assert_true(file_text("tests/golden/chat.json", 1u << 24, &json, &n, &err));
+    assert_ok(file_text("tests/golden/chat.json", 1u << 24, &json, &n, &err), err);
     cJSON *all = cJSON_ParseWithLength(json, n);
     const cJSON *golden;
     cJSON_ArrayForEach(golden, all)

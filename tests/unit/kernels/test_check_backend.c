@@ -186,7 +186,7 @@ TEST(values_that_are_not_numbers_are_an_error)
         for (int i = 0; i < 32; i++)
             norm[i] = i == 3 ? NAN : 1;
         d.final_norm.data = norm;
-        assert_true(r.ops->load(r.backend, &d, NULL, NULL, &r.weights, &err));
+        assert_ok(r.ops->load(r.backend, &d, NULL, NULL, &r.weights, &err), err);
         assert_true(r.ops->kv_cache(
             r.weights,
             &(struct kv_cache_desc){.slots = 8, .ring = 8, .seqs = 1, .trunk = 8, .max_rows = 8, .max_probes = 8},
@@ -224,7 +224,7 @@ TEST(loading_can_be_cancelled_and_checks_shapes)
     struct weights *w;
     struct err err = {.kind = ERR_NONE};
     double done = 0;
-    assert_true(cpu_backend.open(&b, &options, &err));
+    assert_ok(cpu_backend.open(&b, &options, &err), err);
     assert_false(cpu_backend.load(b, &d, stop_half_way, &done, &w, &err));
     assert_int_equal(err.kind, ERR_CANCELLED);
     assert_at_least(done, 0.5);

@@ -267,8 +267,8 @@ TEST(rope_rotates_pairs_of_both_layouts_and_leaves_the_rest)
         struct backend *b;
         struct weights *w;
         struct err err;
-        assert_true(cpu_backend.open(&b, &(struct backend_options){.threads = 1}, &err));
-        assert_true(cpu_backend.load(b, &d, NULL, NULL, &w, &err));
+        assert_ok(cpu_backend.open(&b, &(struct backend_options){.threads = 1}, &err), err);
+        assert_ok(cpu_backend.load(b, &d, NULL, NULL, &w, &err), err);
         float turns[6], x[10], was[10];
         for (int i = 0; i < 10; i++)
             was[i] = x[i] = (float)(i * i) - 7;

@@ -124,7 +124,7 @@ TEST(every_expert_has_its_tensors)
     memcpy(experts, layer.experts, sizeof experts);
     layer.experts = experts;
     desc.layers = &layer;
-    assert_true(model_desc_fits(&desc, UINT32_MAX, &err));
+    assert_ok(model_desc_fits(&desc, UINT32_MAX, &err), err);
     for (uint32_t e = 0; e < 4; e++)
         for (enum expert_tensor i = 0; i < EXPERT_TENSORS; i++) {
             const struct tensor was = experts[e].all[i];

@@ -268,17 +268,17 @@ check_refusals(struct pair *p)
     assert_false(ops->dists(p->many.backend, 5, 0, &pool, &err));
     assert_null(pool);
     assert_int_equal(err.kind, ERR_USAGE);
-    assert_true(ops->dists(p->many.backend, MANY - 1, 2, &pool, &err));
+    assert_ok(ops->dists(p->many.backend, MANY - 1, 2, &pool, &err), err);
     struct kv_cache *s;
     struct kv_cache_desc d = {
         .slots = 8, .ring = 8, .seqs = 1, .trunk = 8, .max_rows = 8, .max_probes = 8, .dists = pool};
     assert_false(ops->kv_cache(p->many.weights, &d, &s, &err));
     assert_contains(err.text, "vocabulary of 130");
-    assert_true(ops->kv_cache(p->few.weights, &d, &s, &err));
+    assert_ok(ops->kv_cache(p->few.weights, &d, &s, &err), err);
     ops->drop(s);
     ops->drop_dists(pool);
     d.dists = NULL; /* a store without a pool does all that needs none */
-    assert_true(ops->kv_cache(p->few.weights, &d, &s, &err));
+    assert_ok(ops->kv_cache(p->few.weights, &d, &s, &err), err);
     token_t t;
     assert_false(ops->dist(s, &(struct dist_req){.sampling = {.top_p = 1}}, 1));
     assert_false(ops->draw(s, &(struct draw_req){.out = &t}, 1));

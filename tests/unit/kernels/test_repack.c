@@ -196,14 +196,14 @@ TEST(pages_of_the_file_are_given_back)
     struct err err;
     struct backend *b;
     struct weights *w, *held;
-    assert_true(cpu_backend.open(&b, &(struct backend_options){.threads = 2}, &err));
-    assert_true(cpu_weights_load(b, &d, NULL, NULL, &w, &err));
+    assert_ok(cpu_backend.open(&b, &(struct backend_options){.threads = 2}, &err), err);
+    assert_ok(cpu_weights_load(b, &d, NULL, NULL, &w, &err), err);
     if (repacked(w) || pages_present(map, bytes) < (long)(bytes / (size_t)sysconf(_SC_PAGESIZE)))
         skip(); /* nothing moves here, or the system does not tell */
     cpu_weights_repack(w, NULL);
     assert_in_range(pages_present(map, bytes), 0, 64); /* a window or two that came again */
     d.embedding.mapped = d.head.mapped = false;
-    assert_true(cpu_weights_load(b, &d, NULL, NULL, &held, &err));
+    assert_ok(cpu_weights_load(b, &d, NULL, NULL, &held, &err), err);
     cpu_weights_repack(held, NULL);
     assert_greater(pages_present(map, bytes), (long)(bytes / (size_t)sysconf(_SC_PAGESIZE)) / 2);
     assert_memory_equal(w->head.q, held->head.q, (size_t)VOCAB * WIDTH / Q8_GROUP * Q8_GROUP);

@@ -205,14 +205,14 @@ check_last_layer(struct rig *r, const struct heads *h, double bound)
     rig_logits(r, 3, LAYERS, with);
     assert_true(r->ops->predict(r->kv_cache, p, 2, trained));
     rig_wait(r);
-    assert_true(r->ops->heads(r->weights, NULL, &err)); /* without them, all are the lens */
+    assert_ok(r->ops->heads(r->weights, NULL, &err), err); /* without them, all are the lens */
     rig_logits(r, 3, LAYERS, without);
     assert_memory_equal(with, without, r->desc->vocab * sizeof *with);
     assert_true(r->ops->predict(r->kv_cache, p, 2, lens));
     rig_wait(r);
     assert_memory_equal(&trained[0], &lens[0], offsetof(struct prediction, kl_final));
     assert_true(trained[1].confidence != lens[1].confidence);
-    assert_true(r->ops->heads(r->weights, h->by_layer, &err));
+    assert_ok(r->ops->heads(r->weights, h->by_layer, &err), err);
 }
 
 static void

@@ -179,9 +179,9 @@ TEST(a_file_cut_anywhere_is_refused)
     unsigned char *bytes;
     size_t len;
     struct err err = {0};
-    assert_true(tinymodel_build(&(struct tinymodel){.n_layers = 1, .width = 32, .vocab = 288}, &bytes, &len, &err));
+    assert_ok(tinymodel_build(&(struct tinymodel){.n_layers = 1, .width = 32, .vocab = 288}, &bytes, &len, &err), err);
     struct gguf *g;
-    assert_true(gguf_parse(&g, "whole", bytes, len, &err));
+    assert_ok(gguf_parse(&g, "whole", bytes, len, &err), err);
     gguf_close(g);
     const size_t metadata = 16000; /* of more than that: every cut there, then some */
     for (size_t cut = 0; cut < len; cut += cut < metadata ? 1 : 997) {

@@ -184,8 +184,8 @@ TEST(a_folder_and_a_gguf_file_of_a_model_agree)
         token_t *one, *two;
         size_t n_one, n_two;
         const struct tokenize_options options = {.bos = true};
-        assert_true(tokenizer_encode(folder->tokenizer, text, strlen(text), options, &one, &n_one, &err));
-        assert_true(tokenizer_encode(file->tokenizer, text, strlen(text), options, &two, &n_two, &err));
+        assert_ok(tokenizer_encode(folder->tokenizer, text, strlen(text), options, &one, &n_one, &err), err);
+        assert_ok(tokenizer_encode(file->tokenizer, text, strlen(text), options, &two, &n_two, &err), err);
         assert_int_equal(n_one, n_two);
         assert_memory_equal(one, two, n_one * sizeof *one);
         free(one);
@@ -216,7 +216,7 @@ TEST(a_tokenizer_may_know_more_only_by_added_tokens)
     char *json, *at;
     size_t n;
     assert_non_null(mkdtemp(folder));
-    assert_true(hf_folder_text(GOLDEN "llama", "tokenizer.json", &json, &n, &err));
+    assert_ok(hf_folder_text(GOLDEN "llama", "tokenizer.json", &json, &n, &err), err);
     write_file(folder, "tokenizer.json", json, n);
     write_weights(folder, "model.safetensors", &(struct tiny_weights){0});
     write_text(folder, "config.json", TINY_CONFIG("llama", ""));
@@ -232,7 +232,7 @@ TEST(a_tokenizer_may_know_more_only_by_added_tokens)
     free(json);
     static const char *const files[] = {"model.safetensors", "config.json"};
     for (size_t i = 0; i < 2; i++) {
-        assert_true(hf_folder_text(GOLDEN "llama", files[i], &json, &n, &err));
+        assert_ok(hf_folder_text(GOLDEN "llama", files[i], &json, &n, &err), err);
         write_file(folder, files[i], json, n);
         free(json);
     }
@@ -255,7 +255,7 @@ TEST(stop_tokens_that_are_no_tokens_are_refused)
     for (size_t i = 0; i < 3; i++) {
         char *bytes;
         size_t n;
-        assert_true(hf_folder_text(GOLDEN "llama", files[i], &bytes, &n, &err));
+        assert_ok(hf_folder_text(GOLDEN "llama", files[i], &bytes, &n, &err), err);
         char *eos = i == 2 ? strstr(bytes, "\"eos_token_id\": 2,") : NULL;
         if (i == 2) {
             assert_non_null(eos);

@@ -103,12 +103,12 @@ TEST(a_model_that_does_not_fit_is_refused_with_the_numbers)
     const uint64_t weights = model_weight_bytes(m, false, false), kv = model_kv_bytes(m, 512, false);
     assert_int_equal(kv, 2 * 4 * 2 * 16 * 512 * 2);
     assert_int_equal(weights, m->parameters_of[WEIGHT_F32] * 4 + m->parameters_of[WEIGHT_F16] * 2);
-    assert_true(memory_fits(m, 512, false, false, weights + kv, 0, &err));
+    assert_ok(memory_fits(m, 512, false, false, weights + kv, 0, &err), err);
     assert_false(memory_fits(m, 512, false, false, weights + kv - 1, 0, &err));
     assert_contains(err.text, "tiny.gguf: needs ");
     assert_contains(err.text, " for its weights and 256.0 KiB for a context of 512, but ");
     assert_contains(err.text, " of memory are available; lower -c");
-    assert_true(memory_fits(m, 512, false, false, weights + kv + 4096, 4096, &err)); /* beside others */
+    assert_ok(memory_fits(m, 512, false, false, weights + kv + 4096, 4096, &err), err); /* beside others */
     assert_false(memory_fits(m, 512, false, false, weights + kv + 4095, 4096, &err));
     assert_contains(err.text, " of memory are available, of which other models take 4.0 KiB; lower -c");
     assert_int_equal(memory_need(m, 512, false, false), weights + kv);

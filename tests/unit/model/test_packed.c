@@ -165,8 +165,8 @@ TEST(a_glance_knows_types_and_leaves_the_weights)
     struct packed *p, *q;
     struct err err;
     const struct packed_options glance = {.room = UINT64_MAX, .glance = true};
-    assert_true(unpack("awq", SETTING(AWQ), &glance, &m, &p, &err));
-    assert_true(unpack("awq", SETTING(AWQ), &open_room, &whole, &q, &err));
+    assert_ok(unpack("awq", SETTING(AWQ), &glance, &m, &p, &err), err);
+    assert_ok(unpack("awq", SETTING(AWQ), &open_room, &whole, &q, &err), err);
     assert_int_equal(p->n_weights, 14);
     assert_int_equal(m.unpacked_of[WEIGHT_Q4_1], whole.unpacked_of[WEIGHT_Q4_1]);
     assert_int_equal(m.unpacked_of[WEIGHT_Q4_1], 61440);

@@ -66,7 +66,7 @@ TEST(cells_hold_means_and_entropies_are_the_definitions)
     struct sv_observation *o = observe(&random_state);
     struct sv_profile p;
     struct err err = {0};
-    assert_true(sv_profile_make(&p, 12, 10, o, N, &err));
+    assert_ok(sv_profile_make(&p, 12, 10, o, N, &err), err);
     assert_int_equal(p.n_s, 12);
     assert_at_least(p.n_a, 6);
     assert_less(p.n_a, 10); /* four tenths of a are one value, and so one bin */
@@ -115,7 +115,7 @@ TEST(an_empty_cell_is_the_mean_of_its_row_and_column)
     struct sv_observation o[] = {{0.1f, 0.1f, 0.2f}, {0.1f, 0.1f, 0.4f}, {0.9f, 0.9f, 1}, {0.9f, 0.9f, 0.8f}};
     struct sv_profile p;
     struct err err = {0};
-    assert_true(sv_profile_make(&p, 2, 2, o, 4, &err));
+    assert_ok(sv_profile_make(&p, 2, 2, o, 4, &err), err);
     assert_near(sv_profile_accepted(&p, 0, 0), 0.3, 1e-6);
     assert_near(sv_profile_accepted(&p, 1, 1), 0.9, 1e-6);
     assert_near(sv_profile_accepted(&p, 0, 1), 0.6, 1e-6);
@@ -133,7 +133,7 @@ TEST(invalid_observations_make_no_profile)
     o.a = 1;
     assert_false(sv_profile_make(&p, SV_BINS + 1, 10, &o, 1, &err));
     assert_int_equal(err.kind, ERR_USAGE);
-    assert_true(sv_profile_make(&p, 10, 10, &o, 1, &err)); /* one observation is one bin */
+    assert_ok(sv_profile_make(&p, 10, 10, &o, 1, &err), err); /* one observation is one bin */
     assert_int_equal(p.n_s * p.n_a, 1);
 }
 
@@ -149,9 +149,9 @@ TEST(a_profile_is_read_as_it_was_written)
                                 .temperature = 0.7f,
                                 .top_p = 0.9f,
                                 .top_k = 40};
-    assert_true(sv_profile_make(&p, 20, 15, o, N, &err));
-    assert_true(sv_profile_write(&p, path, &err));
-    assert_true(sv_profile_read(&back, path, &err));
+    assert_ok(sv_profile_make(&p, 20, 15, o, N, &err), err);
+    assert_ok(sv_profile_write(&p, path, &err), err);
+    assert_ok(sv_profile_read(&back, path, &err), err);
     assert_string_equal(back.whose.name[2], "other \"one\"");
     assert_int_equal(back.whose.hash[1], UINT64_MAX);
     assert_int_equal(back.whose.top_k, 40);
@@ -176,8 +176,8 @@ TEST(damaged_files_are_refused_in_one_line)
     struct err err = {0};
     uint64_t random_state = seed;
     char json[4096], bad[4096];
-    assert_true(sv_profile_make(&p, 3, 3, o, 4, &err));
-    assert_true(sv_profile_write(&p, path, &err));
+    assert_ok(sv_profile_make(&p, 3, 3, o, 4, &err), err);
+    assert_ok(sv_profile_write(&p, path, &err), err);
     FILE *f = fopen(path, "r");
     const size_t n = fread(json, 1, sizeof json, f);
     fclose(f);

@@ -116,7 +116,7 @@ PANEL_TEST(later_knob_changes_are_those_after_the_newest_round)
     struct err err = {0};
     struct marks marks;
     const int scale = 5;
-    assert_true(segments_open(&all, &f->info, &err));
+    assert_ok(segments_open(&all, &f->info, &err), err);
     rounds(f, 4);
     turn(f, "tau", "0.55", "0.7");
     rounds(f, 4);

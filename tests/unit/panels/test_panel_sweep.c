@@ -47,12 +47,12 @@ sweep_with(struct swept *w, struct fixture *f, const char *grid, uint32_t runs, 
     for (uint32_t k = 0; k < 3; k++)
         f->info.start_values[w->policy * POLICY_KNOBS + k] = 0;
     settings_begin(&now, &f->info);
-    assert_true(sweep_open(&w->sweep, &f->info, &err));
+    assert_ok(sweep_open(&w->sweep, &f->info, &err), err);
     assert_ok(sweep_begin(w->sweep, grid, NULL, 0, &now, NULL, &err), err);
     for (uint32_t i = 0; i < runs && sweep_running(w->sweep); i++) {
         struct event e = {.type = EVENT_CONTROL,
                           .control = {.kind = RECORDED_RUN, .old_text = "", .new_text = "restart"}};
-        assert_true(sweep_next(w->sweep, &host, &err));
+        assert_ok(sweep_next(w->sweep, &host, &err), err);
         sweep_event(w->sweep, &e);
         for (uint32_t round = 1; round <= 8; round++) {
             const uint32_t tokens = w->ar ? 2 : (uint32_t)(w->value[0] + w->value[1] + w->value[2]),
@@ -75,7 +75,7 @@ sweep_with(struct swept *w, struct fixture *f, const char *grid, uint32_t runs, 
                            .control = {.kind = RECORDED_END, .old_text = "", .new_text = "tokens"}};
         sweep_event(w->sweep, &e);
     }
-    assert_true(sweep_next(w->sweep, &host, &err));
+    assert_ok(sweep_next(w->sweep, &host, &err), err);
     f->view.sweep = w->sweep;
 }
 

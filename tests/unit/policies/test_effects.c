@@ -70,10 +70,10 @@ begin_play(const char *policy, size_t prompt, const struct knob_setting *set, ui
     o.n_set = set != NULL;
     o.stay = o.paused = true;
     o.probe = PROBE_ALL;
-    assert_true(session_open(&p.session, engine, &o, &err));
-    assert_true(scope_open(&p.scope, session_info(p.session), &err));
+    assert_ok(session_open(&p.session, engine, &o, &err), err);
+    assert_ok(scope_open(&p.scope, session_info(p.session), &err), err);
     p.reader = event_reader_open(session_log(p.session));
-    assert_true(session_start(p.session, &err));
+    assert_ok(session_start(p.session, &err), err);
     take_events(&p, "paused");
     memset(effects, 0, sizeof *effects);
     return p;
@@ -106,7 +106,7 @@ forecast_newest(struct play *p)
     const struct segment *s = segments_at(all, 0);
     struct layer_record record, part;
     struct err err;
-    assert_true(layer_record_open(&record, scope_info(p->scope)->layers, &err));
+    assert_ok(layer_record_open(&record, scope_info(p->scope)->layers, &err), err);
     assert_null(scope_record(p->scope, &record));
     struct effect_text *text = &effects->text[s->number % SEGMENTS];
     *text = (struct effect_text){0};

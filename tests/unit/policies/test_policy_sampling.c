@@ -101,7 +101,7 @@ expect(const struct sampling *sampling)
     struct context *ctx;
     struct err err = {0};
     const struct context_options limits = {.ctx = 64};
-    assert_true(context_open(&ctx, engine->ops, engine->backend, engine->weights, &m->desc, &limits, &err));
+    assert_ok(context_open(&ctx, engine->ops, engine->backend, engine->weights, &m->desc, &limits, &err), err);
     seq_t seq = context_sequence(ctx);
     token_t *ids;
     size_t n_ids;

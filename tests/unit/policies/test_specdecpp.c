@@ -303,7 +303,7 @@ TEST(no_row_of_an_accepted_draft_runs_twice)
     struct err err = {0};
     o.policies = registry;
     o.policy = "specdecpp";
-    assert_true(session_open(&watch.session, engine, &o, &err));
+    assert_ok(session_open(&watch.session, engine, &o, &err), err);
     session_generate(watch.session); /* on this thread */
     assert_false(session_failed(watch.session, &err));
     assert_greater(watch.full, 3);
@@ -323,7 +323,7 @@ refuses(struct engine *engine, const char *what)
     assert_false(session_open(&s, engine, &o, &err));
     assert_contains(err.text, what);
     o.policy = "ar";
-    assert_true(session_open(&s, engine, &o, &err));
+    assert_ok(session_open(&s, engine, &o, &err), err);
     session_close(s);
 }
 

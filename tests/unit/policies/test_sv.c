@@ -56,7 +56,7 @@ open_reference(struct reference *f, enum aux_role role)
     const struct aux_model *h = &engine->aux[role];
     const struct context_options limits = {.ctx = 512};
     struct err err = {0};
-    assert_true(context_open(&f->ctx, engine->ops, engine->backend, h->weights, &h->model->desc, &limits, &err));
+    assert_ok(context_open(&f->ctx, engine->ops, engine->backend, h->weights, &h->model->desc, &limits, &err), err);
     f->seq = context_sequence(f->ctx);
     f->vocab = h->model->desc.vocab;
     f->logits = calloc(f->vocab, sizeof *f->logits);

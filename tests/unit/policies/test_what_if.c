@@ -129,7 +129,7 @@ compare(const char *name)
     struct err err;
     struct errors sum = {.rounds = true};
     uint64_t random = 5;
-    assert_true(policy_open(&p, ops, &model, &greedy, &err));
+    assert_ok(policy_open(&p, ops, &model, &greedy, &err), err);
     const int alpha = policy_knob_index(&p.info, "alpha");
     for (int i = 0; i < settings; i++) {
         double values[POLICY_KNOBS];
@@ -235,10 +235,10 @@ TEST(the_present_setting_is_forecast_exactly)
     struct err err;
     struct tally f;
     struct session_rig_result r;
-    assert_true(policy_open(&p, policy_named("specbound"), &model, &o.sampling, &err));
+    assert_ok(policy_open(&p, policy_named("specbound"), &model, &o.sampling, &err), err);
     assert_true(p.ops->what_if(&record, p.value, &f));
     policy_close(&p);
-    assert_true(session_rig_generate(engine, &o, NULL, NULL, &r, &err));
+    assert_ok(session_rig_generate(engine, &o, NULL, NULL, &r, &err), err);
     assert_int_equal(f.rounds, r.metrics.total.rounds);
     assert_int_equal(f.accepted, r.metrics.total.accepted);
     session_rig_free(&r);
@@ -263,7 +263,7 @@ TEST(values_that_need_more_of_the_prompt_than_was_probed_have_no_forecast)
     struct policy p;
     struct err err;
     struct tally f;
-    assert_true(policy_open(&p, policy_named("del"), &model, &o.sampling, &err));
+    assert_ok(policy_open(&p, policy_named("del"), &model, &o.sampling, &err), err);
     double *window = &p.value[policy_knob_index(&p.info, "window")];
     assert_true(p.ops->what_if(&record, p.value, &f));
     *window = 33;
@@ -308,10 +308,10 @@ TEST(the_last_tokens_of_a_long_run_are_foretold)
     struct err err;
     const struct model_info model = {engine->model->desc.n_layers, engine->model->desc.width, engine->model->desc.vocab,
                                      engine->model->rho, NULL};
-    assert_true(policy_open(&p, policy_named("dv"), &model, &o.sampling, &err));
+    assert_ok(policy_open(&p, policy_named("dv"), &model, &o.sampling, &err), err);
     for (size_t i = 0; i < 2; i++) {
         const uint32_t k = (uint32_t)policy_knob_index(&p.info, set[i].name);
-        assert_true(knob_parse(&p.info.knobs[k], set[i].text, &p.value[k], &err));
+        assert_ok(knob_parse(&p.info.knobs[k], set[i].text, &p.value[k], &err), err);
     }
     struct tally f, afresh, m = {0};
     assert_true(p.ops->what_if(&record, p.value, &f));
@@ -319,7 +319,7 @@ TEST(the_last_tokens_of_a_long_run_are_foretold)
     assert_true(p.ops->what_if(&record, p.value, &afresh));
     policy_close(&p);
     struct recorded_run run;
-    assert_true(record_run(engine, &o, &run, &err));
+    assert_ok(record_run(engine, &o, &run, &err), err);
     uint64_t emitted = 0;
     for (size_t i = 0; i < run.n; i++) {
         const struct event *e = &run.events[i];

@@ -152,7 +152,7 @@ follow_policy(const char *name, const char *only, size_t most, size_t step)
     bool kept = true;
     while (strcmp((*ops)->name, name) != 0)
         ops++;
-    assert_true(policy_open(&p, *ops, &model, &greedy, &err));
+    assert_ok(policy_open(&p, *ops, &model, &greedy, &err), err);
     for (size_t prompt = 0; prompt < most; prompt += step) {
         observe(name, prompt);
         const double real = measure(&p, prompt, p.value);

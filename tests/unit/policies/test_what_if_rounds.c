@@ -205,7 +205,7 @@ TEST(rounds_are_those_of_a_slow_reference)
         assert_non_null(ops);
         struct policy p;
         struct err err;
-        assert_true(policy_open(&p, ops, &model, &greedy, &err));
+        assert_ok(policy_open(&p, ops, &model, &greedy, &err), err);
         for (int i = 0; i < TEXTS; i++) {
             double values[POLICY_KNOBS];
             make_text(&random);

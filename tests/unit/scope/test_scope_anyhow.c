@@ -105,7 +105,7 @@ SCOPE_TEST(a_reset_scope_is_a_new_one)
         scope_reset(f->scope);
         assert_string_equal(scope_now(f->scope)->device, "");
         feed(f->scope, &s, 0);
-        assert_true(scope_open(&fresh, &f->info, &err));
+        assert_ok(scope_open(&fresh, &f->info, &err), err);
         feed(fresh, &s, 0);
         assert_int_equal(scope_now(fresh)->committed, d.length);
         assert_int_equal(scope_rounds(fresh), 20);
@@ -141,11 +141,11 @@ TEST(a_replayed_trace_gives_the_same_scope)
             decode_round(&d);
         write_trace(folder, &s, true, path);
 
-        assert_true(scope_open(&live, &info, &err));
+        assert_ok(scope_open(&live, &info, &err), err);
         feed(live, &s, 0);
         struct trace_reader *reader;
-        assert_true(trace_reader_open(&reader, path, &err));
-        assert_true(scope_open(&again, trace_reader_info(reader), &err));
+        assert_ok(trace_reader_open(&reader, path, &err), err);
+        assert_ok(scope_open(&again, trace_reader_info(reader), &err), err);
         struct event e;
         while (trace_reader_next(reader, &e, &err))
             scope_event(again, &e);

@@ -24,10 +24,10 @@ begin_weave(struct weave *w, uint32_t n, uint64_t seed)
     memset(w, 0, sizeof *w);
     fake_forms_run(&w->info, FAKE_LAYERS);
     w->n = w->info.sequences = w->info.prompts = n;
-    assert_true(scope_open(&w->all, &w->info, &err));
+    assert_ok(scope_open(&w->all, &w->info, &err), err);
     for (uint32_t i = 0; i < n; i++) {
         struct decoder d = {.trees = (seed + i) % 2 == 0, .probe_all = (seed + i) % 3 == 0, .draft_model = i % 2 == 0};
-        assert_true(scope_open(&w->alone[i], &w->info, &err));
+        assert_ok(scope_open(&w->alone[i], &w->info, &err), err);
         stream_begin(&w->streams[i], seed * MOST + i);
         decode_begin(&d, &w->streams[i], &w->info, 2 + i);
         for (uint32_t k = 0; k < 12; k++)
@@ -202,7 +202,7 @@ TEST(sixteen_long_sequences_of_a_large_model_stay_within_bounds)
     info.ctx = 40000;
     info.sequences = 16;
     const size_t before = heap();
-    assert_true(scope_open(&s, &info, &err));
+    assert_ok(scope_open(&s, &info, &err), err);
     for (uint32_t seq = 0; seq < 16; seq++)
         tell_much(s, &info, seq, 36000);
     print_message("16 at a time: %zu MB\n", (heap() - before) >> 20);
@@ -250,7 +250,7 @@ TEST(more_sequences_have_smaller_shares)
         info.ctx = 40000;
         info.sequences = n;
         const size_t before = heap();
-        assert_true(scope_open(&s, &info, &err));
+        assert_ok(scope_open(&s, &info, &err), err);
         for (uint32_t seq = 0; seq < n; seq++)
             tell_much(s, &info, seq, SCOPE_POSITIONS / share + 10);
         print_message("%u at a time: %zu MB\n", (unsigned)n, (heap() - before) >> 20);
@@ -272,7 +272,7 @@ TEST(nonsense_does_no_harm)
         struct err err = {0};
         struct stream stream;
         fake_forms_run(&info, FAKE_LAYERS);
-        assert_true(scope_open(&s, &info, &err));
+        assert_ok(scope_open(&s, &info, &err), err);
         stream_begin(&stream, seed);
         for (int i = 0; i < 3; i++)
             stream_batch(&stream, 1 + (uint32_t)seed % 8, 12);

@@ -39,7 +39,7 @@ TEST(a_record_contains_the_layers_predictions)
     struct observed_run w = observe(state, &o);
     struct layer_record r;
     struct err err;
-    assert_true(layer_record_open(&r, LAYERS, &err));
+    assert_ok(layer_record_open(&r, LAYERS, &err), err);
     assert_null(scope_record(w.scope, &r));
     assert_int_equal(r.first + r.n, scope_now(w.scope)->committed - 1);
     assert_at_least(r.n, TOKENS - 1);
@@ -67,7 +67,7 @@ TEST(a_record_without_probes_gives_the_reason)
     struct observed_run w = observe(state, &o);
     struct layer_record r;
     struct err err;
-    assert_true(layer_record_open(&r, LAYERS, &err));
+    assert_ok(layer_record_open(&r, LAYERS, &err), err);
     assert_contains(scope_record(w.scope, &r), "probe all");
     observed_run_close(&w);
     o = options_of(PROBE_ALL);
@@ -93,7 +93,7 @@ follow(void *user, struct session *s, const struct event *e)
     struct live *l = user;
     struct err err;
     if (l->scope == NULL)
-        assert_true(scope_open(&l->scope, session_info(s), &err));
+        assert_ok(scope_open(&l->scope, session_info(s), &err), err);
     scope_event(l->scope, e);
     if (e->type == EVENT_ROUND && e->round == 3)
         session_control(s, CONTROL_COSTS, NULL, NULL, 0);
@@ -105,8 +105,8 @@ replayed(const char *folder, struct trace_reader **r)
     struct scope *s;
     struct event e;
     struct err err;
-    assert_true(trace_reader_open(r, folder, &err));
-    assert_true(scope_open(&s, trace_reader_info(*r), &err));
+    assert_ok(trace_reader_open(r, folder, &err), err);
+    assert_ok(scope_open(&s, trace_reader_info(*r), &err), err);
     while (trace_reader_next(*r, &e, &err))
         scope_event(s, &e);
     assert_int_equal(err.kind, ERR_NONE);
@@ -123,7 +123,7 @@ forecast_of(const struct scope *s)
     size_t i = 0;
     while (strcmp(policy_registry[i]->name, "layerskip") != 0)
         i++;
-    assert_true(layer_record_open(&r, LAYERS, &err));
+    assert_ok(layer_record_open(&r, LAYERS, &err), err);
     assert_null(scope_record(s, &r));
     assert_true(forecast_make(policy_registry[i], &r, values, 1, &scope_now(s)->costs, &f));
     layer_record_close(&r);
@@ -152,7 +152,7 @@ TEST(a_replay_has_the_forecasts_in_time_of_its_run)
                                      .event = follow,
                                      .kept = &live.session,
                                      .user = &live};
-        assert_true(generate(&g, &out, &err));
+        assert_ok(generate(&g, &out, &err), err);
         outcome_free(&out);
         struct scope *again = replayed(path, &reader);
         const struct forecast now = forecast_of(live.scope), then = forecast_of(again);

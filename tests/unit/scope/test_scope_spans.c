@@ -19,7 +19,7 @@ begin(struct sides *s)
     memset(s, 0, sizeof *s);
     fake_run(&s->info);
     s->info.ctx = 4096;
-    assert_true(scope_open(&s->scope, &s->info, &err));
+    assert_ok(scope_open(&s->scope, &s->info, &err), err);
     static const char *const control[][2] = {{"run", "start"}, {"versus", "layerskip"}};
     for (int i = 0; i < 2; i++) {
         struct event e = {.type = EVENT_CONTROL, .run = 1, .control = {.old_text = "", .new_text = control[i][1]}};

@@ -45,7 +45,7 @@ batch_set_up(void **state)
     fake_forms_run(&f->info, FAKE_LAYERS);
     f->info.sequences = 2;
     f->info.prompts = 4;
-    assert_true(scope_open(&f->scope, &f->info, &err));
+    assert_ok(scope_open(&f->scope, &f->info, &err), err);
     stream_begin(&f->stream, 1);
     f->stream.run = 1;
     say(f, 0, "run", "start");

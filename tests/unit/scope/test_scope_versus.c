@@ -49,10 +49,10 @@ begin_pair(struct pair *p, uint64_t seed)
     struct err err = {0};
     memset(p, 0, sizeof *p);
     fake_forms_run(&p->info, FAKE_LAYERS);
-    assert_true(scope_open(&p->both, &p->info, &err));
+    assert_ok(scope_open(&p->both, &p->info, &err), err);
     for (uint32_t i = 0; i < 2; i++) {
         struct decoder d = {.trees = seed % 2 == 0, .probe_all = seed % 3 == 0};
-        assert_true(scope_open(&p->alone[i], &p->info, &err));
+        assert_ok(scope_open(&p->alone[i], &p->info, &err), err);
         stream_begin(&p->stream[i], seed * 2 + i);
         decode_begin(&d, &p->stream[i], &p->info, 4);
         for (uint32_t k = 0; k < 14; k++)
@@ -212,7 +212,7 @@ TEST(the_targets_two_best_tokens_are_kept_where_greedy_texts_part)
         struct err err = {0};
         fake_run(&info);
         info.sampling.temperature = (float)sampled;
-        assert_true(scope_open(&scope, &info, &err));
+        assert_ok(scope_open(&scope, &info, &err), err);
         stream_begin(&s, 1);
         s.run = 1;
         stream_control(&s, "run", "start");

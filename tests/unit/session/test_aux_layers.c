@@ -235,8 +235,8 @@ TEST(the_targets_own_layers_are_the_targets_when_they_draft)
     struct engine *engine;
     char path[128];
     struct err err = {0};
-    assert_true(tinymodel_write_temp(path, sizeof path, &target, &err));
-    assert_true(session_rig_engine_with(&engine, path, "self:2", "cpu", 1, &err));
+    assert_ok(tinymodel_write_temp(path, sizeof path, &target, &err), err);
+    assert_ok(session_rig_engine_with(&engine, path, "self:2", "cpu", 1, &err), err);
     unlink(path);
     const struct session_options o = drafting(PROBE_ALL);
     struct heard *h = run(engine, &o, 0, CONTROL_PROBE, NULL);

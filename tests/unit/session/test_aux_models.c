@@ -116,7 +116,7 @@ watch_run(struct engine *engine, uint32_t runs, float temperature)
     o.policies = registry;
     o.policy = "watching";
     o.sampling.temperature = temperature;
-    assert_true(session_open(&watch.session, engine, &o, &err));
+    assert_ok(session_open(&watch.session, engine, &o, &err), err);
     const struct aux_model *draft = &engine->aux[AUX_DRAFT];
     const struct context_options limits = {.ctx = o.ctx};
     assert_true(
@@ -225,8 +225,8 @@ TEST(sd_with_the_targets_own_layers_is_layerskip_round_by_round)
     struct engine *engine;
     char path[128];
     struct err err = {0};
-    assert_true(tinymodel_write_temp(path, sizeof path, &target, &err));
-    assert_true(session_rig_engine_with(&engine, path, "self:2", "cpu", 1, &err));
+    assert_ok(tinymodel_write_temp(path, sizeof path, &target, &err), err);
+    assert_ok(session_rig_engine_with(&engine, path, "self:2", "cpu", 1, &err), err);
     unlink(path);
     for (int temperature = 0; temperature <= 1; temperature++) {
         static const struct knob_setting k = {"k", "4"}, own[] = {{"exit_layer", "2"}, {"gamma", "4"}};
@@ -339,7 +339,7 @@ TEST(loads_are_in_units_of_the_targets)
     assert_true(session_fixture_pair(&engine, &target, &narrow, "cpu", 1));
     struct session *s;
     struct err err = {0};
-    assert_true(session_open(&s, engine, &o, &err));
+    assert_ok(session_open(&s, engine, &o, &err), err);
     const struct context_options *limits = context_limits(s->aux[AUX_DRAFT].ctx);
     const double layer = model_layer_bytes(engine->model, false), its = model_layer_bytes(engine->aux[0].model, false);
     assert_float_equal((float)limits->head_load, 0.5f, 1e-6f);
@@ -355,8 +355,8 @@ TEST(a_policy_without_its_model_names_the_missing_model)
     struct engine *engine;
     char path[128];
     struct err err = {0};
-    assert_true(tinymodel_write_temp(path, sizeof path, &target, &err));
-    assert_true(session_rig_engine_with(&engine, path, "none", "cpu", 1, &err));
+    assert_ok(tinymodel_write_temp(path, sizeof path, &target, &err), err);
+    assert_ok(session_rig_engine_with(&engine, path, "none", "cpu", 1, &err), err);
     unlink(path);
     struct session_options o = session_usual();
     struct session *s;
@@ -365,7 +365,7 @@ TEST(a_policy_without_its_model_names_the_missing_model)
     assert_int_equal(err.kind, ERR_USAGE);
     assert_contains(err.text, "policy sd needs a draft model: give one with --draft PATH");
     o.policy = "ar";
-    assert_true(session_open(&s, engine, &o, &err));
+    assert_ok(session_open(&s, engine, &o, &err), err);
     assert_false(session_post(s, &(struct control){.kind = CONTROL_POLICY, .text = "sd"}, &err));
     assert_contains(err.text, "needs a draft model");
     session_close(s);

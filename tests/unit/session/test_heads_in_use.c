@@ -66,8 +66,8 @@ step(struct session *s, const struct event *e, uint32_t switch_at, uint32_t seq)
     if (!event_is_control(e, "state", "paused"))
         return;
     if (e->round == switch_at)
-        assert_true(session_post(s, &head, &err));
-    assert_true(session_post(s, &(struct control){.kind = CONTROL_STEP_ROUNDS, .n = 1}, &err));
+        assert_ok(session_post(s, &head, &err), err);
+    assert_ok(session_post(s, &(struct control){.kind = CONTROL_STEP_ROUNDS, .n = 1}, &err), err);
 }
 
 static void
@@ -248,8 +248,8 @@ TEST(loads_of_trained_heads_are_counted)
     struct exit_heads *h;
     struct err err;
     struct engine *e = engine_with(f.model, "none");
-    assert_true(exit_heads_new(&h, HEAD_AFFINE, e->model, &err)); /* zeros: the same predictions as the lens */
-    assert_true(exit_heads_write(h, f.heads, &err));
+    assert_ok(exit_heads_new(&h, HEAD_AFFINE, e->model, &err), err); /* zeros: the same predictions as the lens */
+    assert_ok(exit_heads_write(h, f.heads, &err), err);
     const double share = (double)h->width / h->vocab;
     exit_heads_free(h);
     struct heard heard = {0};
@@ -277,7 +277,7 @@ TEST(heads_of_another_model_are_refused_when_asked_for_and_passed_over_when_foun
     snprintf(beside, sizeof beside, "%.*s.heads.safetensors", (int)(strlen(f.other) - strlen(".gguf")), f.other);
     assert_int_equal(rename(f.heads, beside), 0);
     o.heads = NULL;
-    assert_true(engine_open(&e, &o, NULL, NULL, &err));
+    assert_ok(engine_open(&e, &o, NULL, NULL, &err), err);
     assert_int_equal(e->heads, HEAD_LENS);
     assert_contains(e->note, "without trained heads");
     struct session *s;

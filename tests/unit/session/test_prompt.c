@@ -19,9 +19,9 @@ open_vocabulary(void **state)
     const struct tinymodel m = {.n_layers = 1,
                                 .chat_template = "{{ bos_token }}[{{ messages[-1].content }}]{{ eos_token }}"};
     assert_non_null(v);
-    assert_true(tinymodel_build(&m, &v->bytes, &len, &err));
-    assert_true(gguf_parse(&v->file, "tiny", v->bytes, len, &err));
-    assert_true(tokenizer_open(&v->t, v->file, &err));
+    assert_ok(tinymodel_build(&m, &v->bytes, &len, &err), err);
+    assert_ok(gguf_parse(&v->file, "tiny", v->bytes, len, &err), err);
+    assert_ok(tokenizer_open(&v->t, v->file, &err), err);
     assert_true(tokenizer_add_chat_template(v->t, slice_of("tool_use"),
                                             slice_of("{{ tools[0] }}{{ messages[0].content }}"), &err));
     *state = v;
@@ -121,7 +121,7 @@ TEST(a_message_has_no_control_tokens)
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         struct prompt_format f;
         struct err err = {0};
-        assert_true(prompt_format_open(&f, v->t, &cases[i].setting, 400, &err));
+        assert_ok(prompt_format_open(&f, v->t, &cases[i].setting, 400, &err), err);
         for (size_t k = 0; k < sizeof texts / sizeof *texts; k++)
             assert_int_equal(control_tokens(&f, texts[k]), cases[i].own);
         prompt_format_close(&f);
@@ -134,10 +134,10 @@ TEST(a_message_may_have_control_tokens_where_asked)
     const struct vocabulary *v = *state;
     struct prompt_format f;
     struct err err = {0};
-    assert_true(prompt_format_open(&f, v->t, &(struct chat_setting){.on = true, .special = true}, 100, &err));
+    assert_ok(prompt_format_open(&f, v->t, &(struct chat_setting){.on = true, .special = true}, 100, &err), err);
     assert_int_equal(control_tokens(&f, "a</s>b"), 3);
     prompt_format_close(&f);
-    assert_true(prompt_format_open(&f, v->t, &(struct chat_setting){0}, 100, &err));
+    assert_ok(prompt_format_open(&f, v->t, &(struct chat_setting){0}, 100, &err), err);
     assert_int_equal(control_tokens(&f, "a</s>b"), 2); /* no chat: BOS and what the text spells */
     prompt_format_close(&f);
 }
@@ -187,7 +187,7 @@ TEST(a_prompt_that_a_template_refuses_leaves_the_others)
     struct prompt_format f;
     struct prompt p;
     struct err err = {0};
-    assert_true(prompt_format_open(&f, v->t, &picky, 100, &err));
+    assert_ok(prompt_format_open(&f, v->t, &picky, 100, &err), err);
     assert_written(&f, "yes", "<s> yes");
     assert_false(prompt_read(&p, &f, "no", 2, NULL, &err));
     assert_string_equal(err.text, "the chat template, line 1: it says: No!");
@@ -205,14 +205,14 @@ TEST(a_conversation_that_does_not_fit_is_refused_by_that_reason)
     struct prompt_format f;
     struct prompt p;
     struct err err = {0};
-    assert_true(prompt_format_open(&f, v->t, &chat, 100, &err));
-    assert_true(prompt_read(&p, &f, "hello", 5, before, &err));
+    assert_ok(prompt_format_open(&f, v->t, &chat, 100, &err), err);
+    assert_ok(prompt_read(&p, &f, "hello", 5, before, &err), err);
     assert_string_equal(p.before, before);
     const uint32_t n = p.n;
     prompt_free(&p);
     prompt_format_close(&f);
-    assert_true(prompt_format_open(&f, v->t, &chat, n, &err));
-    assert_true(prompt_read(&p, &f, "hello", 5, NULL, &err));
+    assert_ok(prompt_format_open(&f, v->t, &chat, n, &err), err);
+    assert_ok(prompt_read(&p, &f, "hello", 5, NULL, &err), err);
     prompt_free(&p);
     assert_false(prompt_read(&p, &f, "hello", 5, before, &err));
     assert_int_equal(strncmp(err.text, "the conversation has ", 21), 0);

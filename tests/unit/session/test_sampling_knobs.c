@@ -118,7 +118,7 @@ TEST(invalid_sampling_is_refused)
     struct session_options o = session_usual();
     struct session *s;
     struct err err = {0};
-    assert_true(session_open(&s, f->engine, &o, &err));
+    assert_ok(session_open(&s, f->engine, &o, &err), err);
     static const char *const bad[][2] = {{"temperature", "-1"}, {"temperature", "hot"}, {"top_p", "0"},
                                          {"top_p", "1.5"},      {"top_k", "2.5"},       {"seed", "-3"}};
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {

@@ -37,9 +37,9 @@ TEST(a_restart_and_a_new_prompt_begin_new_runs)
     o.stay = true; /* the session waits at the end: quit there */
     struct session *s;
     struct err err = {0};
-    assert_true(session_open(&s, f->engine, &o, &err));
+    assert_ok(session_open(&s, f->engine, &o, &err), err);
     struct event_reader *reader = event_reader_open(session_log(s));
-    assert_true(session_start(s, &err));
+    assert_ok(session_start(s, &err), err);
     token_t last[256];
     size_t n = 0;
     for (bool over = false; !over;) {
@@ -75,10 +75,10 @@ TEST(an_idle_session_has_emitted_the_events_of_all_requests)
     struct err err = {0};
     uint32_t rounds = 0;
     o.paused = o.stay = true;
-    assert_true(session_open(&s, f->engine, &o, &err));
+    assert_ok(session_open(&s, f->engine, &o, &err), err);
     struct event_reader *reader = event_reader_open(session_log(s));
     assert_false(session_resting(s)); /* it has not begun */
-    assert_true(session_start(s, &err));
+    assert_ok(session_start(s, &err), err);
     for (uint32_t steps = 1; steps < 6; steps++) {
         bool paused = false;
         session_control(s, CONTROL_POLICY, NULL, steps % 2 != 0 ? "layerskip" : "specbound", 0);
@@ -261,7 +261,7 @@ ask_for_costs(void *user, struct session *s, const struct event *e)
     }
     if (event_is_control(e, "cost", NULL)) {
         w->heard++;
-        assert_true(cost_model_parse(e->control.new_text, &w->costs, &err));
+        assert_ok(cost_model_parse(e->control.new_text, &w->costs, &err), err);
     }
     if (e->type == EVENT_LAYER) {
         w->layers++;

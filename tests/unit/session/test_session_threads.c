@@ -244,7 +244,7 @@ prompt_tokens(struct engine *engine, const char *prompt)
     size_t n;
     struct err err;
     const struct tokenize_options options = {.bos = true, .special = true};
-    assert_true(tokenizer_encode(engine->model->tokenizer, prompt, strlen(prompt), options, &ids, &n, &err));
+    assert_ok(tokenizer_encode(engine->model->tokenizer, prompt, strlen(prompt), options, &ids, &n, &err), err);
     free(ids);
     return (uint32_t)n;
 }

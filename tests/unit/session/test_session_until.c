@@ -60,11 +60,11 @@ stops_where_the_scope_finds_it(struct fixture *f, const char *words, uint32_t ba
     o.n_set = 1;
     o.tokens = 120;
     o.batch = batch;
-    assert_true(until_parse(words, &until, &err));
+    assert_ok(until_parse(words, &until, &err), err);
     struct session *s; /* which outlives the scopes, for what it says of the run */
-    assert_true(session_open(&s, f->engine, &o, &err));
-    assert_true(scope_open(&plain.scope, session_info(s), &err));
-    assert_true(scope_open(&stopped.scope, session_info(s), &err));
+    assert_ok(session_open(&s, f->engine, &o, &err), err);
+    assert_ok(scope_open(&plain.scope, session_info(s), &err), err);
+    assert_ok(scope_open(&stopped.scope, session_info(s), &err), err);
     session_run(f->engine, &o, see, &plain, &r);
     uint32_t expected[ROUNDS], n = 0;
     struct scope_place place;
@@ -172,10 +172,10 @@ TEST(any_sequence_of_a_batch_stops_the_session)
     for (size_t w = 0; w < sizeof words / sizeof words[0]; w++) {
         struct met plain = {.words = words[w]}, stopped = plain;
         struct session *s;
-        assert_true(until_parse(words[w], &plain.until, &err));
+        assert_ok(until_parse(words[w], &plain.until, &err), err);
         o.paused = false;
-        assert_true(session_open(&s, f->engine, &o, &err)); /* for what it says of the run */
-        assert_true(scope_open(&plain.scope, session_info(s), &err));
+        assert_ok(session_open(&s, f->engine, &o, &err), err); /* for what it says of the run */
+        assert_ok(scope_open(&plain.scope, session_info(s), &err), err);
         session_run(f->engine, &o, meet, &plain, &r);
         session_rig_free(&r);
         o.paused = true;
@@ -220,7 +220,7 @@ TEST(a_condition_that_cannot_be_is_refused)
     struct session_options o = session_usual();
     struct session *s;
     struct err err = {0};
-    assert_true(session_open(&s, f->engine, &o, &err));
+    assert_ok(session_open(&s, f->engine, &o, &err), err);
     const struct control c = {.kind = CONTROL_UNTIL, .text = "whenever"};
     assert_false(session_post(s, &c, &err));
     assert_contains(err.text, "whenever");

@@ -116,7 +116,7 @@ TEST(a_written_file_opens_and_its_name_is_printable)
     char path[64];
     struct model *m;
     struct err err = {0};
-    assert_true(tinymodel_write_temp(path, sizeof path, &(struct tinymodel){.nasty = true, .mixed = true}, &err));
+    assert_ok(tinymodel_write_temp(path, sizeof path, &(struct tinymodel){.nasty = true, .mixed = true}, &err), err);
     assert_ok(model_open(&m, path, &err), err);
     assert_string_equal(m->path, path);
     assert_string_equal(m->name, "tiny \\x1b[31mnasty\\x1b[0m");

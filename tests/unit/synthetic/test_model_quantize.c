@@ -39,7 +39,7 @@ TEST(quantising_follows_its_definition)
         struct err err = {0};
         snprintf(path, sizeof path, "tests/golden/models/%s.gguf", paths[p]);
         struct model *plain = open_golden_model(path), *small = open_golden_model(path);
-        assert_true(model_quantize(small, &err));
+        assert_ok(model_quantize(small, &err), err);
         assert_quantised(&plain->desc.embedding, &small->desc.embedding);
         assert_quantised(&plain->desc.head, &small->desc.head);
         for (uint32_t l = 0; l < plain->desc.n_layers; l++) {
@@ -57,7 +57,7 @@ TEST(quantising_follows_its_definition)
     for (uint32_t i = 0; i < 64 * 64; i++)
         values[i] = (uint16_t)((i * 0x7c00u / 4096) | (i % 3 == 0 ? 0x8000u : 0));
     const struct tensor before = m->desc.layers[0].wq;
-    assert_true(model_quantize(m, &err));
+    assert_ok(model_quantize(m, &err), err);
     assert_quantised(&before, &m->desc.layers[0].wq);
     model_close(m);
     free(b.bytes);
@@ -69,7 +69,7 @@ TEST(quantising_accepts_all_numbers_and_refuses_others)
     struct built b;
     const struct tinymodel options = {.width = 48, .heads = 3, .kv_heads = 3, .ffn = 64, .attention = WEIGHT_F16};
     struct model *m = open_tiny_model(&b, &options);
-    assert_true(model_quantize(m, &err)); /* rows of 48 stay as they are, those of 64 don't */
+    assert_ok(model_quantize(m, &err), err); /* rows of 48 stay as they are, those of 64 don't */
     assert_int_equal(m->desc.layers[0].wq.type, WEIGHT_F16);
     assert_int_equal(m->desc.layers[0].down.type, WEIGHT_Q8_0);
     assert_int_equal(m->desc.layers[0].attn_norm.type, WEIGHT_F32);

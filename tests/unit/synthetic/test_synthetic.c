@@ -263,13 +263,13 @@ TEST(specs_are_read_or_refused_by_name)
 {
     struct synthetic_spec s;
     struct err err = {0};
-    assert_true(synthetic_read_spec("smollm-135m:F16,8,0.75", &s, &err));
+    assert_ok(synthetic_read_spec("smollm-135m:F16,8,0.75", &s, &err), err);
     assert_string_equal(s.shape->name, "SmolLM-135M");
     assert_int_equal(s.type, WEIGHT_F16);
     assert_int_equal(s.exit, 8);
     assert_number_equal(s.acceptance, 0.75);
     assert_int_equal(s.seed, SYNTHETIC_SEED);
-    assert_true(synthetic_read_spec("tiny,1,.5", &s, &err));
+    assert_ok(synthetic_read_spec("tiny,1,.5", &s, &err), err);
     assert_int_equal(s.type, WEIGHT_Q8_0);
     static const struct {
         const char *text, *says;

@@ -292,7 +292,7 @@ TEST(a_prompt_becomes_bytes_and_comes_back)
         tokenizer_encode(m->tokenizer, text, sizeof text - 1, (struct tokenize_options){.bos = true}, &ids, &n, &err));
     assert_greater(n, 10);
     assert_int_equal(ids[0], tokenizer_bos(m->tokenizer));
-    assert_true(tokenizer_decode(m->tokenizer, ids, n, &back, &len, &err));
+    assert_ok(tokenizer_decode(m->tokenizer, ids, n, &back, &len, &err), err);
     assert_int_equal(len, sizeof text - 1);
     assert_memory_equal(back, text, len);
     for (uint32_t id = 0; id < m->desc.vocab; id++)

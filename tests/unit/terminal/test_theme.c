@@ -165,10 +165,10 @@ TEST(themes_are_found_by_name)
     assert_int_equal(theme_list(names, 16, "."), 4);
     assert_string_equal(names[0], "cividis");
     assert_string_equal(names[3], "mono");
-    assert_true(theme_load(&t, "light", ".", &err));
+    assert_ok(theme_load(&t, "light", ".", &err), err);
     assert_string_equal(t.name, "light");
-    assert_true(theme_load(&t, "dark", NULL, &err)); /* always there */
-    assert_true(theme_load(&t, "mono", "/nowhere", &err));
+    assert_ok(theme_load(&t, "dark", NULL, &err), err); /* always there */
+    assert_ok(theme_load(&t, "mono", "/nowhere", &err), err);
     assert_false(theme_load(&t, "none-such", ".", &err));
     assert_contains(err.text, "none-such");
     assert_false(theme_load(&t, "./themes", ".", &err)); /* a folder */

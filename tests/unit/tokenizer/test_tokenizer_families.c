@@ -232,12 +232,13 @@ TEST(merging_equals_merging_by_definition_on_random_unicode)
         struct pretokenizer *pre;
         struct words words = {0};
         struct err err = {0};
-        assert_true(pretokenizer_of_family(&pre, pre_family_find(f == 0 ? "gpt-2" : "smollm", f == 0 ? 5 : 6), &err));
+        assert_ok(pretokenizer_of_family(&pre, pre_family_find(f == 0 ? "gpt-2" : "smollm", f == 0 ? 5 : 6), &err),
+                  err);
         for (int i = 0; i < 60; i++) {
             char text[160];
             token_t expected[160];
             size_t len = random_text(&random, text, (size_t)(splitmix64(&random) % 40)), n = 0, n_got;
-            assert_true(pretokenizer_split(pre, text, len, true, &words, &err));
+            assert_ok(pretokenizer_split(pre, text, len, true, &words, &err), err);
             for (size_t w = 0; w < words.n; w++)
                 n += merge_by_definition(&d, words.text + words.word[w].at, words.word[w].len, expected + n);
             token_t *got = encode(o.tokenizer, text, len, (struct tokenize_options){0}, &n_got);

@@ -28,7 +28,7 @@ open_odd(struct gguf **file, struct gguf_bytes *bytes)
     for (size_t i = 0; i < 2; i++)
         put_text(bytes, merges[i], strlen(merges[i]));
     assert_false(bytes->failed);
-    assert_true(gguf_parse(file, "f", bytes->data, bytes->len, &err));
+    assert_ok(gguf_parse(file, "f", bytes->data, bytes->len, &err), err);
     assert_ok(tokenizer_open(&t, *file, &err), err);
     return t;
 }
@@ -39,7 +39,8 @@ assert_ids(const struct tokenizer *t, const char *text, bool special, const toke
     struct err err = {0};
     token_t *ids;
     size_t n;
-    assert_true(tokenizer_encode(t, text, strlen(text), (struct tokenize_options){.special = special}, &ids, &n, &err));
+    assert_ok(tokenizer_encode(t, text, strlen(text), (struct tokenize_options){.special = special}, &ids, &n, &err),
+              err);
     assert_int_equal(n, n_expected);
     assert_memory_equal(ids, expected, n * sizeof *ids);
     free(ids);

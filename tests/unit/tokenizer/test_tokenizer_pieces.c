@@ -174,7 +174,7 @@ TEST(tokens_that_were_added_are_found)
     struct err err;
     struct tokenizer *t;
     char *model = golden_text("model-bpe", "tokenizer.model", &n);
-    assert_true(open_model(&t, model, n, NULL, NULL, &err));
+    assert_ok(open_model(&t, model, n, NULL, NULL, &err), err);
     const token_t first = (token_t)tokenizer_size(t);
     assert_int_equal(tokenizer_bos(t), 1);
     tokenizer_close(t);
@@ -256,7 +256,7 @@ TEST(decoding_gives_the_text_back)
         struct err err;
         struct tokenizer *t;
         char *model = golden_text(families[i], "tokenizer.model", &n), text[400];
-        assert_true(open_model(&t, model, n, NULL, NULL, &err));
+        assert_ok(open_model(&t, model, n, NULL, NULL, &err), err);
         for (int k = 0; k < 300; k++) {
             const size_t len = random_text(&random, text, (size_t)(splitmix64(&random) % 100));
             assert_round_trip(t, families[i], text, len);
@@ -275,7 +275,7 @@ TEST(a_long_text_is_cut_as_its_parts_are)
     struct tokenizer *t;
     char *model = golden_text("model-unigram-bytes", "tokenizer.model", &n);
     char *prose = golden_text("..", "prose.txt", &n_prose), *text = malloc(TIMES * n_prose);
-    assert_true(open_model(&t, model, n, NULL, NULL, &err));
+    assert_ok(open_model(&t, model, n, NULL, NULL, &err), err);
     assert_non_null(text);
     assert_int_equal(prose[n_prose - 1], '\n'); /* a byte of its own */
     for (size_t i = 0; i < TIMES; i++)

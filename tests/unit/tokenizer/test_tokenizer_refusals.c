@@ -313,7 +313,7 @@ TEST(a_pattern_that_never_comes_to_an_end_is_given_up)
     struct words words = {0};
     struct err err = {0};
     assert_non_null(p);
-    assert_true(pretokenizer_add_split(p, "(x+x+)+[yz]", 11, false, SPLIT_ISOLATED, false, &err));
+    assert_ok(pretokenizer_add_split(p, "(x+x+)+[yz]", 11, false, SPLIT_ISOLATED, false, &err), err);
     char text[64];
     memset(text, 'x', sizeof text);
     assert_false(pretokenizer_split(p, text, sizeof text, true, &words, &err));

@@ -40,9 +40,9 @@ comparisons_of(uint32_t n)
     struct gguf *file;
     struct tokenizer *t;
     struct err err = {0};
-    assert_true(gguf_parse(&file, "f", b.data, b.len, &err));
+    assert_ok(gguf_parse(&file, "f", b.data, b.len, &err), err);
     compared = 0;
-    assert_true(tokenizer_open(&t, file, &err));
+    assert_ok(tokenizer_open(&t, file, &err), err);
     const uint64_t n_compared = compared;
     assert_int_equal(tokenizer_size(t), n);
     tokenizer_close(t);
@@ -91,7 +91,7 @@ opens(const struct vocabulary *v, char *why, size_t size)
     struct gguf *file;
     struct tokenizer *t = NULL;
     struct err err = {0};
-    assert_true(gguf_parse(&file, "f", b.data, b.len, &err));
+    assert_ok(gguf_parse(&file, "f", b.data, b.len, &err), err);
     const bool ok = tokenizer_open(&t, file, &err);
     snprintf(why, size, "%s", err.text);
     tokenizer_close(t);
@@ -149,8 +149,8 @@ TEST(unknown_characters_become_unk_in_a_vocabulary_without_byte_tokens)
     struct gguf *file;
     struct tokenizer *t;
     struct err err = {0};
-    assert_true(gguf_parse(&file, "f", b.data, b.len, &err));
-    assert_true(tokenizer_open(&t, file, &err));
+    assert_ok(gguf_parse(&file, "f", b.data, b.len, &err), err);
+    assert_ok(tokenizer_open(&t, file, &err), err);
     const token_t expected[] = {1, 0, 1};
     assert_ids(t,
                "a\xc3\xa9"

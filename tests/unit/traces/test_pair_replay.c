@@ -12,7 +12,7 @@ drain(struct replay *r, struct scope *s)
     for (;;) {
         if (replay_rewound(r))
             scope_reset(s);
-        assert_true(replay_next(r, 0, &e, &err));
+        assert_ok(replay_next(r, 0, &e, &err), err);
         if (e == NULL && !replay_status(r).seeking)
             return;
         if (e != NULL)
@@ -27,8 +27,8 @@ TEST(a_replay_steps_and_jumps_through_two_traces)
     struct replay *r;
     struct scope *s;
     struct err err = {0};
-    assert_true(replay_open_pair(&r, two, &err));
-    assert_true(scope_open(&s, replay_info(r), &err));
+    assert_ok(replay_open_pair(&r, two, &err), err);
+    assert_ok(scope_open(&s, replay_info(r), &err), err);
     const uint64_t rounds = replay_status(r).rounds;
     uint32_t emitted[128][2] = {{0}};
     uint64_t us[128] = {0};
@@ -83,7 +83,7 @@ known_beforehand(struct replay *r)
     uint64_t before[3] = {0}, played[3] = {0};
     const struct event *e;
     struct err err = {0};
-    assert_true(replay_foresee(r, count, before, &err));
+    assert_ok(replay_foresee(r, count, before, &err), err);
     assert_int_equal(replay_status(r).t_us, 0);
     assert_false(replay_status(r).at_end);
     replay_goto(r, UINT64_MAX);
@@ -106,9 +106,9 @@ TEST(a_replay_of_two_traces_has_later_knob_changes)
     const struct saved_choice two[2] = {{t->bound, 0, 0}, {t->skip, 0, 0}};
     struct replay *r;
     struct err err = {0};
-    assert_true(replay_open_pair(&r, two, &err));
+    assert_ok(replay_open_pair(&r, two, &err), err);
     known_beforehand(r);
-    assert_true(replay_open(&r, t->bound, &err));
+    assert_ok(replay_open(&r, t->bound, &err), err);
     known_beforehand(r);
 }
 

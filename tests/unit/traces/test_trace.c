@@ -243,7 +243,7 @@ TEST_WITH(run_json_leaves_out_a_model_that_is_not_there, folder_set_up, folder_t
     char *text;
     fake_run(&run);
     run.aux[AUX_COMPANION].hash = run.accept_head.hash = 7;
-    assert_true(run_json_print(&run, &text, &err));
+    assert_ok(run_json_print(&run, &text, &err), err);
     assert_contains(text, "\"draft\":\t{");
     assert_lacks(text, "\"companion\":\t{");
     assert_lacks(text, "\"accept_head\":\t{");
@@ -263,8 +263,8 @@ TEST(run_json_keeps_the_costs_of_steps)
         for (int i = 0; i < COST_ROWS; i++)
             run.costs.us[a][i] = 10.5 * (a + 1) + i;
     cost_reset(&run.costs);
-    assert_true(run_json_print(&run, &text, &err));
-    assert_true(run_json_parse("run.json", text, strlen(text), &back, &end, &err));
+    assert_ok(run_json_print(&run, &text, &err), err);
+    assert_ok(run_json_parse("run.json", text, strlen(text), &back, &end, &err), err);
     assert_memory_equal(&run.costs, &back.costs, sizeof run.costs);
     run_info_free(&back);
     memcpy(strstr(text, "\"layer\":\t["), "\"lager\"", 7);

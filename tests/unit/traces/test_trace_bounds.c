@@ -29,7 +29,7 @@ open_within(struct traced_run *f, const struct trace_bounds *bounds)
     struct run_info run;
     struct err err;
     fake_run(&run);
-    assert_true(event_log_open(&f->log, 0, &err));
+    assert_ok(event_log_open(&f->log, 0, &err), err);
     assert_ok(trace_writer_open_within(&f->writer, f->path, bounds, &run, f->log, &err), err);
     run_info_free(&run);
 }
@@ -130,7 +130,7 @@ count_layers(struct traced_run *f, const struct trace_bounds *bounds, uint64_t c
     open_within(f, bounds);
     f->appended = 0;
     traced_run_append(f);
-    assert_true(trace_writer_close(f->writer, &err));
+    assert_ok(trace_writer_close(f->writer, &err), err);
     f->writer = NULL;
     struct trace_reader *r = open_trace(f->path);
     assert_int_equal(trace_reader_info(r)->trace.layers, bounds->layers);

@@ -178,7 +178,7 @@ TEST_WITH(the_parent_folders_of_a_trace_are_made, traced_run_set_up, traced_run_
     struct err err;
     snprintf(f->path, sizeof f->path, "%.200s/a//b/c/", f->folder);
     assert_ok(traced_run_open(f, 0, &err), err);
-    assert_true(trace_writer_close(f->writer, &err));
+    assert_ok(trace_writer_close(f->writer, &err), err);
     f->writer = NULL;
     assert_int_equal(assert_replays_a_beginning(f->path, &f->stream), 0);
 }

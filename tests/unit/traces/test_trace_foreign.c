@@ -165,7 +165,7 @@ TEST_WITH(a_bad_field_is_refused_with_file_line_and_column, folder_set_up, folde
         write_text(path, bad_fields[i].file, before);
         free(before);
     }
-    assert_true(read_all(path, &err));
+    assert_ok(read_all(path, &err), err);
 }
 
 TEST_WITH(rewinding_after_a_bad_line_starts_afresh, folder_set_up, folder_tear_down)

@@ -35,13 +35,13 @@ TEST(two_traces_of_one_run_are_replayed_as_that_run)
     struct event expected, got;
     struct err err = {0};
     uint64_t rounds = 0, events = 0;
-    assert_true(trace_reader_open(&alone, t->both, &err));
+    assert_ok(trace_reader_open(&alone, t->both, &err), err);
     for (int pass = 0; pass < 2; pass++) {
         while (trace_reader_next(alone, &expected, &err)) {
             if (!is_of_sequence(&expected))
                 continue;
             do
-                assert_true(trace_pair_next(p, &got, &err));
+                assert_ok(trace_pair_next(p, &got, &err), err);
             while (!is_of_sequence(&got));
             assert_int_equal(got.run, 1);
             got.number = expected.number;
@@ -71,7 +71,7 @@ same_as_alone(const struct saved_runs *t, uint32_t side)
     struct err err = {0};
     uint64_t rounds = 0, t_us = 0, number = 0;
     uint32_t round = 0;
-    assert_true(trace_reader_open(&alone, side == 0 ? t->bound : t->skip, &err));
+    assert_ok(trace_reader_open(&alone, side == 0 ? t->bound : t->skip, &err), err);
     while (trace_pair_next(p, &got, &err)) {
         assert_greater(got.number, number);
         assert_at_least(got.t_us, t_us);
@@ -84,7 +84,7 @@ same_as_alone(const struct saved_runs *t, uint32_t side)
         if (!is_of_sequence(&got) || got.seq != side)
             continue;
         do
-            assert_true(trace_reader_next(alone, &expected, &err));
+            assert_ok(trace_reader_next(alone, &expected, &err), err);
         while (!is_of_sequence(&expected));
         got.number = expected.number;
         got.t_us = expected.t_us;
@@ -152,7 +152,7 @@ scope_of(struct trace_pair *p)
     struct scope *s;
     struct event e;
     struct err err = {0};
-    assert_true(scope_open(&s, trace_pair_info(p), &err));
+    assert_ok(scope_open(&s, trace_pair_info(p), &err), err);
     while (trace_pair_next(p, &e, &err))
         scope_event(s, &e);
     assert_int_equal(err.kind, ERR_NONE);
@@ -166,7 +166,7 @@ metrics_alone(const char *path)
     struct metrics m;
     struct event e;
     struct err err = {0};
-    assert_true(trace_reader_open(&r, path, &err));
+    assert_ok(trace_reader_open(&r, path, &err), err);
     metrics_begin(&m, trace_reader_info(r)->layers, trace_reader_info(r)->rho);
     while (trace_reader_next(r, &e, &err))
         metrics_event(&m, &e);

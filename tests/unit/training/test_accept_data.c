@@ -47,7 +47,7 @@ answer(struct accept_data *a, uint64_t index, const token_t *text, size_t n, flo
 {
     struct accept_prompt p = {.index = index, .tokens = text, .n = n, .x = x, .label = label};
     struct err err = {0};
-    assert_true(accept_data_prompts(a, &p, 1, &err));
+    assert_ok(accept_data_prompts(a, &p, 1, &err), err);
     return p.rows;
 }
 
@@ -60,7 +60,7 @@ check_greedy(const struct engine *e)
         .prompt = PROMPT, .response = RESPONSE, .sampling = {.top_p = 1}, .seed = seed, .sequences = 1};
     struct accept_data *a;
     struct err err = {0};
-    assert_true(accept_data_open(&a, e, &options, NULL, &err));
+    assert_ok(accept_data_open(&a, e, &options, NULL, &err), err);
     float *z = malloc(more * sizeof *z), *x = malloc(RESPONSE * width * sizeof *x), label[RESPONSE];
     for (token_t first = 300; first < 306; first++) {
         token_t text[PROMPT + RESPONSE] = {1, 280, first, 290, 285}, drafted[PROMPT + RESPONSE];
@@ -125,7 +125,7 @@ TEST(the_mean_label_is_the_overlap)
     }
     for (uint32_t i = 0; i < vocab; i++)
         overlap += fmin(exp((double)p[i] / 0.7) / sum_p, exp((double)q[i] / 0.7) / sum_q);
-    assert_true(accept_data_open(&a, e, &options, NULL, &err));
+    assert_ok(accept_data_open(&a, e, &options, NULL, &err), err);
     size_t n = 0;
     for (uint64_t i = 0; i < N; i++) {
         const size_t rows = answer(a, i, text, 3, x, &label);
@@ -158,7 +158,7 @@ TEST(a_model_as_its_own_draft_is_always_accepted)
     struct accept_data *a;
     struct err err = {0};
     float *x = malloc(RESPONSE * e->model->desc.width * sizeof *x), label[RESPONSE];
-    assert_true(accept_data_open(&a, e, &options, NULL, &err));
+    assert_ok(accept_data_open(&a, e, &options, NULL, &err), err);
     for (uint64_t i = 0; i < 20; i++) {
         const size_t rows = answer(a, i, text, 4, x, label);
         for (size_t k = 0; k < rows; k++)
@@ -191,7 +191,7 @@ check_sequences(struct engine *e)
         struct accept_data *a;
         options.sequences = side == 0 ? 1 : 3;
         x[side] = calloc((size_t)N * RESPONSE * width, sizeof *x[side]);
-        assert_true(accept_data_open(&a, e, &options, NULL, &err));
+        assert_ok(accept_data_open(&a, e, &options, NULL, &err), err);
         for (size_t at = 0; at < N; at += options.sequences) {
             struct accept_prompt p[3];
             const size_t n = N - at < options.sequences ? N - at : options.sequences;
@@ -201,7 +201,7 @@ check_sequences(struct engine *e)
                                               .n = at + i == 1 ? LONG : 3 + at + i,
                                               .x = x[side] + (at + i) * RESPONSE * width,
                                               .label = label[side][at + i]};
-            assert_true(accept_data_prompts(a, p, n, &err));
+            assert_ok(accept_data_prompts(a, p, n, &err), err);
             for (size_t i = 0; i < n; i++)
                 rows[side][at + i] = p[i].rows;
         }
@@ -232,7 +232,7 @@ TEST(other_vocabularies_are_refused_by_the_first_token_that_differs)
                   *larger = exact_rig_tiny(&(struct tinymodel){.seed = seed, .vocab = 352}, NULL, NULL);
     struct err err = {0};
     const struct tokenizer *t = one->model->tokenizer;
-    assert_true(vocabularies_match(t, "one", t, "two", &err));
+    assert_ok(vocabularies_match(t, "one", t, "two", &err), err);
     assert_false(vocabularies_match(t, "one", nasty->model->tokenizer, "two", &err));
     assert_int_equal(err.kind, ERR_USAGE);
     assert_contains(err.text, "token 259 ");

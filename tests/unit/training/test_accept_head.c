@@ -35,7 +35,7 @@ random_head(uint32_t blocks, bool shared, uint64_t *random_state)
 {
     struct accept_head *h;
     struct err err = {0};
-    assert_true(accept_head_new(&h, WIDTH, blocks, shared, &err));
+    assert_ok(accept_head_new(&h, WIDTH, blocks, shared, &err), err);
     fill(random_state, h->values, h->n_values);
     return h;
 }
@@ -73,7 +73,7 @@ TEST(probabilities_are_the_definitions)
         struct accept_predictor *predictor;
         struct err err = {0};
         float x[ROWS * WIDTH], label[ROWS] = {0}, p[ROWS];
-        assert_true(accept_predictor_open(&predictor, h, 1, &err));
+        assert_ok(accept_predictor_open(&predictor, h, 1, &err), err);
         fill(&random_state, x, ROWS * WIDTH);
         struct accept_score score = {0};
         accept_loss(h, &(struct accept_batch){ROWS, x, label}, 1, work, p, NULL, &score);
@@ -171,9 +171,9 @@ TEST(training_reduces_the_loss)
         struct accept_head *h;
         struct accept_training *t;
         struct err err = {0};
-        assert_true(accept_head_new(&h, WIDTH, 2 * blocks, false, &err));
+        assert_ok(accept_head_new(&h, WIDTH, 2 * blocks, false, &err), err);
         const struct accept_training_options options = {.threads = 2, .batch = 256, .w_reject = 1};
-        assert_true(accept_training_open(&t, h, seed, &options, &err));
+        assert_ok(accept_training_open(&t, h, seed, &options, &err), err);
         for (int step = 0; step < 1500; step++) {
             const size_t at = (size_t)step * 256 % N;
             accept_training_step(t, &(struct accept_batch){256, x + at * WIDTH, label + at}, 3e-3);
@@ -207,10 +207,10 @@ TEST(a_head_is_read_as_it_was_written)
             h->draft_layers = blocks;
             snprintf(h->draft, sizeof h->draft, "a draft");
             snprintf(h->target, sizeof h->target, "a target");
-            assert_true(accept_head_write(h, path, &err));
+            assert_ok(accept_head_write(h, path, &err), err);
             assert_false(accept_head_read(&back, path, &(struct accept_whose){&draft_model, blocks + 1}, &err));
             assert_contains(err.text, "this is self:");
-            assert_true(accept_head_read(&back, path, &(struct accept_whose){&draft_model, blocks}, &err));
+            assert_ok(accept_head_read(&back, path, &(struct accept_whose){&draft_model, blocks}, &err), err);
             assert_int_equal(back->draft_layers, blocks);
             assert_int_equal(back->n_blocks, blocks);
             assert_int_equal(back->shared, h->shared);
@@ -238,8 +238,8 @@ TEST(a_released_checkpoint_is_read)
                                              {"model.3.bias", 0, 2, c}};
     struct err err = {0};
     struct accept_head *h;
-    assert_true(safetensors_write(path, NULL, 0, parts, 4, &err));
-    assert_true(accept_head_read(&h, path, &draft_whose, &err));
+    assert_ok(safetensors_write(path, NULL, 0, parts, 4, &err), err);
+    assert_ok(accept_head_read(&h, path, &draft_whose, &err), err);
     assert_int_equal(h->n_blocks, 3);
     assert_true(h->shared);
     assert_ptr_equal(h->block[2].w, h->block[0].w);
@@ -254,7 +254,7 @@ refused(const struct safetensors_note *notes, size_t n_notes, const struct safet
 {
     struct err err = {0};
     struct accept_head *h;
-    assert_true(safetensors_write(path, notes, n_notes, parts, n, &err));
+    assert_ok(safetensors_write(path, notes, n_notes, parts, n, &err), err);
     assert_false(accept_head_read(&h, path, &draft_whose, &err));
     assert_null(h);
     assert_int_equal(err.kind, ERR_WORK);

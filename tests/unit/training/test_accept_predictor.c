@@ -54,13 +54,13 @@ TEST(sums_have_one_order_for_all_vectors_and_threads)
         struct accept_head *h;
         struct err err = {0};
         float *x = calloc(3 * (size_t)width, sizeof *x);
-        assert_true(accept_head_new(&h, width, 2, w % 2 == 0, &err));
+        assert_ok(accept_head_new(&h, width, 2, w % 2 == 0, &err), err);
         fill(&random_state, h->values, h->n_values);
         for (size_t i = 0; i < h->n_values; i++)
             h->values[i] /= sqrtf((float)width);
         for (uint32_t threads = 0; threads <= 3; threads += 3) {
             struct accept_predictor *predictor;
-            assert_true(accept_predictor_open(&predictor, h, threads, &err));
+            assert_ok(accept_predictor_open(&predictor, h, threads, &err), err);
             for (int i = 0; i < 2; i++) {
                 fill(&random_state, x, width);
                 assert_number_equal(accept_predictor_ask(predictor, x),
@@ -83,12 +83,12 @@ TEST(a_head_that_does_not_fit_into_memory_is_refused_before_it_is_read)
     uint32_t n_blocks;
     uint64_t bytes;
     snprintf(path, sizeof path, "/tmp/accept-head-%ld.safetensors", (long)getpid());
-    assert_true(tinymodel_write_temp(model, sizeof model, &small, &err));
-    assert_true(session_rig_engine_with(&engine, model, "self:1", "cpu", 1, &err));
+    assert_ok(tinymodel_write_temp(model, sizeof model, &small, &err), err);
+    assert_ok(session_rig_engine_with(&engine, model, "self:1", "cpu", 1, &err), err);
     unlink(model);
-    assert_true(accept_head_new(&h, engine->model->desc.width, 3, false, &err));
-    assert_true(accept_head_write(h, path, &err));
-    assert_true(accept_head_measure(path, engine->model, &n_blocks, &bytes, &err));
+    assert_ok(accept_head_new(&h, engine->model->desc.width, 3, false, &err), err);
+    assert_ok(accept_head_write(h, path, &err), err);
+    assert_ok(accept_head_measure(path, engine->model, &n_blocks, &bytes, &err), err);
     assert_int_equal(n_blocks, 3);
     assert_at_least(bytes, 2 * h->n_values * sizeof *h->values - 64);
     assert_less(bytes, 3 * h->n_values * sizeof *h->values);
@@ -99,7 +99,7 @@ TEST(a_head_that_does_not_fit_into_memory_is_refused_before_it_is_read)
     assert_contains(err.text, "needs ");
     assert_contains(err.text, "models leave ");
     assert_int_equal(engine_accept_bytes(engine), 0);
-    assert_true(engine_accept_open(engine, path, bytes, &err));
+    assert_ok(engine_accept_open(engine, path, bytes, &err), err);
     assert_int_equal(engine_accept_bytes(engine), bytes);
     unlink(path);
     accept_head_free(h);

@@ -187,9 +187,9 @@ train(enum head_kind kind, double *before, double *after, uint32_t threads)
     struct err err;
     struct exit_heads *heads;
     struct head_training *t;
-    assert_true(exit_heads_new(&heads, kind, model_of(1), &err));
+    assert_ok(exit_heads_new(&heads, kind, model_of(1), &err), err);
     const struct head_training_options options = {.threads = threads, .batch = 64, .rate = 3e-3f};
-    assert_true(head_training_open(&t, heads, &s.lens, &options, &err));
+    assert_ok(head_training_open(&t, heads, &s.lens, &options, &err), err);
     enum { HELD = 200 };
     static float held[HELD * (LAYERS + 1) * WIDTH], rows[64 * (LAYERS + 1) * WIDTH];
     twist(&s, &random_state, held, HELD, mix, shift);
@@ -256,7 +256,7 @@ some_heads(enum head_kind kind, uint64_t hash)
     struct exit_heads *h;
     struct err err;
     uint64_t random_state = seed + 4;
-    assert_true(exit_heads_new(&h, kind, model_of(hash), &err));
+    assert_ok(exit_heads_new(&h, kind, model_of(hash), &err), err);
     fill(&random_state, h->values, h->n_values, 1);
     return h;
 }
@@ -266,7 +266,7 @@ TEST(heads_come_back_from_a_file_as_they_were)
     for (int k = HEAD_AFFINE; k <= HEAD_FULL; k++) {
         struct exit_heads *h = some_heads((enum head_kind)k, 77), *back;
         struct err err = {0};
-        assert_true(exit_heads_write(h, file("heads.safetensors"), &err));
+        assert_ok(exit_heads_write(h, file("heads.safetensors"), &err), err);
         assert_ok(exit_heads_read(&back, file("heads.safetensors"), model_of(77), &err), err);
         assert_int_equal(back->kind, k);
         assert_int_equal(back->n_values, h->n_values);
@@ -280,7 +280,7 @@ TEST(heads_of_another_model_are_refused_by_name)
 {
     struct exit_heads *h = some_heads(HEAD_AFFINE, 77), *back;
     struct err err = {0};
-    assert_true(exit_heads_write(h, file("other.safetensors"), &err));
+    assert_ok(exit_heads_write(h, file("other.safetensors"), &err), err);
     assert_false(exit_heads_read(&back, file("other.safetensors"), model_of(78), &err));
     assert_contains(err.text, "with other weights");
     assert_null(back);
@@ -291,7 +291,7 @@ TEST(a_file_cut_anywhere_is_refused_in_one_line)
 {
     struct exit_heads *h = some_heads(HEAD_AFFINE, 77), *back;
     struct err err = {0};
-    assert_true(exit_heads_write(h, file("whole.safetensors"), &err));
+    assert_ok(exit_heads_write(h, file("whole.safetensors"), &err), err);
     FILE *f = fopen(file("whole.safetensors"), "rb");
     static unsigned char bytes[1 << 16];
     const size_t n = fread(bytes, 1, sizeof bytes, f);
@@ -312,7 +312,7 @@ TEST(a_full_disk_leaves_the_file_from_before)
 {
     struct exit_heads *h = some_heads(HEAD_AFFINE, 77), *back;
     struct err err = {0};
-    assert_true(exit_heads_write(h, file("kept.safetensors"), &err));
+    assert_ok(exit_heads_write(h, file("kept.safetensors"), &err), err);
     h->values[0] += 1;
     struct rlimit was, small;
     assert_int_equal(getrlimit(RLIMIT_FSIZE, &was), 0);
@@ -322,7 +322,7 @@ TEST(a_full_disk_leaves_the_file_from_before)
     const bool written = exit_heads_write(h, file("kept.safetensors"), &err);
     assert_int_equal(setrlimit(RLIMIT_FSIZE, &was), 0);
     assert_false(written);
-    assert_true(exit_heads_read(&back, file("kept.safetensors"), model_of(77), &err));
+    assert_ok(exit_heads_read(&back, file("kept.safetensors"), model_of(77), &err), err);
     assert_less(back->values[0], h->values[0]);
     assert_int_not_equal(access(file("kept.safetensors.part"), F_OK), 0);
     exit_heads_free(h);

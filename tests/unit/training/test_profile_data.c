@@ -79,7 +79,7 @@ observe(struct profile_data *d, uint64_t index, const token_t *text, struct sv_o
 {
     struct profile_prompt p = {.index = index, .tokens = text, .n = PROMPT, .seen = o};
     struct err err = {0};
-    assert_true(profile_data_prompts(d, &p, 1, &err));
+    assert_ok(profile_data_prompts(d, &p, 1, &err), err);
     add(rounds, &p.rounds);
     return p.n_seen;
 }
@@ -92,7 +92,7 @@ check_greedy(const struct engine *e)
     struct profile_data *d;
     struct err err = {0};
     struct profile_rounds rounds = {0};
-    assert_true(profile_data_open(&d, e, &options, NULL, &err));
+    assert_ok(profile_data_open(&d, e, &options, NULL, &err), err);
     size_t seen = 0, matched = 0;
     for (token_t first = 300; first < 304; first++) {
         token_t text[PROMPT + RESPONSE + DRAFTS] = {1, 280, first, 285};
@@ -156,7 +156,7 @@ check_means(const struct engine *e, const struct sampling *how)
     struct profile_rounds rounds = {0};
     const struct said p = after(e, READS_TARGET, text, PROMPT, how), q = after(e, READS_DRAFT, text, PROMPT, how),
                       c = after(e, READS_COMPANION, text, PROMPT, how);
-    assert_true(profile_data_open(&d, e, &options, NULL, &err));
+    assert_ok(profile_data_open(&d, e, &options, NULL, &err), err);
     double sum = 0, squares = 0, sum_a = 0, squares_a = 0;
     for (uint64_t i = 0; i < N; i++) {
         struct sv_observation o[8];
@@ -197,7 +197,7 @@ TEST(top_k_of_one_is_greedy_but_for_the_companion)
     struct err err = {0};
     for (int i = 0; i < 2; i++) {
         struct profile_data *d;
-        assert_true(profile_data_open(&d, e, &options, NULL, &err));
+        assert_ok(profile_data_open(&d, e, &options, NULL, &err), err);
         n[i] = observe(d, 0, text, o[i], &rounds[i]);
         profile_data_close(d);
         options.sampling = (struct sampling){.temperature = 0.9f, .top_k = 1, .top_p = 1};
@@ -229,14 +229,14 @@ check_sequences(const struct engine *e)
     for (int side = 0; side < 2; side++) { /* one by one, then three at a time */
         struct profile_data *d;
         options.sequences = side == 0 ? 1 : 3;
-        assert_true(profile_data_open(&d, e, &options, NULL, &err));
+        assert_ok(profile_data_open(&d, e, &options, NULL, &err), err);
         for (size_t at = 0; at < N; at += options.sequences) {
             struct profile_prompt p[3];
             const size_t n = N - at < options.sequences ? N - at : options.sequences;
             for (size_t i = 0; i < n; i++)
                 p[i] = (struct profile_prompt){
                     .index = at + i, .tokens = text, .n = PROMPT + at + i, .seen = o[side][at + i]};
-            assert_true(profile_data_prompts(d, p, n, &err));
+            assert_ok(profile_data_prompts(d, p, n, &err), err);
             for (size_t i = 0; i < n; i++) {
                 n_seen[side][at + i] = p[i].n_seen;
                 add(&rounds[side], &p[i].rounds);

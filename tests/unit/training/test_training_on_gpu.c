@@ -258,8 +258,8 @@ train_heads(struct scene *s, const struct model *m, enum head_kind kind, double 
     struct head_score each[LAYERS + 1] = {{0}};
     struct err err;
     const struct head_training_options options = {.threads = 2, .batch = ROWS, .rate = 3e-3f, .decay = 0.01f};
-    assert_true(exit_heads_new(&heads, kind, m, &err));
-    assert_true(head_training_open(&t, heads, &s->lens, &options, &err));
+    assert_ok(exit_heads_new(&heads, kind, m, &err), err);
+    assert_ok(head_training_open(&t, heads, &s->lens, &options, &err), err);
     for (int i = 0; i < 12; i++)
         head_training_step(t, s->hidden, ROWS, 3e-3f, each);
     for (uint32_t l = 1; l < LAYERS; l++)
@@ -298,8 +298,8 @@ train_acceptance(struct blas *blas, const float *x, const float *label, struct a
     struct err err;
     const struct accept_training_options options = {.threads = 2, .batch = ROWS, .w_reject = 6, .blas = blas};
     const struct accept_batch batch = {.n = ROWS, .x = x, .label = label};
-    assert_true(accept_head_new(&head, WIDTH, 2, false, &err));
-    assert_true(accept_training_open(&t, head, 5, &options, &err));
+    assert_ok(accept_head_new(&head, WIDTH, 2, false, &err), err);
+    assert_ok(accept_training_open(&t, head, 5, &options, &err), err);
     for (int i = 0; i < 10; i++)
         accept_training_step(t, &batch, 1e-3);
     *out = accept_training_score(t, &batch);
@@ -346,7 +346,7 @@ TEST(a_failing_device_reports_once_and_gets_no_further_requests)
     fail_at(2, 0); /* out of memory */
     blas_multiply(d.blas, &p);
     fail_at(0, 0);
-    assert_true(blas_failed(d.blas, &err));
+    assert_ok(blas_failed(d.blas, &err), err);
     assert_contains(err.text, "GPU 0 (");
     p.c = wanted;
     blas_multiply(NULL, &p);
@@ -361,7 +361,7 @@ TEST(the_cpu_backend_has_no_products_for_training)
 {
     struct blas *blas;
     struct err err;
-    assert_true(blas_open(&blas, &(struct engine){.ops = &cpu_backend}, &err));
+    assert_ok(blas_open(&blas, &(struct engine){.ops = &cpu_backend}, &err), err);
     assert_null(blas);
     assert_false(blas_failed(NULL, &err));
 }

@@ -80,7 +80,7 @@ find(const struct policy_ops *ops, struct candidate found[CANDIDATES_MOST])
     const struct layer_record record = {.layers = 8, .n = 100};
     struct policy p;
     struct err err;
-    assert_true(policy_open(&p, ops, &model, &greedy, &err));
+    assert_ok(policy_open(&p, ops, &model, &greedy, &err), err);
     const uint32_t n = candidates_of(&p.info, ops, &record, 1, model.rho, NULL, found);
     policy_close(&p);
     return n;

@@ -16,8 +16,8 @@ TEST(an_axis_has_its_ends)
     for (size_t i = 0; i < sizeof axes / sizeof axes[0]; i++) {
         struct knob_axis a;
         struct err err = {0};
-        assert_true(knob_axis_parse(&a, axes[i].text, "--grid", &err));
-        assert_true(knob_axis_check(&a, &tau, "specbound", "--grid", &err));
+        assert_ok(knob_axis_parse(&a, axes[i].text, "--grid", &err), err);
+        assert_ok(knob_axis_check(&a, &tau, "specbound", "--grid", &err), err);
         assert_string_equal(a.name, "tau");
         assert_int_equal(a.n, axes[i].n);
         assert_number_equal(knob_axis_value(&a, &tau, a.n - 1),
@@ -66,11 +66,11 @@ TEST(values_that_the_knob_lacks_are_refused)
     struct knob_axis a;
     struct err err = {0};
     for (size_t i = 0; i < 2; i++) {
-        assert_true(knob_axis_parse(&a, wrong[i].text, "--grid", &err));
+        assert_ok(knob_axis_parse(&a, wrong[i].text, "--grid", &err), err);
         assert_false(knob_axis_check(&a, &gamma_knob, "layerskip", "--grid", &err));
         assert_contains(err.text, wrong[i].why);
     }
-    assert_true(knob_axis_parse(&a, "mode=0:1:1", "--grid", &err));
+    assert_ok(knob_axis_parse(&a, "mode=0:1:1", "--grid", &err), err);
     assert_false(knob_axis_check(&a, &choice, "p", "--grid", &err));
     assert_contains(err.text, "a choice by name");
 }

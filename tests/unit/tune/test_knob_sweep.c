@@ -61,12 +61,12 @@ SEGMENTS_TEST(cut_off_half_way_and_resumed_it_is_the_same)
     for (uint32_t cut = 0; cut < POINTS; cut += 7) {
         const struct run_host host = made_host_of(&m);
         struct err err = {0};
-        assert_true(sweep_open(&m.sweep, &m.f->info, &err));
+        assert_ok(sweep_open(&m.sweep, &m.f->info, &err), err);
         made_sweep(&m, GRID, NULL, 0);
         m.asked = 0;
         made_go_on(&m, cut);
         made_run(&m, 3); /* half of the next run */
-        assert_true(sweep_stop(m.sweep, &host, &err));
+        assert_ok(sweep_stop(m.sweep, &host, &err), err);
         assert_false(sweep_running(m.sweep));
         assert_int_equal(sweep_done(m.sweep), cut);
         assert_number_equal(m.tau, 0.55);
@@ -91,7 +91,7 @@ go_on_among(struct made *m, const struct run_host *host, uint32_t n, char *order
 {
     struct err err = {0};
     for (; sweep_running(m->sweep); n--) {
-        assert_true(sweep_next(m->sweep, host, &err));
+        assert_ok(sweep_next(m->sweep, host, &err), err);
         if (n == 0 || !sweep_running(m->sweep))
             return;
         strcat(order, strcmp(m->policy, "ar") == 0 ? "a" : ".");
@@ -130,17 +130,17 @@ SEGMENTS_TEST(the_baseline_is_run_among_the_points)
 
     /* Cut off while a baseline runs, and again between points; it goes on, and comes to the same. */
     struct err err = {0};
-    assert_true(sweep_open(&m.sweep, &m.f->info, &err));
+    assert_ok(sweep_open(&m.sweep, &m.f->info, &err), err);
     order[0] = '\0';
     made_sweep(&m, "d_max=3:8:1 tau=0.3:0.6:0.15", NULL, 0);
     go_on_among(&m, &host, 9, order);
     made_run(&m, 3);
     assert_string_equal(m.policy, "ar");
-    assert_true(sweep_stop(m.sweep, &host, &err));
+    assert_ok(sweep_stop(m.sweep, &host, &err), err);
     assert_string_equal(m.policy, "specbound");
     made_sweep(&m, "d_max=3:8:1 tau=0.3:0.6:0.15", NULL, 0);
     go_on_among(&m, &host, 4, order);
-    assert_true(sweep_stop(m.sweep, &host, &err));
+    assert_ok(sweep_stop(m.sweep, &host, &err), err);
     made_sweep(&m, "d_max=3:8:1 tau=0.3:0.6:0.15", NULL, 0);
     go_on_among(&m, &host, UINT32_MAX, order);
     assert_string_equal(order, "a........a........a..");
@@ -168,7 +168,7 @@ SEGMENTS_TEST(a_sweep_resumes_before_the_earlier_settings_are_recorded)
     go_on_among(&m, &host, 2, order); /* a point was run, and another one is requested */
     assert_int_equal(sweep_done(m.sweep), 1);
     m.silent = true;
-    assert_true(sweep_stop(m.sweep, &host, &err));
+    assert_ok(sweep_stop(m.sweep, &host, &err), err);
     m.silent = false;
     made_sweep(&m, "tau=0.3:0.6:0.15", NULL, 0);
     assert_string_equal(m.sweep->policy->name, "specbound");

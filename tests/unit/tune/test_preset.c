@@ -16,12 +16,12 @@ TEST_WITH(what_is_written_reads_back, folder_set_up, folder_tear_down)
     struct preset got;
     struct err err = {0};
     snprintf(folder, sizeof folder, "%s/config/specscope/presets", (const char *)*state);
-    assert_true(preset_write(&p, folder, "quick-2.b_", &err));
-    assert_true(preset_read(&got, folder, "quick-2.b_", &err));
+    assert_ok(preset_write(&p, folder, "quick-2.b_", &err), err);
+    assert_ok(preset_read(&got, folder, "quick-2.b_", &err), err);
     assert_memory_equal(&got, &p, sizeof p);
-    assert_true(preset_write(&p, folder, "another", &err));
+    assert_ok(preset_write(&p, folder, "another", &err), err);
     struct preset_names names = {NULL, 0};
-    assert_true(preset_list(&names, folder, &err));
+    assert_ok(preset_list(&names, folder, &err), err);
     assert_int_equal(names.n, 2);
     assert_string_equal(names.name[0], "another");
     assert_string_equal(names.name[1], "quick-2.b_");

@@ -233,7 +233,7 @@ TEST(categories_alternate_in_heats_and_held_out_prompts)
         list[i] = (struct race_prompt){words[i], categories[i % CATEGORIES]};
     }
     for (uint64_t n = 0; n < 20; n++) {
-        assert_true(race_open(&r, list, N, n, &err));
+        assert_ok(race_open(&r, list, N, n, &err), err);
         for (uint32_t i = 0; i < race_n_prompts(r) / CATEGORIES; i++) {
             uint32_t seen = 0;
             for (uint32_t k = 0; k < CATEGORIES; k++)

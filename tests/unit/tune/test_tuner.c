@@ -205,7 +205,7 @@ TUNER_TEST(the_first_run_probes_all_layers_and_heats_do_not)
 {
     struct err err;
     begin(TUNE_TIME);
-    assert_true(race_rig_run(&rig, 1, &err));
+    assert_ok(race_rig_run(&rig, 1, &err), err);
     assert_string_equal(rig.probe, "all");
     assert_string_equal(rig.policy, "ar");
     assert_int_equal(rig.tuner->phase, TUNE_RECORDS);
@@ -280,7 +280,7 @@ TUNER_TEST(a_race_without_hope_is_refused_before_its_first_run)
     assert_int_equal(rig.runs, 0);
     assert_false(tuner_running(rig.tuner));
     request.time_s = 60;
-    assert_true(tuner_begin(rig.tuner, &request, &err));
+    assert_ok(tuner_begin(rig.tuner, &request, &err), err);
 }
 
 TUNER_TEST(a_stopped_race_has_the_standings_so_far)
@@ -288,7 +288,7 @@ TUNER_TEST(a_stopped_race_has_the_standings_so_far)
     struct err err;
     char text[80];
     begin(TUNE_TIME);
-    assert_true(race_rig_run(&rig, 3 + 14 * 2 + 5, &err));
+    assert_ok(race_rig_run(&rig, 3 + 14 * 2 + 5, &err), err);
     tuner_stop(rig.tuner);
     assert_false(tuner_running(rig.tuner));
     assert_int_equal(race_heat(rig.tuner->race), 2);
