@@ -63,7 +63,7 @@ assert_harmless(const char *text)
         assert_true(printable_code(code));
         assert_at_least(code, 0x20);
         assert_int_not_equal(code, 0x7f);
-        assert_true(!(code >= 0x80 && code < 0xa0));
+        assert_false(code >= 0x80 && code < 0xa0);
         at += n;
     }
 }
@@ -161,7 +161,7 @@ TEST(walking_over_any_bytes_ends)
         size_t at = 0, used;
         int columns = 0, total = 0;
         while ((used = text_cluster(bytes + at, &columns)) != 0) {
-            assert_true(columns == 1 || columns == 2);
+            assert_between(columns, 1, 2);
             assert_at_most(at + used, length);
             assert_int_equal(text_before(bytes, at + used), at);
             at += used;

@@ -59,7 +59,7 @@ TEST(missing_values_are_the_documented_defaults)
     assert_int_equal(o.ctx, 0);
     assert_int_equal(o.seed, 1);
     assert_int_equal(o.sampling.top_k, 0);
-    assert_false(o.sampling.temperature > 0);
+    assert_at_most(o.sampling.temperature, 0);
     assert_at_least(o.sampling.top_p, 1);
     assert_int_equal(o.policies.n, 0);
     assert_int_equal(o.n_set, 0);

@@ -44,7 +44,8 @@ TEST(ticks_are_as_many_round_numbers_as_there_is_room_for)
         for (int k = 0; k < n; k++) {
             assert_between(ticks[k], low - 1e-6 * step, high + 1e-6 * step);
             assert_near(ticks[k] / step, rint(ticks[k] / step), 1e-6);
-            assert_true(k == 0 || fabs(ticks[k] - ticks[k - 1] - step) < 1e-6 * step);
+            if (k > 0)
+                assert_near(ticks[k] - ticks[k - 1], step, 1e-6 * step);
         }
         const double finer = fabs(digit - 1) < 1e-6 ? power / 2 : fabs(digit - 2) < 1e-6 ? power : 2 * power;
         assert_greater(multiples(low, high, finer), most);

@@ -163,7 +163,8 @@ check_cut(const struct recorded_run *run)
         own += e->type == EVENT_TOKEN && (e->token.source == SOURCE_CORRECTION || e->token.source == SOURCE_BONUS);
         verdicts += e->type == EVENT_VERDICT;
         accepted += e->type == EVENT_VERDICT && e->verdict.accepted > 0;
-        assert_true(e->type != EVENT_VERDICT || e->verdict.accepted == e->verdict.committed);
+        if (e->type == EVENT_VERDICT)
+            assert_int_equal(e->verdict.accepted, e->verdict.committed);
         if (e->type != EVENT_ROUND)
             continue;
         assert_int_equal(r->drafted + r->cut, drafts);

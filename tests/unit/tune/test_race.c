@@ -102,7 +102,8 @@ TEST(the_best_of_many_wins_and_the_slow_ones_are_dropped)
         for (uint32_t c = 0; c < 20; c++) {
             wrong += all[c].dropped > 0 && all[c].candidate == 19;
             assert_true(all[c].dropped > 0 || t.speed[all[c].candidate] > 1);
-            assert_true(all[c].dropped == 0 || all[c].dropped >= RACE_HEATS);
+            if (all[c].dropped > 0)
+                assert_at_least(all[c].dropped, RACE_HEATS);
             assert_true(c == 0 || all[c - 1].dropped == 0 || all[c].dropped <= all[c - 1].dropped);
         }
         assert_int_equal(race_held_out(r, race_winner(r), 0, NULL).verdict, DIFFERENCE_MORE);
