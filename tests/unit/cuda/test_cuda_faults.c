@@ -105,8 +105,10 @@ walk(const char *policy, float temperature)
             if (!ok && (!is_one_line(err.text) || err.kind != ERR_WORK))
                 fail_msg("seed %llu: call %llu (%s), policy %s: '%s'", (unsigned long long)seed, (unsigned long long)n,
                          kinds[kind], policy, err.text);
-            if (ok) /* the failure had no effect: it happened while closing, or the call was repeated */
-                assert_true(out.n == whole.n && memcmp(out.tokens, whole.tokens, whole.n * sizeof *whole.tokens) == 0);
+            if (ok) { /* the failure had no effect: it happened while closing, or the call was repeated */
+                assert_int_equal(out.n, whole.n);
+                assert_memory_equal(out.tokens, whole.tokens, whole.n * sizeof *whole.tokens);
+            }
             if (kind == 0 && emulated.allocations() != stay)
                 fail_msg("seed %llu: call %llu out of memory, policy %s: allocations stay", (unsigned long long)seed,
                          (unsigned long long)n, policy);

@@ -104,7 +104,7 @@ TEST(products_are_right_at_the_widths_of_real_models)
 
 /* Checks all ways in which tensor cores may sum. Weights of four and six bits are subnormal halves: a core that aligns
  * products by their exponents may keep only 14 of 24 bits (docs/cuda.md, "Four and six bits"). */
-TEST(products_however_tensor_cores_add_up)
+TEST(products_are_right_however_tensor_cores_add_up)
 {
     for (const char *way : {"exact", "truncated", "aligned24", "aligned14"}) {
         const bool few_bits = strcmp(way, "aligned14") == 0;

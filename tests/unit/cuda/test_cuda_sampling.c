@@ -187,7 +187,8 @@ TEST(the_remaining_token_is_drawn_however_unlikely)
         assert_true(out[k] == 1 || out[k] == 3);
         ones += out[k] == 1;
     }
-    assert_true(ones > 250 && ones < 350); /* expected 300, deviation 8.7 */
+    assert_greater(ones, 250);
+    assert_less(ones, 350); /* expected 300, deviation 8.7 */
     make_draws(b, p, keys, 1, without, 3, false, out);
     assert_int_equal(out[0], 3);
     const token_t every[4] = {3, 2, 1, 0};
@@ -221,8 +222,8 @@ TEST(draws_follow_the_distribution_and_a_bias_would_show)
             counts[out[k]]++;
     }
     const double limit = 36.5; /* chi-square with 11 degrees of freedom: exceeded in 1 of 7,000 cases */
-    assert_true(chi_square(counts, exact, N, DRAWS) < limit);
-    assert_true(chi_square(counts, biased, N, DRAWS) > limit);
+    assert_less(chi_square(counts, exact, N, DRAWS), limit);
+    assert_greater(chi_square(counts, biased, N, DRAWS), limit);
 }
 
 FIXTURE(open_bench, close_bench);

@@ -321,8 +321,8 @@ TEST(sampled_verification_keeps_the_distribution_of_the_target)
         counts[got.next]++; /* the accepted candidate or the correction */
     }
     const double limit = 23.5; /* chi-square with 4 degrees of freedom: exceeded in 1 of 10,000 cases */
-    assert_true(chi_square(counts, exact, VOCAB, ROUNDS) < limit);
-    assert_true(chi_square(counts, draft, VOCAB, ROUNDS) > limit);
+    assert_less(chi_square(counts, exact, VOCAB, ROUNDS), limit);
+    assert_greater(chi_square(counts, draft, VOCAB, ROUNDS), limit);
 }
 
 FIXTURE(open_bench, close_bench);
