@@ -60,7 +60,7 @@ open_family(const char *name, const char *ending)
 }
 
 static void
-assert_golden(const char *computed_by, double exact, double most, double fast, double most_fast, uint32_t strays)
+assert_small_errors(const char *computed_by, double exact, double most, double fast, double most_fast, uint32_t strays)
 {
     if (!(exact < most && fast < most_fast && strays == 0))
         fail_msg("%s: exact %.2g, fast %.2g, other tokens %u", computed_by, exact, fast, strays);
@@ -74,8 +74,8 @@ assert_golden(struct model *m, double most)
         const char *isa = cpu_isas[i]->name;
         const struct backend_options o = {.threads = 1, .isa = isa, .exact = true};
         if (cpu_isas[i]->usable())
-            assert_golden(isa, golden_error(m, &golden, isa, true), most, golden_error(m, &golden, isa, false), 5e-2,
-                          golden_strays(&cpu_backend, m, &golden, &o));
+            assert_small_errors(isa, golden_error(m, &golden, isa, true), most, golden_error(m, &golden, isa, false),
+                                5e-2, golden_strays(&cpu_backend, m, &golden, &o));
     }
     model_close(m);
 }
@@ -113,8 +113,8 @@ test_on_cuda(void **state)
     if (m->desc.form.recurrent.value_heads > 0 || strncmp(*state, "gemma4", 6) == 0)
         assert_refused(cuda, m);
     else
-        assert_golden("cuda", golden_error_on(cuda, m, &golden, &exact), 1e-4, golden_error_on(cuda, m, &golden, &fast),
-                      2e-2, golden_strays(cuda, m, &golden, &exact));
+        assert_small_errors("cuda", golden_error_on(cuda, m, &golden, &exact), 1e-4,
+                            golden_error_on(cuda, m, &golden, &fast), 2e-2, golden_strays(cuda, m, &golden, &exact));
     model_close(m);
 }
 
@@ -130,8 +130,8 @@ test_packed_folder(void **state)
         struct model *m;
         struct err err = {.kind = ERR_NONE};
         assert_ok(model_open_with(&m, path, &(struct model_options){.exact = exact}, &err), err);
-        assert_golden(m->types, golden_error(m, &golden, "reference", true), exact ? 1e-5 : 2e-3,
-                      golden_error(m, &golden, NULL, exact), exact ? 1e-5 : 5e-2, 0);
+        assert_small_errors(m->types, golden_error(m, &golden, "reference", true), exact ? 1e-5 : 2e-3,
+                            golden_error(m, &golden, NULL, exact), exact ? 1e-5 : 5e-2, 0);
         model_close(m);
     }
 }
