@@ -188,10 +188,11 @@ TEST(the_calibration_error_is_its_definition)
 
 TEST(the_ramp_grows_darker_all_the_way)
 {
-    assert_true(fabs(colour_lightness(0xffffff) - 100) < 1e-6 && fabs(colour_lightness(0)) < 1e-6);
+    assert_near(colour_lightness(0xffffff), 100, 1e-6);
+    assert_less(fabs(colour_lightness(0)), 1e-6);
     for (int i = 1; i <= 256; i++) {
         const double before = colour_lightness(ramp((i - 1) / 256.0)), here = colour_lightness(ramp(i / 256.0));
-        assert_true(here < before);
+        assert_less(here, before);
     }
     assert_int_equal(ramp(NAN), 0xffffff);
     assert_int_equal(ramp(7), ramp(1));
@@ -201,7 +202,7 @@ TEST(inks_are_read_on_every_step_of_the_ramp)
 {
     for (int i = 0; i <= 64; i++) {
         const int32_t ground = ramp(i / 64.0);
-        assert_true(fabs(colour_lightness(ground) - colour_lightness(ink_on(ground))) > 38);
+        assert_greater(fabs(colour_lightness(ground) - colour_lightness(ink_on(ground))), 38);
     }
 }
 
@@ -210,8 +211,8 @@ TEST(lines_differ_without_their_hues)
 {
     for (int i = 0; i < LINE_STYLES; i++)
         for (int k = 0; k < i; k++)
-            assert_true(line_styles[i].mark != line_styles[k].mark);
-    assert_true(fabs(colour_lightness(line_styles[0].colour) - colour_lightness(line_styles[1].colour)) > 12);
+            assert_int_not_equal(line_styles[i].mark, line_styles[k].mark);
+    assert_greater(fabs(colour_lightness(line_styles[0].colour) - colour_lightness(line_styles[1].colour)), 12);
 }
 
 TEST(texts_are_cut_between_characters_to_fit)

@@ -53,20 +53,20 @@ assert_ordered(const struct theme *t, enum paint_depth depth, int32_t (*shown)(e
     }
     const double whole =
         fabs(colour_lightness(shown(depth, numbers[GRID_HEATS - 1])) - colour_lightness(shown(depth, numbers[0])));
-    assert_true(whole >= 40); /* enough to be seen as a scale */
-    assert_true(different >= (depth == PAINT_DIRECT ? GRID_HEATS / 2 : depth == PAINT_256 ? 7 : 3));
+    assert_at_least(whole, 40); /* enough to be seen as a scale */
+    assert_at_least(different, depth == PAINT_DIRECT ? GRID_HEATS / 2 : depth == PAINT_256 ? 7 : 3);
 }
 
 TEST(lightness_is_cie_l)
 {
     /* from L* = 116 f(Y) − 16 by hand, and the usual tables of sRGB */
-    assert_true(fabs(colour_lightness(0x000000) - 0) < 0.01);
-    assert_true(fabs(colour_lightness(0xffffff) - 100) < 0.01);
-    assert_true(fabs(colour_lightness(0x777777) - 50.03) < 0.05);
-    assert_true(fabs(colour_lightness(0xff0000) - 53.24) < 0.05);
-    assert_true(fabs(colour_lightness(0x00ff00) - 87.73) < 0.05);
-    assert_true(fabs(colour_lightness(0x0000ff) - 32.30) < 0.05);
-    assert_true(fabs(colour_lightness(0x050505) - 1.37) < 0.05); /* the straight part */
+    assert_near(colour_lightness(0x000000), 0, 0.01);
+    assert_near(colour_lightness(0xffffff), 100, 0.01);
+    assert_near(colour_lightness(0x777777), 50.03, 0.05);
+    assert_near(colour_lightness(0xff0000), 53.24, 0.05);
+    assert_near(colour_lightness(0x00ff00), 87.73, 0.05);
+    assert_near(colour_lightness(0x0000ff), 32.30, 0.05);
+    assert_near(colour_lightness(0x050505), 1.37, 0.05); /* the straight part */
 }
 
 TEST(lightness_is_ordered_in_every_theme_at_every_depth)

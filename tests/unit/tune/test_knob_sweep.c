@@ -95,7 +95,7 @@ go_on_among(struct made *m, const struct run_host *host, uint32_t n, char *order
         if (n == 0 || !sweep_running(m->sweep))
             return;
         strcat(order, strcmp(m->policy, "ar") == 0 ? "a" : ".");
-        assert_true((sweep_at(m->sweep) == m->sweep->n_points) == (strcmp(m->policy, "ar") == 0));
+        assert_int_equal(sweep_at(m->sweep) == m->sweep->n_points, strcmp(m->policy, "ar") == 0);
         made_run(m, UINT32_MAX);
     }
 }

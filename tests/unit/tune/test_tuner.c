@@ -209,7 +209,7 @@ TUNER_TEST(the_first_run_probes_all_layers_and_heats_do_not)
     assert_string_equal(rig.probe, "all");
     assert_string_equal(rig.policy, "ar");
     assert_int_equal(rig.tuner->phase, TUNE_RECORDS);
-    assert_true(race_rig_run(&rig, 3, &err));
+    assert_ok(race_rig_run(&rig, 3, &err), err);
     assert_string_equal(rig.probe, "policy");
     assert_int_equal(rig.tuner->phase, TUNE_HEATS);
     assert_int_equal(rig.costs, 1); /* they are measured once */
@@ -223,9 +223,9 @@ TUNER_TEST(a_race_of_any_speed_ends_in_its_time)
         race(TUNE_TIME);
         print_message("%.0f tokens/s: %u candidates, %u tokens, %.0f s\n", 1 / token_s, rig.tuner->n_candidates,
                       rig.tuner->plan.tokens, tuner_elapsed_s(rig.tuner));
-        assert_true(tuner_elapsed_s(rig.tuner) < TUNE_TIME * 1.02);
-        assert_true(rig.tuner->n_candidates >= 4);
-        assert_true(race_held_out(rig.tuner->race, tuner_winner(rig.tuner), 0, NULL).n >= 6);
+        assert_less(tuner_elapsed_s(rig.tuner), TUNE_TIME * 1.02);
+        assert_at_least(rig.tuner->n_candidates, 4);
+        assert_at_least(race_held_out(rig.tuner->race, tuner_winner(rig.tuner), 0, NULL).n, 6);
     }
 }
 
@@ -264,7 +264,8 @@ TUNER_TEST(a_race_that_is_too_short_for_held_out_prompts_has_heats)
     rig.run_s = 8;
     race(120);
     assert_int_equal(rig.tuner->n_candidates, 2);
-    assert_true(race_heat(rig.tuner->race) >= 1 && tuner_elapsed_s(rig.tuner) < 120 + 30);
+    assert_at_least(race_heat(rig.tuner->race), 1);
+    assert_less(tuner_elapsed_s(rig.tuner), 120 + 30);
     assert_false(tuner_clear(rig.tuner));
     assert_int_not_equal(tuner_winner(rig.tuner), 0);
 }
@@ -301,7 +302,7 @@ TUNER_TEST(another_greedy_text_is_counted)
 {
     rig.differs = "swift";
     race(TUNE_TIME);
-    assert_true(rig.tuner->differing >= RACE_HEATS);
+    assert_at_least(rig.tuner->differing, RACE_HEATS);
 }
 
 TUNER_TEST(a_run_that_fails_stops_the_race)
@@ -348,8 +349,8 @@ TUNER_TEST(settings_have_the_sampling_that_they_were_raced_with)
     request.sampling = (struct sampling){.temperature = 0.7f, .top_k = 40, .top_p = 0.9f};
     assert_true(tuner_begin(rig.tuner, &request, &err) && race_rig_run(&rig, UINT32_MAX, &err));
     tuner_engine_command(rig.tuner, ENGINE_VLLM, tuner_winner(rig.tuner), false, text, sizeof text);
-    assert_non_null(strstr(text, "{\"temperature\": 0.7, \"top_k\": 40, \"top_p\": 0.9}"));
-    assert_non_null(strstr(text, "\"draft_sample_method\": \"probabilistic\""));
+    assert_contains(text, "{\"temperature\": 0.7, \"top_k\": 40, \"top_p\": 0.9}");
+    assert_contains(text, "\"draft_sample_method\": \"probabilistic\"");
     assert_string_equal(rig.tuner->candidate[0].sampling[SAMPLING_SEED], "");
 }
 
