@@ -35,7 +35,8 @@ check_kind(const char *file, enum weight_type type)
     const size_t bytes = tensor_row_bytes(type, cols);
     unsigned char *blocks = malloc(rows * bytes);
     float *y = malloc(cols * sizeof *y);
-    assert_true(blocks != NULL && y != NULL);
+    assert_non_null(blocks);
+    assert_non_null(y);
     snprintf(path, sizeof path, "tests/golden/blocks/%s.bin", file);
     FILE *binary = fopen(path, "rb");
     assert_non_null(binary);
