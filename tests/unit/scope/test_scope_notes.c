@@ -50,7 +50,7 @@ SCOPE_TEST(a_note_in_a_trace_may_contain_any_bytes)
     memcpy(text, "6 ", 2);
     text[sizeof text - 1] = '\0';
     stream_control(&f->stream, "note", text);
-    assert_true(strlen(note(f, 6)->text) < sizeof note(f, 6)->text);
+    assert_less(strlen(note(f, 6)->text), sizeof note(f, 6)->text);
     for (int i = 0; i < 3 * SCOPE_NOTES; i++) {
         static char many[3 * SCOPE_NOTES][32]; /* the stream does not copy them */
         snprintf(many[i], sizeof many[i], "%d note", i * 7 % 101 + 10);
@@ -59,5 +59,5 @@ SCOPE_TEST(a_note_in_a_trace_may_contain_any_bytes)
     const struct scope_now *now = scope_now(seen(f));
     assert_int_equal(now->n_notes, SCOPE_NOTES);
     for (uint32_t i = 1; i < now->n_notes; i++)
-        assert_true(now->notes[i].pos > now->notes[i - 1].pos);
+        assert_greater(now->notes[i].pos, now->notes[i - 1].pos);
 }

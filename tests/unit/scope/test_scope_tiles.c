@@ -160,11 +160,11 @@ BATCH_TEST(speed_is_tokens_over_the_time_of_the_rounds_it_took_part_in)
     assert_int_equal(tile(f, 1)->total.emitted, 5 + 1 + 2);
     assert_int_equal(tile(f, 0)->round, 2);
     assert_int_equal(tile(f, 1)->round, 3);
-    assert_true(fabs(scope_tile_tokens_per_s(tile(f, 0)) - 5e6 / 3000) < 1e-6);
-    assert_true(fabs(scope_tile_tokens_per_s(tile(f, 1)) - 8e6 / 4400) < 1e-6);
+    assert_near(scope_tile_tokens_per_s(tile(f, 0)), 5e6 / 3000, 1e-6);
+    assert_near(scope_tile_tokens_per_s(tile(f, 1)), 8e6 / 4400, 1e-6);
     const struct measures m = metrics_measures(&scope_now(f->scope)->metrics, &tile(f, 1)->total);
-    assert_true(fabs(m.tokens_per_round - 8.0 / 3) < 1e-9);
-    assert_true(fabs(m.acceptance_rate - 5.0 / 9) < 1e-9);
+    assert_near(m.tokens_per_round, 8.0 / 3, 1e-9);
+    assert_near(m.acceptance_rate, 5.0 / 9, 1e-9);
     /* All together: tokens over the sum of the shares. */
     const struct metrics *all = &scope_now(f->scope)->metrics;
     assert_near(metrics_measures(all, &all->total).tokens_per_s, 14e6 / 4400, 1e-6);

@@ -163,8 +163,8 @@ TEST(both_settings_are_measured_since_the_last_knob_change)
         const struct measures m =
             metrics_measures(&scope_now(p.alone[i])->metrics, &scope_now(p.alone[i])->metrics.total);
         const struct estimates e = scope_versus_estimates(p.both, i);
-        assert_true(fabs(e.tokens_per_round.value - m.tokens_per_round) < 1e-9);
-        assert_true(fabs(e.tokens_per_s.value / m.tokens_per_s - 1) < 1e-9);
+        assert_near(e.tokens_per_round.value, m.tokens_per_round, 1e-9);
+        assert_near(e.tokens_per_s.value / m.tokens_per_s, 1, 1e-9);
         assert_int_equal(scope_now(p.both)->versus->since[i], 0);
     }
     const uint32_t emitted = scope_now(p.both)->versus->emitted[0];
@@ -227,7 +227,8 @@ TEST(the_targets_two_best_tokens_are_kept_where_greedy_texts_part)
         }
         feed(scope, &s, 0);
         const struct scope_versus *v = scope_now(scope)->versus;
-        assert_true(v->parted && v->same == 1);
+        assert_true(v->parted);
+        assert_int_equal(v->same, 1);
         assert_int_equal(v->best[1], sampled ? TOKEN_NONE : 8);
         assert_true(sampled ? isnan(v->margin) : v->best[0] == 7 && fabs(v->margin - log(5)) < 1e-6);
         scope_close(scope);
@@ -252,10 +253,10 @@ TEST(a_control_of_all_sequences_is_one_saved_runs_alone)
         for (uint32_t i = 0; i < 2; i++) {
             const bool told = i == 0 || apart == 0;
             assert_true(scope_set_focus(p.both, i));
-            assert_true((scope_sampling(p.both, NULL)->temperature == 0.5f) == told);
-            assert_true((scope_now(p.both)->metrics.baseline == 7) == told);
-            assert_true((segments_now(scope_now(p.both)->segments)->sampling.temperature == 0.5f) == told);
-            assert_true((segments_now(scope_now(p.both)->segments)->baseline.value == 7) == told);
+            assert_int_equal(scope_sampling(p.both, NULL)->temperature == 0.5f, told);
+            assert_int_equal(scope_now(p.both)->metrics.baseline == 7, told);
+            assert_int_equal(segments_now(scope_now(p.both)->segments)->sampling.temperature == 0.5f, told);
+            assert_int_equal(segments_now(scope_now(p.both)->segments)->baseline.value == 7, told);
         }
         end_pair(&p);
     }

@@ -53,7 +53,9 @@ TEST(a_replay_steps_and_jumps_through_two_traces)
     replay_goto_fraction(r, (double)us[6] / (double)replay_status(r).duration_us);
     drain(r, s);
     const uint64_t there = replay_status(r).round;
-    assert_true(there >= 5 && there < rounds && us[there] <= us[6]);
+    assert_at_least(there, 5);
+    assert_less(there, rounds);
+    assert_at_most(us[there], us[6]);
     assert_memory_equal(scope_now(s)->versus->emitted, emitted[there], sizeof emitted[0]);
     replay_step_token(r);
     drain(r, s);
