@@ -10,6 +10,17 @@
 #include "engine/model/arch/arch_tensors.h"
 #include "kernels/tensor.h"
 
+void
+arch_fill(struct err *err, const char *path, const char *format, ...)
+{
+    char why[sizeof err->text];
+    va_list args;
+    va_start(args, format);
+    vsnprintf(why, sizeof why, format, args);
+    va_end(args);
+    err_fill(err, ERR_WORK, "%s: %s", path, why);
+}
+
 const void *
 arch_aligned(const struct arch_taking *t, const struct arch_tensor *found, size_t elements)
 {
@@ -18,7 +29,7 @@ arch_aligned(const struct arch_taking *t, const struct arch_tensor *found, size_
         return found->data;
     void *copy = model_take(t->model, elements * size);
     if (copy == NULL)
-        err_set(t->err, ERR_WORK, "%s: out of memory for a tensor of %zu values", t->source->path, elements);
+        arch_refuse(t, "out of memory for a tensor of %zu values", elements);
     else
         memcpy(copy, found->data, elements * size);
     return copy;
@@ -32,19 +43,17 @@ arch_fits(const struct arch_taking *t, const char *name, const struct arch_tenso
     const uint64_t has = found->planes > 0 ? found->planes : 1;
     char many[32] = "";
     if (found->rows == 0 || (planes == 1 && has > 1))
-        return err_set(t->err, ERR_WORK, "%s: tensor '%s' has more than two dimensions; %s", s->path, name,
-                       s->names->remedy);
+        return arch_refuse(t, "tensor '%s' has more than two dimensions; %s", name, s->names->remedy);
     if (planes > 1)
         snprintf(many, sizeof many, " x %" PRIu64, planes);
     if (found->cols != cols || found->rows != rows || has != planes)
-        return err_set(t->err, ERR_WORK,
-                       "%s: tensor '%s' is %" PRIu64 " x %" PRIu64 ", but should be %" PRIu64 " x %" PRIu64 "%s; %s",
-                       s->path, name, found->cols, found->rows, cols, rows, many, s->names->remedy);
+        return arch_refuse(t, "tensor '%s' is %" PRIu64 " x %" PRIu64 ", but should be %" PRIu64 " x %" PRIu64 "%s; %s",
+                           name, found->cols, found->rows, cols, rows, many, s->names->remedy);
     if (found->type == WEIGHT_TYPES)
-        return err_set(t->err, ERR_WORK,
-                       "%s: tensor '%s' is of type %s, which is not supported; F32, F16, BF16, Q8_0, Q4_0 to Q5_1, "
-                       "Q2_K to Q6_K, MXFP4, IQ1 to IQ4, TQ1_0 and TQ2_0 are",
-                       s->path, name, found->type_name);
+        return arch_refuse(t,
+                           "tensor '%s' is of type %s, which is not supported; F32, F16, BF16, Q8_0, Q4_0 to Q5_1, "
+                           "Q2_K to Q6_K, MXFP4, IQ1 to IQ4, TQ1_0 and TQ2_0 are",
+                           name, found->type_name);
     return true;
 }
 
@@ -90,7 +99,7 @@ gather_groups(const struct arch_taking *t, const struct arch_tensor *found, cons
         for (uint32_t g = 0; g < part->groups; g++, at += spans[i].each * row_bytes)
             memcpy(at, found->data + (g * stride + spans[i].first) * row_bytes, spans[i].each * row_bytes);
     if (to == NULL)
-        err_set(t->err, ERR_WORK, "%s: out of memory for a tensor", t->source->path);
+        arch_refuse(t, "out of memory for a tensor");
     return to;
 }
 
@@ -101,9 +110,8 @@ transpose(const struct arch_taking *t, const char *name, const struct arch_tenso
           uint32_t rows, uint32_t cols)
 {
     if (found->type >= WEIGHT_TYPES || tensor_block_values(found->type) != 1) {
-        err_set(t->err, ERR_WORK,
-                "%s: tensor '%s' is transposed and of type %s; only F32, F16 and BF16 are supported there",
-                t->source->path, name, found->type_name);
+        arch_refuse(t, "tensor '%s' is transposed and of type %s; only F32, F16 and BF16 are supported there", name,
+                    found->type_name);
         return NULL;
     }
     const size_t size = tensor_block_bytes(found->type), all = (size_t)found->cols;
@@ -112,7 +120,7 @@ transpose(const struct arch_taking *t, const char *name, const struct arch_tenso
         for (size_t r = 0; r < rows; r++)
             memcpy(to + (r * cols + c) * size, found->data + (c * all + part->first + r) * size, size);
     if (to == NULL)
-        err_set(t->err, ERR_WORK, "%s: out of memory for a tensor", t->source->path);
+        arch_refuse(t, "out of memory for a tensor");
     return to;
 }
 
@@ -123,7 +131,7 @@ arch_take_slice(const struct arch_taking *t, const char *name, uint32_t rows, ui
     const struct arch_source *s = t->source;
     struct arch_tensor found;
     if (!s->tensor(s, name, &found))
-        return err_set(t->err, ERR_WORK, "%s: tensor '%s' is missing; %s", s->path, name, s->names->remedy);
+        return arch_refuse(t, "tensor '%s' is missing; %s", name, s->names->remedy);
     if (rows == 1 && found.planes * found.rows * found.cols == cols) { /* a convolution's (channels, 1, taps) */
         found.planes = found.rows = 1;
         found.cols = cols;
@@ -163,15 +171,15 @@ arch_take_vector(const struct arch_taking *t, const char *name, uint32_t n, cons
     struct arch_tensor found;
     if (t->source->tensor(t->source, name, &found) && found.type != WEIGHT_TYPES &&
         tensor_block_values(found.type) != 1)
-        return err_set(t->err, ERR_WORK, "%s: tensor '%s' is quantised; a vector has to be F32, F16 or BF16; %s",
-                       t->source->path, name, t->source->names->remedy);
+        return arch_refuse(t, "tensor '%s' is quantised; a vector has to be F32, F16 or BF16; %s", name,
+                           t->source->names->remedy);
     if (!arch_take_slice(t, name, 1, n, part, out))
         return false;
     if (out->type == WEIGHT_F32 && !(add > 0))
         return true;
     float *wide = model_take(t->model, n * sizeof *wide);
     if (wide == NULL)
-        return err_set(t->err, ERR_WORK, "%s: out of memory for tensor '%s'", t->source->path, name);
+        return arch_refuse(t, "out of memory for tensor '%s'", name);
     tensor_row(out, 0, wide);
     for (uint32_t i = 0; i < n; i++)
         wide[i] += add;
@@ -184,7 +192,7 @@ arch_make_ones(const struct arch_taking *t, uint32_t n, struct tensor *out)
 {
     float *ones = model_take(t->model, n * sizeof *ones);
     if (ones == NULL)
-        return err_set(t->err, ERR_WORK, "%s: out of memory for a norm", t->source->path);
+        return arch_refuse(t, "out of memory for a norm");
     for (uint32_t i = 0; i < n; i++)
         ones[i] = 1;
     *out = (struct tensor){.data = ones, .type = WEIGHT_F32, .rows = 1, .cols = n};

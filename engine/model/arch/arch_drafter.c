@@ -15,7 +15,7 @@ new_form(const struct arch_taking *t)
 {
     struct drafter_desc *form = model_take(t->model, sizeof *form);
     if (form == NULL)
-        err_set(t->err, ERR_WORK, "%s: out of memory", t->source->path);
+        arch_refuse(t, "out of memory");
     else
         *form = (struct drafter_desc){.parts = 1};
     return form;
@@ -45,16 +45,14 @@ set_layers(const struct arch_taking *t, const struct arch_head *h, const struct 
     struct model *m = t->model;
     const uint32_t layers = target->desc.n_layers, usual[] = {2, layers / 2, layers - 3};
     if (h->layers == 0 && layers < 3)
-        return err_set(t->err, ERR_WORK, "%s: reads three layers of its target, but %s has %" PRIu32, t->source->path,
-                       target->name, layers);
+        return arch_refuse(t, "reads three layers of its target, but %s has %" PRIu32, target->name, layers);
     m->n_features = h->layers > 0 ? h->layers : 3;
     for (uint32_t i = 0; i < m->n_features; i++) {
         m->features[i] = h->layers > 0 ? h->layer[i] : usual[i];
         if (m->features[i] > layers)
-            return err_set(t->err, ERR_WORK,
-                           "%s: reads layer %" PRIu32 " of its target, but %s has %" PRIu32
-                           "; the head belongs to another model",
-                           t->source->path, m->features[i], target->name, layers);
+            return arch_refuse(
+                t, "reads layer %" PRIu32 " of its target, but %s has %" PRIu32 "; the head belongs to another model",
+                m->features[i], target->name, layers);
     }
     return true;
 }
@@ -65,18 +63,16 @@ check_pair(const struct arch_taking *t, const struct arch_head *h, const struct 
     const struct model_desc *d = &t->model->desc, *of = &target->desc;
     const uint32_t wanted = h->target_width > 0 ? h->target_width : d->width;
     if (d->n_layers != 1)
-        return err_set(t->err, ERR_WORK, "%s: has %" PRIu32 " layers; heads of one layer are supported",
-                       t->source->path, d->n_layers);
+        return arch_refuse(t, "has %" PRIu32 " layers; heads of one layer are supported", d->n_layers);
     if (wanted != of->width)
-        return err_set(t->err, ERR_WORK,
-                       "%s: reads hidden states of width %" PRIu32 ", but those of %s have %" PRIu32
-                       "; the head belongs to another model",
-                       t->source->path, wanted, target->name, of->width);
+        return arch_refuse(t,
+                           "reads hidden states of width %" PRIu32 ", but those of %s have %" PRIu32
+                           "; the head belongs to another model",
+                           wanted, target->name, of->width);
     if (d->vocab != of->vocab)
-        return err_set(t->err, ERR_WORK,
-                       "%s: is for a vocabulary of %" PRIu32 " tokens, but %s has %" PRIu32
-                       "; the head belongs to another model",
-                       t->source->path, d->vocab, target->name, of->vocab);
+        return arch_refuse(
+            t, "is for a vocabulary of %" PRIu32 " tokens, but %s has %" PRIu32 "; the head belongs to another model",
+            d->vocab, target->name, of->vocab);
     return true;
 }
 
@@ -90,20 +86,20 @@ take_ids(const struct arch_taking *t, bool absolute, struct drafter_desc *form, 
         return true;
     if (found.data == NULL || strcmp(found.type_name, "I64") != 0 || found.planes > 1 || found.rows != 1 ||
         found.cols == 0 || found.cols > *n)
-        return err_set(t->err, ERR_WORK, "%s: tensor 'd2t' should be a list of at most %" PRIu32 " integers; %s",
-                       t->source->path, *n, t->source->names->remedy);
+        return arch_refuse(t, "tensor 'd2t' should be a list of at most %" PRIu32 " integers; %s", *n,
+                           t->source->names->remedy);
     t->used[found.index] = true;
     token_t *ids = model_take(t->model, (size_t)found.cols * sizeof *ids);
     if (ids == NULL)
-        return err_set(t->err, ERR_WORK, "%s: out of memory", t->source->path);
+        return arch_refuse(t, "out of memory");
     for (uint32_t i = 0; i < found.cols; i++) {
         const int64_t stored = (int64_t)little_endian(found.data + 8 * (size_t)i, 8);
         const int64_t id = absolute ? stored : stored < INT32_MAX && stored > -INT32_MAX ? stored + i : -1;
         if (id < 0 || id >= t->model->desc.vocab)
-            return err_set(t->err, ERR_WORK,
-                           "%s: tensor 'd2t' names token %" PRId64 ", but the vocabulary has %" PRIu32
-                           "; the head belongs to another model",
-                           t->source->path, id, t->model->desc.vocab);
+            return arch_refuse(t,
+                               "tensor 'd2t' names token %" PRId64 ", but the vocabulary has %" PRIu32
+                               "; the head belongs to another model",
+                               id, t->model->desc.vocab);
         ids[i] = (token_t)id;
     }
     form->tokens = ids;
@@ -121,22 +117,20 @@ take_projection(const struct arch_taking *t, const struct arch_head *h, const st
     char name[ARCH_NAME_SIZE];
     struct arch_tensor fc;
     if (t->source->tensor(t->source, projection, &fc) && fc.cols != form->features)
-        return err_set(t->err, ERR_WORK,
-                       "%s: reads %" PRIu64 " values of hidden states, but %" PRIu32 " layers of %s have %" PRIu32
-                       "; the head belongs to another model",
-                       t->source->path, (uint64_t)fc.cols, m->n_features, target->name, form->features);
+        return arch_refuse(t,
+                           "reads %" PRIu64 " values of hidden states, but %" PRIu32 " layers of %s have %" PRIu32
+                           "; the head belongs to another model",
+                           (uint64_t)fc.cols, m->n_features, target->name, form->features);
     if (h->norms_features && h->norms_each)
-        return err_set(t->err, ERR_WORK,
-                       "%s: norms of all features and of each ('norm_before_fc' and 'fc_norm') "
-                       "are not supported together",
-                       t->source->path);
+        return arch_refuse(t, "norms of all features and of each ('norm_before_fc' and 'fc_norm') "
+                              "are not supported together");
     if (h->norms_features && !arch_take_vector(t, h->norm, form->features, NULL, 0, &form->norm))
         return false;
     if (h->norms_each) {
         const uint32_t each = form->features / m->n_features;
         float *all = model_take(m, form->features * sizeof *all);
         if (all == NULL)
-            return err_set(t->err, ERR_WORK, "%s: out of memory", t->source->path);
+            return arch_refuse(t, "out of memory");
         for (uint32_t i = 0; i < m->n_features; i++) {
             struct tensor one;
             snprintf(name, sizeof name, "fc_norm.%" PRIu32 ".weight", i);
@@ -158,11 +152,11 @@ take_ends(const struct arch_taking *t, const struct model *target, uint32_t outp
     const struct arch_names *names = t->source->names;
     const bool embeds = has(t, names->embedding), own_head = has(t, names->head);
     if ((!embeds || !own_head) && d->width != target->desc.width)
-        return err_set(t->err, ERR_WORK, "%s: shares the %s of %s, but is %" PRIu32 " wide and not %" PRIu32,
-                       t->source->path, embeds ? "head" : "embedding", target->name, d->width, target->desc.width);
+        return arch_refuse(t, "shares the %s of %s, but is %" PRIu32 " wide and not %" PRIu32,
+                           embeds ? "head" : "embedding", target->name, d->width, target->desc.width);
     if (!own_head && outputs != target->desc.head.rows)
-        return err_set(t->err, ERR_WORK, "%s: has a vocabulary of its own ('d2t'), but no head ('%s'); %s",
-                       t->source->path, names->head, names->remedy);
+        return arch_refuse(t, "has a vocabulary of its own ('d2t'), but no head ('%s'); %s", names->head,
+                           names->remedy);
     if (!embeds)
         share(t->model, &target->desc.embedding, &d->embedding);
     else if (!arch_take_tensor(t, names->embedding, d->vocab, d->width, &d->embedding))
@@ -229,15 +223,6 @@ ahead_name(const struct arch_taking *t, uint32_t layer, const char *end, char ou
     return out;
 }
 
-/* Reads a norm outside the layer. */
-static bool
-take_norm(const struct arch_taking *t, const char *name, uint32_t n, struct tensor *out)
-{
-    const struct arch_source *s = t->source;
-    const bool less_one = s->names->naming == LAYER_NAMED_HF && (s->arch->flags & ARCH_NORMS_LESS_ONE) != 0;
-    return arch_take_vector(t, name, n, NULL, less_one ? 1 : 0, out);
-}
-
 /* Reads a tensor of the layer, or takes the model's if the file has none. */
 static bool
 own_or_shared(const struct arch_taking *t, uint32_t layer, const char *end, const struct tensor *shared,
@@ -248,7 +233,7 @@ own_or_shared(const struct arch_taking *t, uint32_t layer, const char *end, cons
         share(t->model, shared, out);
         return true;
     }
-    return shared->rows == 1 ? take_norm(t, name, shared->cols, out)
+    return shared->rows == 1 ? arch_take_norm(t, name, shared->cols, out)
                              : arch_take_tensor(t, name, shared->rows, shared->cols, out);
 }
 
@@ -261,8 +246,8 @@ take_ahead(const struct arch_taking *t, const struct ahead_names *n, uint32_t la
     *form = (struct drafter_desc){.features = d->width, .parts = 1, .output_normed = n->normed};
     if (n->normed)
         form->norm = d->final_norm;
-    return take_norm(t, ahead_name(t, layer, n->token_norm, name), d->width, &form->token_norm) &&
-           take_norm(t, ahead_name(t, layer, n->feature_norm, name), d->width, &form->feature_norm) &&
+    return arch_take_norm(t, ahead_name(t, layer, n->token_norm, name), d->width, &form->token_norm) &&
+           arch_take_norm(t, ahead_name(t, layer, n->feature_norm, name), d->width, &form->feature_norm) &&
            arch_take_tensor(t, ahead_name(t, layer, n->join, name), d->width, 2 * d->width, &form->join) &&
            own_or_shared(t, layer, n->final_norm, &d->final_norm, &out->final_norm) &&
            own_or_shared(t, layer, n->embedding, &d->embedding, &out->embedding) &&
@@ -289,9 +274,8 @@ refuse_others(const struct arch_taking *t, uint32_t layer)
     for (size_t i = 0, len; arch_next_unused(t, &i, &name, &len);) {
         const bool further = len > n && strncmp(name, before, n) == 0 && strtoul(name + n, NULL, 10) > layer;
         if (arch_looks_ahead(t, name, len) && !further)
-            return err_set(t->err, ERR_WORK,
-                           "%s: tensor '%s' of the layer for multi-token prediction is not supported in a %s",
-                           t->source->path, printable_line(shown, sizeof shown, name, len), t->source->arch->hf);
+            return arch_refuse(t, "tensor '%s' of the layer for multi-token prediction is not supported in a %s",
+                               printable_line(shown, sizeof shown, name, len), t->source->arch->hf);
     }
     return true;
 }
@@ -322,7 +306,7 @@ take_layer_ahead(const struct arch_taking *t)
     }
     struct model_ahead *ahead = n != NULL ? model_take(&counted, sizeof *ahead) : NULL;
     if (n != NULL && ahead == NULL)
-        return err_set(t->err, ERR_WORK, "%s: out of memory for its layer for multi-token prediction", t->source->path);
+        return arch_refuse(t, "out of memory for its layer for multi-token prediction");
     if (ahead != NULL) {
         *ahead = (struct model_ahead){.layer.form = form_ahead(&m->desc)};
         if (take_ahead(&of, n, layer, ahead) && refuse_others(&of, layer)) {

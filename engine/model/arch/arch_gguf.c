@@ -106,32 +106,31 @@ struct reading {
     const struct gguf *gguf;
     const struct arch *arch;
     bool *used;
+    char *key; /* (KEY_SIZE) the last key that key_of() wrote */
     struct err *err;
 };
 
 #define KEY_SIZE 96
 
 static const char *
-key_of(const struct reading *r, const char *name, char out[KEY_SIZE])
+key_of(const struct reading *r, const char *name)
 {
-    snprintf(out, KEY_SIZE, "%.32s.%s", r->arch->gguf, name);
-    return out;
+    snprintf(r->key, KEY_SIZE, "%.32s.%s", r->arch->gguf, name);
+    return r->key;
 }
 
 static bool
 read_f32(const struct reading *r, const char *name, float otherwise, float *out)
 {
-    char key[KEY_SIZE];
-    return gguf_get_f32(r->gguf, key_of(r, name, key), otherwise, out, r->err);
+    return gguf_get_f32(r->gguf, key_of(r, name), otherwise, out, r->err);
 }
 
 static bool
 read_yarn(const struct reading *r, double factor)
 {
     float fast, slow, old, gain, all, growth, attention, sharp = factor > 1 ? (float)(1 + 0.1 * log(factor)) : 1;
-    char key[KEY_SIZE];
     uint32_t before = r->model->ctx_train;
-    if (!gguf_get_u32(r->gguf, key_of(r, "rope.scaling.original_context_length", key), before, &before, r->err))
+    if (!gguf_get_u32(r->gguf, key_of(r, "rope.scaling.original_context_length"), before, &before, r->err))
         return false;
     old = (float)before;
     if (!read_f32(r, "rope.scaling.yarn_beta_fast", 32, &fast) ||
@@ -159,8 +158,8 @@ read_scaling(const struct reading *r)
 {
     struct slice type;
     float factor, old;
-    char key[KEY_SIZE], shown[32];
-    if (!gguf_get_string(r->gguf, key_of(r, "rope.scaling.type", key), &type, r->err) ||
+    char shown[32];
+    if (!gguf_get_string(r->gguf, key_of(r, "rope.scaling.type"), &type, r->err) ||
         !read_f32(r, "rope.scale_linear", 1, &old) || /* the key in older files */
         !read_f32(r, "rope.scaling.factor", old, &factor))
         return false;
@@ -204,14 +203,13 @@ read_long(const struct reading *r)
 {
     static const char shorts[] = "rope_factors_short.weight", longs[] = "rope_factors_long.weight";
     const struct gguf_tensor *t = gguf_find_tensor(r->gguf, shorts), *other = gguf_find_tensor(r->gguf, longs);
-    char key[KEY_SIZE];
     float gain;
     if (t == NULL)
         return true;
     if (other != NULL)
         r->used[other - r->gguf->tensors] = true;
     uint32_t old = r->model->ctx_train;
-    if (!gguf_get_u32(r->gguf, key_of(r, "rope.scaling.original_context_length", key), old, &old, r->err))
+    if (!gguf_get_u32(r->gguf, key_of(r, "rope.scaling.original_context_length"), old, &old, r->err))
         return false;
     if (old >= 1 && old < r->model->ctx_train)
         r->model->ctx_train = old;
@@ -253,8 +251,7 @@ read_form(const struct reading *r)
     static const char *const names[ARCH_XIELU_NUMBERS] = {"xielu.alpha_p", "xielu.alpha_n", "xielu.beta", "xielu.eps"};
     struct model_desc *d = &r->model->desc;
     const struct gguf_value *lists[ARCH_XIELU_NUMBERS];
-    char key[KEY_SIZE];
-    if (!gguf_get_bool(r->gguf, key_of(r, "use_parallel_residual", key), d->form.parallel, &d->form.parallel, r->err))
+    if (!gguf_get_bool(r->gguf, key_of(r, "use_parallel_residual"), d->form.parallel, &d->form.parallel, r->err))
         return false;
     if (d->form.activation != ACT_XIELU)
         return true;
@@ -276,18 +273,17 @@ static bool
 read_routing(const struct reading *r)
 {
     struct experts_form *f = &r->model->desc.form.experts;
-    char key[KEY_SIZE];
     uint32_t how = f->routing == ROUTE_SIGMOID ? 2 : 1;
     if (f->n == 0)
         return true;
-    if (!gguf_get_bool(r->gguf, key_of(r, "expert_weights_norm", key), f->renormalised, &f->renormalised, r->err) ||
-        !gguf_get_u32(r->gguf, key_of(r, "expert_gating_func", key), how, &how, r->err))
+    if (!gguf_get_bool(r->gguf, key_of(r, "expert_weights_norm"), f->renormalised, &f->renormalised, r->err) ||
+        !gguf_get_u32(r->gguf, key_of(r, "expert_gating_func"), how, &how, r->err))
         return false;
     if (f->routing == ROUTE_SPARSEMIXER)
         return true;
     if (how < 1 || how > 3)
         return err_set(r->err, ERR_WORK, "%s: metadata '%s' is %u: a way to choose experts that is not supported",
-                       r->model->path, key, (unsigned)how);
+                       r->model->path, r->key, (unsigned)how);
     f->routing = how == 2 ? ROUTE_SIGMOID : ROUTE_SOFTMAX;
     f->renormalised = f->renormalised || how == 3; /* 3: a softmax over the chosen experts */
     return true;
@@ -300,12 +296,11 @@ read_windows(const struct reading *r)
 {
     struct model_desc *d = &r->model->desc;
     struct layer_desc *layers = (struct layer_desc *)d->layers; /* allocated by arch_make_layers(), so it is writable */
-    char key[KEY_SIZE];
-    const struct gguf_value *v = gguf_find(r->gguf, key_of(r, "attention.sliding_window_pattern", key));
+    const struct gguf_value *v = gguf_find(r->gguf, key_of(r, "attention.sliding_window_pattern"));
     if (v != NULL && v->type == GGUF_ARRAY && d->window > 0) {
         if (v->element != GGUF_BOOL || v->count != d->n_layers)
             return err_set(r->err, ERR_WORK, "%s: metadata '%s' should be a list with a switch for each layer; " REMEDY,
-                           r->model->path, key);
+                           r->model->path, r->key);
         for (uint32_t l = 0; l < d->n_layers; l++)
             layers[l].form.sees_all = !(gguf_number(v, l) > 0);
     }
@@ -325,19 +320,18 @@ read_own_numbers(const struct reading *r)
     struct model_desc *d = &r->model->desc;
     struct layer_desc *layers = (struct layer_desc *)d->layers; /* allocated by arch_make_layers(), so it is writable */
     for (size_t i = 0; i < 2 && (r->arch->flags & ARCH_KINDS) != 0; i++) {
-        char key[KEY_SIZE];
         const struct gguf_value *v =
-            gguf_find(r->gguf, key_of(r, arch_numbers[i == 0 ? ARCH_KV_HEADS : ARCH_FFN][LAYER_NAMED_GGUF], key));
+            gguf_find(r->gguf, key_of(r, arch_numbers[i == 0 ? ARCH_KV_HEADS : ARCH_FFN][LAYER_NAMED_GGUF]));
         if (v == NULL || v->type != GGUF_ARRAY)
             continue;
         if (v->count != d->n_layers)
             return err_set(r->err, ERR_WORK, "%s: metadata '%s' should be a list with a number for each layer; " REMEDY,
-                           r->model->path, key);
+                           r->model->path, r->key);
         for (uint32_t l = 0; l < d->n_layers; l++) {
             const double n = gguf_number(v, l);
             if (!(n >= 1))
                 return err_set(r->err, ERR_WORK, "%s: metadata '%s' has %g, which makes no sense; " REMEDY,
-                               r->model->path, key, n);
+                               r->model->path, r->key, n);
             *(i == 0 ? &layers[l].form.kv_heads : &layers[l].form.ffn) = (uint32_t)n;
         }
     }
@@ -353,21 +347,20 @@ read_recurrent_layers(const struct reading *r)
     struct layer_desc *layers = (struct layer_desc *)d->layers; /* allocated by arch_make_layers(), so it is writable */
     uint32_t every = r->arch->attention_every;
     bool rotates = true;
-    char key[KEY_SIZE];
     if (every == 0)
         return true;
-    if (!gguf_get_u32(r->gguf, key_of(r, "full_attention_interval", key), every, &every, r->err) ||
-        !gguf_get_bool(r->gguf, key_of(r, "rope.scaling.finetuned", key), true, &rotates, r->err))
+    if (!gguf_get_u32(r->gguf, key_of(r, "full_attention_interval"), every, &every, r->err) ||
+        !gguf_get_bool(r->gguf, key_of(r, "rope.scaling.finetuned"), true, &rotates, r->err))
         return false;
-    const struct gguf_value *heads = gguf_find(r->gguf, key_of(r, arch_numbers[ARCH_KV_HEADS][LAYER_NAMED_GGUF], key));
-    const struct gguf_value *v = gguf_find(r->gguf, key_of(r, "attention.recurrent_layers", key));
+    const struct gguf_value *heads = gguf_find(r->gguf, key_of(r, arch_numbers[ARCH_KV_HEADS][LAYER_NAMED_GGUF]));
+    const struct gguf_value *v = gguf_find(r->gguf, key_of(r, "attention.recurrent_layers"));
     const bool listed = v != NULL && v->type == GGUF_ARRAY, by_heads = heads != NULL && heads->type == GGUF_ARRAY;
     if (by_heads && heads->count < d->n_layers)
         return err_set(r->err, ERR_WORK, "%s: metadata '%s' should be a list with a number for each layer; " REMEDY,
-                       r->model->path, key_of(r, arch_numbers[ARCH_KV_HEADS][LAYER_NAMED_GGUF], key));
+                       r->model->path, key_of(r, arch_numbers[ARCH_KV_HEADS][LAYER_NAMED_GGUF]));
     if (every == 0 || (listed && (v->element != GGUF_BOOL || v->count < d->n_layers)))
         return err_set(r->err, ERR_WORK, "%s: metadata '%s' should be a list with a switch for each layer; " REMEDY,
-                       r->model->path, key);
+                       r->model->path, r->key);
     for (uint32_t l = 0; l < d->n_layers; l++) {
         const bool recurrent = listed     ? gguf_number(v, l) > 0
                                : by_heads ? !(gguf_number(heads, l) > 0)
@@ -401,7 +394,8 @@ arch_read_gguf(struct model *m, const struct gguf *g, const struct arch *arch, s
     bool *used = calloc(s.n_tensors + 1, sizeof *used);
     if (used == NULL)
         return err_set(err, ERR_WORK, "%s: out of memory", m->path);
-    const struct reading r = {.model = m, .gguf = g, .arch = arch, .used = used, .err = err};
+    char key[KEY_SIZE];
+    const struct reading r = {.model = m, .gguf = g, .arch = arch, .used = used, .key = key, .err = err};
     arch_own_names(arch, &names);
     s.names = &names;
     m->desc.rope = arch_rope(arch, LAYER_NAMED_GGUF);
@@ -429,22 +423,21 @@ arch_gguf_is_head(const struct gguf *g)
 static bool
 read_head_layers(const struct reading *r, struct arch_head *h)
 {
-    char key[KEY_SIZE];
-    const struct gguf_value *v = gguf_find(r->gguf, key_of(r, "target_layers", key));
+    const struct gguf_value *v = gguf_find(r->gguf, key_of(r, "target_layers"));
     if (v == NULL)
-        v = gguf_find(r->gguf, key_of(r, "extract_layers", key));
+        v = gguf_find(r->gguf, key_of(r, "extract_layers"));
     if (v == NULL)
         return true;
     if (v->type != GGUF_ARRAY || v->count == 0 || v->count > MODEL_FEATURES || v->element == GGUF_STRING)
-        return err_set(r->err, ERR_WORK, "%s: metadata '%s' should list one to %d layers; " REMEDY, r->model->path, key,
-                       MODEL_FEATURES);
+        return err_set(r->err, ERR_WORK, "%s: metadata '%s' should list one to %d layers; " REMEDY, r->model->path,
+                       r->key, MODEL_FEATURES);
     h->layers = (uint32_t)v->count;
     for (uint32_t i = 0; i < h->layers; i++) {
         const double layer = gguf_number(v, i);
         if (!(layer >= 0 && layer <= INT32_MAX))
             return err_set(r->err, ERR_WORK,
                            "%s: metadata '%s' contains %g, which is not the number of a layer; " REMEDY, r->model->path,
-                           key, layer);
+                           r->key, layer);
         h->layer[i] = (uint32_t)layer;
     }
     return true;
@@ -455,12 +448,11 @@ static bool
 read_head_vocabulary(const struct reading *r, const struct model *target)
 {
     struct model_desc *d = &r->model->desc;
-    char key[KEY_SIZE];
     const struct gguf_tensor *own = gguf_find_tensor(r->gguf, gguf_names.embedding);
     if (own == NULL && gguf_find_tensor(r->gguf, "d2t") == NULL)
         own = gguf_find_tensor(r->gguf, gguf_names.head);
     d->vocab = own != NULL && own->dims[1] <= INT32_MAX / 4 ? (uint32_t)own->dims[1] : target->desc.vocab;
-    return gguf_get_u32(r->gguf, key_of(r, "vocab_size", key), d->vocab, &d->vocab, r->err);
+    return gguf_get_u32(r->gguf, key_of(r, "vocab_size"), d->vocab, &d->vocab, r->err);
 }
 
 bool
@@ -471,23 +463,22 @@ arch_read_gguf_head(struct model *m, const struct gguf *g, const struct model *t
     bool *used = calloc(s.n_tensors + 1, sizeof *used);
     if (used == NULL)
         return err_set(err, ERR_WORK, "%s: out of memory", m->path);
-    const struct reading r = {.model = m, .gguf = g, .arch = &arch, .used = used, .err = err};
+    char key[KEY_SIZE];
+    const struct reading r = {.model = m, .gguf = g, .arch = &arch, .used = used, .key = key, .err = err};
     const struct arch_taking taking = {.model = m, .source = &s, .used = used, .err = err};
     struct arch_head h = {
         .absolute = true, .norm = "enc.output_norm.weight", .feature_norm = "blk.0.attn_norm_2.weight"};
-    char key[KEY_SIZE];
     if (!read_head_vocabulary(&r, target)) {
         free(used);
         return false;
     }
     m->desc.rope = arch_rope(&arch, LAYER_NAMED_GGUF);
-    bool ok = arch_read_numbers(m, &s, err) && arch_make_layers(m, &s, err) && read_rope(&r) &&
-              read_head_layers(&r, &h) &&
-              gguf_get_u32(g, key_of(&r, "target_hidden_size", key), 0, &h.target_width, err) &&
-              gguf_get_bool(g, key_of(&r, "norm_before_residual", key), false, &h.input_normed, err) &&
-              gguf_get_bool(g, key_of(&r, "norm_before_fc", key), gguf_find_tensor(g, h.norm) != NULL,
-                            &h.norms_features, err) &&
-              arch_take_head(&taking, &h, target);
+    bool ok =
+        arch_read_numbers(m, &s, err) && arch_make_layers(m, &s, err) && read_rope(&r) && read_head_layers(&r, &h) &&
+        gguf_get_u32(g, key_of(&r, "target_hidden_size"), 0, &h.target_width, err) &&
+        gguf_get_bool(g, key_of(&r, "norm_before_residual"), false, &h.input_normed, err) &&
+        gguf_get_bool(g, key_of(&r, "norm_before_fc"), gguf_find_tensor(g, h.norm) != NULL, &h.norms_features, err) &&
+        arch_take_head(&taking, &h, target);
     free(used);
     return ok;
 }

@@ -157,7 +157,7 @@ transpose_stripe(const struct arch_taking *t, const struct arch_tensor *all, uin
     expert_tensor_shape(&t->model->desc, e, s.which, &rows, &cols);
     unsigned char *to = model_take(t->model, (size_t)rows * cols * size);
     if (to == NULL)
-        return err_set(t->err, ERR_WORK, "%s: out of memory for experts", t->source->path);
+        return arch_refuse(t, "out of memory for experts");
     for (uint32_t c = 0; c < cols; c++)
         for (uint32_t r = 0; r < rows; r++)
             memcpy(to + ((size_t)r * cols + c) * size,
@@ -179,8 +179,7 @@ take_stack(const struct arch_taking *t, const char *name, bool crosswise, const 
     expert_tensor_shape(&t->model->desc, 0, stripes[0].which, &rows, &cols);
     const uint64_t outputs = (uint64_t)rows * n;
     if (!t->source->tensor(t->source, name, &found))
-        return err_set(t->err, ERR_WORK, "%s: tensor '%s' is missing; %s", t->source->path, name,
-                       t->source->names->remedy);
+        return arch_refuse(t, "tensor '%s' is missing; %s", name, t->source->names->remedy);
     if (found.planes == 1 && count > 1 && found.rows % count == 0) { /* a matrix of all experts' rows */
         found.planes = count;
         found.rows /= count;
@@ -217,14 +216,14 @@ take_biases(const struct arch_taking *t, const char *name, const struct stripe *
     if (!arch_fits(t, name, &found, 1, count, all))
         return false;
     if (tensor_block_values(found.type) != 1)
-        return err_set(t->err, ERR_WORK, "%s: tensor '%s' is quantised; a vector has to be F32, F16 or BF16; %s",
-                       t->source->path, name, t->source->names->remedy);
+        return arch_refuse(t, "tensor '%s' is quantised; a vector has to be F32, F16 or BF16; %s", name,
+                           t->source->names->remedy);
     t->used[found.index] = true;
     const struct tensor rows = {.data = found.data, .type = found.type, .rows = count, .cols = all};
     float *row = model_take(t->model, all * sizeof *row),
           *values = model_take(t->model, (size_t)count * all * sizeof *row);
     if (row == NULL || values == NULL)
-        return err_set(t->err, ERR_WORK, "%s: out of memory for experts", t->source->path);
+        return arch_refuse(t, "out of memory for experts");
     for (uint32_t e = 0; e < count; e++) {
         tensor_row(&rows, e, row);
         for (size_t i = 0; i < n; i++, values += length) {
@@ -365,7 +364,7 @@ arch_take_experts(const struct arch_taking *t, uint32_t layer, struct layer_desc
     const uint32_t n = experts_listed(d);
     struct expert_desc *experts = model_take(t->model, n * sizeof *experts);
     if (experts == NULL)
-        return err_set(t->err, ERR_WORK, "%s: out of memory for %" PRIu32 " experts", t->source->path, n);
+        return arch_refuse(t, "out of memory for %" PRIu32 " experts", n);
     memset(experts, 0, n * sizeof *experts);
     out->experts = experts;
     if (!hf)
@@ -495,8 +494,7 @@ take_inputs(const struct arch_taking *t)
     if (n == 0)
         return true;
     if (n > INT32_MAX / d->n_layers)
-        return err_set(t->err, ERR_WORK, "%s: per-layer inputs of %" PRIu32 " numbers make no sense; %s", s->path, n,
-                       s->names->remedy);
+        return arch_refuse(t, "per-layer inputs of %" PRIu32 " numbers make no sense; %s", n, s->names->remedy);
     return arch_take_tensor(t, inputs_name(s, "embed_tokens_per_layer", "per_layer_token_embd", name), d->vocab,
                             d->n_layers * n, &d->input_embedding) &&
            arch_take_vector(t, inputs_name(s, "per_layer_projection_norm", "per_layer_proj_norm", name), n, NULL, 0,
@@ -511,7 +509,7 @@ scale_router(const struct arch_taking *t, struct tensor *norm)
         return true;
     float *own = model_take(t->model, norm->cols * sizeof *own);
     if (own == NULL)
-        return err_set(t->err, ERR_WORK, "%s: out of memory for a router", t->source->path);
+        return arch_refuse(t, "out of memory for a router");
     tensor_row(norm, 0, own);
     for (uint32_t i = 0; i < norm->cols; i++)
         own[i] /= sqrtf((float)norm->cols);
@@ -526,7 +524,7 @@ negate_exponentials(const struct arch_taking *t, struct tensor *out)
 {
     float *own = model_take(t->model, out->cols * sizeof *own);
     if (own == NULL)
-        return err_set(t->err, ERR_WORK, "%s: out of memory for a tensor", t->source->path);
+        return arch_refuse(t, "out of memory for a tensor");
     for (uint32_t i = 0; i < out->cols; i++)
         own[i] = (float)-exp((double)((const float *)out->data)[i]);
     out->data = own;
@@ -565,13 +563,12 @@ take_separate(const struct arch_taking *t, uint32_t layer, enum layer_tensor whi
                    : arch_take_tensor(t, name, rows, t->model->desc.width, &parts[i])))
             return false;
         if (parts[i].type != parts[0].type)
-            return err_set(t->err, ERR_WORK, "%s: tensor '%s' is of another type than that of q; %s", t->source->path,
-                           name, t->source->names->remedy);
+            return arch_refuse(t, "tensor '%s' is of another type than that of q; %s", name, t->source->names->remedy);
         bytes[i] = parts[i].rows * tensor_row_bytes(parts[i].type, parts[i].cols);
     }
     unsigned char *all = model_take(t->model, bytes[0] + bytes[1] + bytes[2]), *at = all;
     if (all == NULL)
-        return err_set(t->err, ERR_WORK, "%s: out of memory for a tensor", t->source->path);
+        return arch_refuse(t, "out of memory for a tensor");
     *out = (struct tensor){.data = all, .type = parts[0].type};
     layer_tensor_shape(&t->model->desc, layer + 1, which, &out->rows, &out->cols);
     for (size_t i = 0; i < 3; at += bytes[i++])
@@ -692,9 +689,8 @@ arch_refuse_leftovers(const struct arch_taking *t)
     char shown[80];
     for (size_t i = 0, len; arch_next_unused(t, &i, &name, &len);)
         if (!arch_looks_ahead(t, name, len))
-            return err_set(t->err, ERR_WORK,
-                           "%s: tensor '%s' does not belong to a plain %s; models that need it are not supported",
-                           t->source->path, printable_line(shown, sizeof shown, name, len), t->source->arch->hf);
+            return arch_refuse(t, "tensor '%s' does not belong to a plain %s; models that need it are not supported",
+                               printable_line(shown, sizeof shown, name, len), t->source->arch->hf);
     return true;
 }
 
@@ -722,7 +718,7 @@ take_positions(const struct arch_taking *t)
         return false;
     float *wide = model_take(m, (size_t)found.rows * found.cols * sizeof *wide);
     if (wide == NULL)
-        return err_set(t->err, ERR_WORK, "%s: out of memory for the embedding of positions", t->source->path);
+        return arch_refuse(t, "out of memory for the embedding of positions");
     for (uint32_t r = 0; r < found.rows; r++)
         tensor_row(&found, r, wide + (size_t)r * found.cols);
     m->desc.positions = (struct tensor){.data = wide, .type = WEIGHT_F32, .rows = found.rows, .cols = found.cols};
@@ -739,6 +735,14 @@ take_embedding_norm(const struct arch_taking *t)
             take_bias(t, name, d->width, &d->embedding_norm_bias));
 }
 
+bool
+arch_take_norm(const struct arch_taking *t, const char *name, uint32_t n, struct tensor *out)
+{
+    const struct arch_source *s = t->source;
+    const bool less_one = s->names->naming == LAYER_NAMED_HF && (s->arch->flags & ARCH_NORMS_LESS_ONE) != 0;
+    return arch_take_vector(t, name, n, NULL, less_one ? 1 : 0, out);
+}
+
 static bool
 take_final_norm(const struct arch_taking *t)
 {
@@ -746,8 +750,7 @@ take_final_norm(const struct arch_taking *t)
     struct model_desc *d = &t->model->desc;
     if ((s->arch->flags & ARCH_NORMS_OF_ONES) != 0)
         return arch_make_ones(t, d->width, &d->final_norm);
-    const bool less_one = s->names->naming == LAYER_NAMED_HF && (s->arch->flags & ARCH_NORMS_LESS_ONE) != 0;
-    return arch_take_vector(t, s->names->final_norm, d->width, NULL, less_one ? 1 : 0, &d->final_norm) &&
+    return arch_take_norm(t, s->names->final_norm, d->width, &d->final_norm) &&
            (!d->form.layer_norm || take_bias(t, s->names->final_norm, d->width, &d->final_norm_bias));
 }
 

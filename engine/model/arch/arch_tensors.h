@@ -15,6 +15,10 @@ struct arch_taking {
     struct err *err;
 };
 
+/* Sets an error that begins with the file's name, and returns false. */
+#define arch_refuse(t, ...) (arch_fill((t)->err, (t)->source->path, __VA_ARGS__), err_false())
+__attribute__((format(printf, 3, 4))) void arch_fill(struct err *, const char *path, const char *format, ...);
+
 /* Rows of each group of a fused tensor: `each` rows from `first` on. */
 struct arch_span {
     uint32_t first, each;
@@ -55,6 +59,8 @@ bool arch_take_tensor(const struct arch_taking *, const char *name, uint32_t row
 /* Reads a vector and converts it to F32; adds `add` to every element. */
 bool arch_take_vector(const struct arch_taking *, const char *name, uint32_t n, const struct arch_slice *part,
                       float add, struct tensor *out);
+/* Reads a norm outside the layers. */
+bool arch_take_norm(const struct arch_taking *, const char *name, uint32_t n, struct tensor *out);
 /* Makes a norm's weights of ones, for norms without weights. */
 bool arch_make_ones(const struct arch_taking *, uint32_t n, struct tensor *out);
 

@@ -1,18 +1,18 @@
-/* The table of supported architectures. To add one, add a line here, a golden model and a row in docs/models.md. A feature
- * that the table cannot express first needs a member in struct model_form (kernels/form.h).
+/* The table of supported architectures. To add one, add a line here, a golden model and a row in docs/models.md. A
+ * feature that the table cannot express first needs a member in struct model_form (kernels/form.h).
  *
- * A line has GGUF's name, config.json's name, and then the differences from Llama (struct arch). Its first string are the
- * entries of config.json that the architecture reads, besides sizes, as words:
+ * A line has GGUF's name, config.json's name, and then the differences from Llama (struct arch). Its third string
+ * contains the entries of config.json that the architecture reads, besides sizes, as words:
  *
  *   NAME         the entry is read; other entries are ignored, as in transformers
  *   NAME=VALUE   the same; VALUE (JSON, with ' for ") is added to a config.json without the entry
- *   NAME:VALUE   a default of a number that the entry, or another name of the number (arch_hf.c), lacks or has as null; does
- *                not make the entry one that is read
+ *   NAME:VALUE   the default of a number (FOR_ARCH_NUMBERS) that is null or missing under all of its names; such a word
+ *                alone does not make the entry one that is read
  *
- * The last of several words for an entry counts. `hf_names` and `gguf_names` are names of tensors that differ from Llama's,
- * as words OURS:NAME. OURS is the name in GGUF files (kernels/layer_tensors.h; token_embd, position_embd, token_embd_norm,
- * output_norm, output, and blk for the layers). A bias has the name of its matrix or norm. Of several names for a tensor
- * the first that is in the file is used. */
+ * The last of several words for an entry counts. `hf_names` and `gguf_names` are names of tensors that differ from
+ * Llama's, as words OURS:NAME. OURS is the name in GGUF files (kernels/layer_tensors.h), or token_embd, position_embd,
+ * token_embd_norm, output_norm, output, and blk for the layers. A bias has the name of its matrix or norm. Of several
+ * names for a tensor the first that is in the file is used. */
 #include <stdio.h>
 #include <string.h>
 
@@ -34,7 +34,8 @@
                 "'sliding_attention':{'rope_type':'default','rope_theta':10000}} "
 #define DELTA   "attention_bias=false partial_rotary_factor layer_types linear_num_key_heads=16 " \
                 "linear_num_value_heads=32 linear_key_head_dim=128 linear_value_head_dim=128 linear_conv_kernel_dim=4 "
-#define LFM2    "rope_theta rope_theta:1000000 num_key_value_heads=8 norm_eps layer_norm_eps:1e-5 layer_types conv_L_cache=3 "
+#define LFM2    "rope_theta rope_theta:1000000 num_key_value_heads=8 norm_eps layer_norm_eps:1e-5 layer_types " \
+                "conv_L_cache=3 "
 #define MAMBA   "mamba_n_heads=128 mamba_n_groups=1 mamba_d_state=256 mamba_d_conv=4 mamba_expand=2 mamba_conv_bias=true "
 #define GRANITE "embedding_multiplier residual_multiplier attention_multiplier=1 logits_scaling "
 #define GPT2    "layer_norm_epsilon layer_norm_eps:1e-5 activation_function scale_attn_weights n_inner "
@@ -53,8 +54,8 @@
 #define GPT2_NAMES      "attn_norm:ln_1 attn_output:attn.c_proj ffn_norm:ln_2 ffn_up:mlp.c_fc ffn_down:mlp.c_proj " \
                         "token_embd:transformer.wte position_embd:transformer.wpe output_norm:transformer.ln_f " \
                         "blk:transformer.h "
-/* Older Falcons have one norm before both sublayers, or one before each. The large ones have two parallel norms; in GGUF
- * files attn_norm is then the MLP's and attn_norm_2 is attention's. */
+/* Older Falcons have one norm before both sublayers, or one before each. The large ones have two parallel norms; in
+ * GGUF files attn_norm is then the MLP's and attn_norm_2 is attention's. */
 #define FALCON_NAMES    "attn_norm:input_layernorm attn_norm:ln_attn ffn_norm:post_attention_layernorm ffn_norm:ln_mlp " \
                         "attn_output:self_attention.dense ffn_up:mlp.dense_h_to_4h ffn_down:mlp.dense_4h_to_h " \
                         "token_embd:transformer.word_embeddings output_norm:transformer.ln_f blk:transformer.h "
@@ -74,66 +75,35 @@
 
 /* ---- experts ---- */
 
-#define SHARED_EXPERTS                                                                                                 \
-    {                                                                                                                  \
-        "mlp.shared_experts.gate_proj.weight", "mlp.shared_experts.up_proj.weight",                                    \
-            "mlp.shared_experts.down_proj.weight"                                                                      \
-    }
+/* clang-format off */
+#define RENORMALISED .renormalised = true, .gguf_renormalised = true
+#define EACH(module) .each = {module ".%u.w1.weight", module ".%u.w3.weight", module ".%u.w2.weight"}
+#define GRANITE_STACKS \
+    .gate_up = {"block_sparse_moe.input_linear.weight", "block_sparse_moe.experts.gate_up_proj"}, \
+    .down = {"block_sparse_moe.output_linear.weight", "block_sparse_moe.experts.down_proj"}
+#define SHARED_EXPERTS \
+    .shared = {"mlp.shared_experts.gate_proj.weight", "mlp.shared_experts.up_proj.weight", \
+               "mlp.shared_experts.down_proj.weight"}
 
-static const struct arch_experts mixtral_experts = {.renormalised = true,
-                                                    .gguf_renormalised = true,
-                                                    .each = {"block_sparse_moe.experts.%u.w1.weight",
-                                                             "block_sparse_moe.experts.%u.w3.weight",
-                                                             "block_sparse_moe.experts.%u.w2.weight"}};
-static const struct arch_experts gemma4_experts = {.renormalised = true,
-                                                   .gguf_renormalised = true,
-                                                   .gate_up = {"experts.gate_up_proj"},
-                                                   .down = {"experts.down_proj"}};
-static const struct arch_experts qwen2_experts = {.declares = true};
-static const struct arch_experts qwen3_experts = {.declares = true, .gguf_renormalised = true};
-static const struct arch_experts qwen3_next_experts = {
-    .declares = true, .renormalised = true, .gguf_renormalised = true};
-static const struct arch_experts qwen35_experts = {.renormalised = true, .gguf_renormalised = true};
-static const struct arch_experts granite_experts = {
-    .renormalised = true,
-    .gguf_renormalised = true,
-    .gate_up = {"block_sparse_moe.input_linear.weight", "block_sparse_moe.experts.gate_up_proj"},
-    .down = {"block_sparse_moe.output_linear.weight", "block_sparse_moe.experts.down_proj"}};
-static const struct arch_experts granite_shared_experts = {
-    .renormalised = true,
-    .gguf_renormalised = true,
-    .gate_up = {"block_sparse_moe.input_linear.weight", "block_sparse_moe.experts.gate_up_proj"},
-    .down = {"block_sparse_moe.output_linear.weight", "block_sparse_moe.experts.down_proj"},
-    .shared = {"shared_mlp.input_linear.weight", "shared_mlp.input_linear.weight", "shared_mlp.output_linear.weight"}};
-static const struct arch_experts phimoe_experts = {.routing = ROUTE_SPARSEMIXER,
-                                                   .each = {"block_sparse_moe.experts.%u.w1.weight",
-                                                            "block_sparse_moe.experts.%u.w3.weight",
-                                                            "block_sparse_moe.experts.%u.w2.weight"}};
-static const struct arch_experts dbrx_experts = {
-    .renormalised = true,
-    .gguf_renormalised = true,
-    .stacks = {"ffn.experts.mlp.w1", "ffn.experts.mlp.v1", "ffn.experts.mlp.w2"}};
-static const struct arch_experts gpt_oss_experts = {.renormalised = true,
-                                                    .gguf_renormalised = true,
-                                                    .gate_up = {"mlp.experts.gate_up_proj"},
-                                                    .down = {"mlp.experts.down_proj"},
-                                                    .gate_up_bias = "mlp.experts.gate_up_proj_bias",
-                                                    .down_bias = "mlp.experts.down_proj_bias",
-                                                    .crosswise = true};
-static const struct arch_experts glm4_experts = {.routing = ROUTE_SIGMOID,
-                                                 .declares = true,
-                                                 .renormalised = true,
-                                                 .gguf_renormalised = true,
-                                                 .shared = SHARED_EXPERTS};
-static const struct arch_experts lfm2_experts = {.routing = ROUTE_SIGMOID,
-                                                 .declares = true,
-                                                 .renormalised = true,
-                                                 .gguf_renormalised = true,
-                                                 .each = {"feed_forward.experts.%u.w1.weight",
-                                                          "feed_forward.experts.%u.w3.weight",
-                                                          "feed_forward.experts.%u.w2.weight"}};
-static const struct arch_experts ernie_experts = {
-    .renormalised = true, .gguf_renormalised = true, .shared = SHARED_EXPERTS};
+static const struct arch_experts
+    mixtral_experts = {RENORMALISED, EACH("block_sparse_moe.experts")},
+    gemma4_experts = {RENORMALISED, .gate_up = {"experts.gate_up_proj"}, .down = {"experts.down_proj"}},
+    qwen2_experts = {.declares = true},
+    qwen3_experts = {.declares = true, .gguf_renormalised = true},
+    qwen3_next_experts = {.declares = true, RENORMALISED},
+    qwen35_experts = {RENORMALISED},
+    granite_experts = {RENORMALISED, GRANITE_STACKS},
+    granite_shared_experts = {RENORMALISED, GRANITE_STACKS, .shared = {"shared_mlp.input_linear.weight",
+                              "shared_mlp.input_linear.weight", "shared_mlp.output_linear.weight"}},
+    phimoe_experts = {.routing = ROUTE_SPARSEMIXER, EACH("block_sparse_moe.experts")},
+    dbrx_experts = {RENORMALISED, .stacks = {"ffn.experts.mlp.w1", "ffn.experts.mlp.v1", "ffn.experts.mlp.w2"}},
+    gpt_oss_experts = {RENORMALISED, .gate_up = {"mlp.experts.gate_up_proj"}, .down = {"mlp.experts.down_proj"},
+                       .gate_up_bias = "mlp.experts.gate_up_proj_bias", .down_bias = "mlp.experts.down_proj_bias",
+                       .crosswise = true},
+    glm4_experts = {.routing = ROUTE_SIGMOID, .declares = true, RENORMALISED, SHARED_EXPERTS},
+    lfm2_experts = {.routing = ROUTE_SIGMOID, .declares = true, RENORMALISED, EACH("feed_forward.experts")},
+    ernie_experts = {RENORMALISED, SHARED_EXPERTS};
+/* clang-format on */
 
 /* ---- the table ---- */
 
@@ -149,8 +119,8 @@ static const struct arch_experts ernie_experts = {
     .form = {.activation = ACT_GELU_TANH, .local_base = 10000, .attention_scale = 1, .value_norms = true},             \
     .hf_names = GEMMA_NAMES "ffn_gate_inp:router.proj"
 
-/* Most converters write 'llama' for Mistral, and all for Mixtral. Of several lines with a name in GGUF files the first one
- * reads them. */
+/* Most converters write 'llama' for Mistral, and all for Mixtral. Of several lines with a name in GGUF files the first
+ * one reads them. */
 /* clang-format off */
 const struct arch architectures[] = {
     {"llama", "llama", RMS "attention_bias=false mlp_bias=false", .may = ALL_BIASES, .flags = ARCH_GGUF_ADJACENT,
