@@ -14,7 +14,7 @@
 
 /* Waits until a trace is written there; run.json is the last of its files. */
 static bool
-open_followed(struct replay **replay, const char *folder, struct err *err)
+wait_for_trace(const char *folder, struct err *err)
 {
     char name[4096];
     if ((size_t)snprintf(name, sizeof name, "%s/run.json", folder) >= sizeof name)
@@ -26,7 +26,7 @@ open_followed(struct replay **replay, const char *folder, struct err *err)
         said = true;
         nanosleep(&(struct timespec){.tv_nsec = WAIT_MS * 1000000L}, NULL);
     }
-    return replay_follow(replay, folder, err);
+    return true;
 }
 
 bool
@@ -55,7 +55,8 @@ replay_main(struct options *o, int *status, struct err *err)
 {
     struct replay *replay = NULL;
     bool ok = o->model != NULL || err_set(err, ERR_USAGE, "which trace? %s replay FOLDER", program_name());
-    ok = ok && replay_has_terminal(err) && (o->follow ? open_followed : replay_open)(&replay, o->model, err);
+    ok = ok && replay_has_terminal(err) && (!o->follow || wait_for_trace(o->model, err)) &&
+         replay_open(&replay, o->model, o->follow, err);
     if (ok) {
         const struct source source = {.replay = replay, .trace = o->model, .saved = true};
         *status = replay_show(o, &source, err);

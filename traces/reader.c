@@ -110,24 +110,6 @@ add_line(struct survey *s, const struct table_file *t, struct err *err)
     return true;
 }
 
-/* Returns the time of an event on the time line. */
-static uint64_t
-survey_time(const struct survey *s, const struct event *e)
-{
-    size_t low = 0, high = s->n_spans; /* the first run after e's */
-    while (low < high) {
-        size_t middle = low + (high - low) / 2;
-        if (s->spans[middle].run <= e->run)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    if (low == 0)
-        return 0;
-    const struct span *span = &s->spans[low - 1];
-    return span->start_us + (e->run == span->run && e->t_us < span->duration_us ? e->t_us : span->duration_us);
-}
-
 /* ---- continuing ---- */
 
 static bool
@@ -315,11 +297,12 @@ open_trace(struct trace_reader *r, struct err *err)
         if (!table_open(&r->tables[i], r->fd, r->folder, (enum table_id)i, err))
             return false;
     return survey_open(&r->survey, r->fd, r->folder, err) &&
-           survey_continue(&r->survey, &r->info, r->end.closed_event, r->growing, err) && trace_reader_rewind(r, err);
+           survey_continue(&r->survey, &r->info, r->end.closed_event, r->growing, err) &&
+           trace_reader_rewind(r, false, err);
 }
 
-static bool
-open_reader(struct trace_reader **out, const char *folder, bool growing, struct err *err)
+bool
+trace_reader_open(struct trace_reader **out, const char *folder, bool growing, struct err *err)
 {
     *out = NULL;
     struct trace_reader *r = calloc(1, sizeof *r);
@@ -339,18 +322,6 @@ open_reader(struct trace_reader **out, const char *folder, bool growing, struct 
     }
     *out = r;
     return true;
-}
-
-bool
-trace_reader_open(struct trace_reader **out, const char *folder, struct err *err)
-{
-    return open_reader(out, folder, false, err);
-}
-
-bool
-trace_reader_follow(struct trace_reader **out, const char *folder, struct err *err)
-{
-    return open_reader(out, folder, true, err);
 }
 
 void
@@ -375,34 +346,31 @@ trace_reader_info(const struct trace_reader *r)
     return &r->info;
 }
 
-uint64_t
-trace_reader_rounds(const struct trace_reader *r)
+struct trace_state
+trace_reader_state(const struct trace_reader *r)
 {
-    return r->survey.n_rounds;
-}
-
-bool
-trace_reader_round_ended(const struct trace_reader *r)
-{
-    return r->round_ended;
-}
-
-bool
-trace_reader_closed(const struct trace_reader *r)
-{
-    return r->end.closed_event > 0;
-}
-
-uint64_t
-trace_reader_duration_us(const struct trace_reader *r)
-{
-    return r->survey.duration_us;
+    return (struct trace_state){.rounds = r->survey.n_rounds,
+                                .duration_us = r->survey.duration_us,
+                                .closed = r->end.closed_event > 0,
+                                .round_ended = r->round_ended};
 }
 
 uint64_t
 trace_reader_time(const struct trace_reader *r, const struct event *e)
 {
-    return survey_time(&r->survey, e);
+    const struct survey *s = &r->survey;
+    size_t low = 0, high = s->n_spans; /* the first run after e's */
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+        if (s->spans[middle].run <= e->run)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    if (low == 0)
+        return 0;
+    const struct span *span = &s->spans[low - 1];
+    return span->start_us + (e->run == span->run && e->t_us < span->duration_us ? e->t_us : span->duration_us);
 }
 
 static bool
@@ -411,8 +379,8 @@ passes_over(const struct trace_reader *r, unsigned table)
     return r->brief && (table == TABLE_LAYERS || table == TABLE_EXPERTS || table == TABLE_SERIES);
 }
 
-static bool
-rewind_tables(struct trace_reader *r, bool brief, struct err *err)
+bool
+trace_reader_rewind(struct trace_reader *r, bool brief, struct err *err)
 {
     r->brief = brief;
     r->failure.kind = ERR_NONE;
@@ -432,18 +400,6 @@ rewind_tables(struct trace_reader *r, bool brief, struct err *err)
         }
     }
     return true;
-}
-
-bool
-trace_reader_rewind(struct trace_reader *r, struct err *err)
-{
-    return rewind_tables(r, false, err);
-}
-
-bool
-trace_reader_rewind_brief(struct trace_reader *r, struct err *err)
-{
-    return rewind_tables(r, true, err);
 }
 
 /* ---- growing ---- */

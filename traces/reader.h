@@ -17,26 +17,25 @@
 
 struct trace_reader;
 
-bool trace_reader_open(struct trace_reader **, const char *folder, struct err *);
-/* Opens a trace that another process may still write. trace_reader_look() checks the files for new lines (at a monotonic time). A round is
+/* growing: another process may still write the trace. trace_reader_look() checks the files for new lines (at a monotonic time). A round is
  * complete when its line is; the end of a run is returned once nothing has followed it for a second, or the trace is closed.
  * trace_reader_look() fails, then and later, if the trace was replaced or shortened. */
-bool trace_reader_follow(struct trace_reader **, const char *folder, struct err *);
+bool trace_reader_open(struct trace_reader **, const char *folder, bool growing, struct err *);
 bool trace_reader_look(struct trace_reader *, uint64_t now_us, struct err *);
 void trace_reader_close(struct trace_reader *);
 const struct run_info *trace_reader_info(const struct trace_reader *);
-/* Returns the number of complete rounds; the lines of all sequences with one number are one round. */
-uint64_t trace_reader_rounds(const struct trace_reader *);
-/* After a ROUND event: it was the last of its round. */
-bool trace_reader_round_ended(const struct trace_reader *);
-bool trace_reader_closed(const struct trace_reader *);          /* the trace was closed */
-uint64_t trace_reader_duration_us(const struct trace_reader *); /* of all runs, one after another */
+struct trace_state {
+    uint64_t rounds;      /* complete ones; the lines of all sequences with one number are one round */
+    uint64_t duration_us; /* of all runs, one after another */
+    bool closed;          /* the trace was closed */
+    bool round_ended;     /* after a ROUND event: it was the last of its round */
+};
+struct trace_state trace_reader_state(const struct trace_reader *);
 /* The time of an event on that time line. */
 uint64_t trace_reader_time(const struct trace_reader *, const struct event *);
 /* The next event; its texts are valid until the next call. False with err->kind == ERR_NONE at the end. */
 bool trace_reader_next(struct trace_reader *, struct event *, struct err *);
-bool trace_reader_rewind(struct trace_reader *, struct err *);
-/* As trace_reader_rewind(), but LAYER, EXPERTS and SERIES events, most of a trace, are skipped. */
-bool trace_reader_rewind_brief(struct trace_reader *, struct err *);
+/* brief: LAYER, EXPERTS and SERIES events, most of a trace, are skipped. */
+bool trace_reader_rewind(struct trace_reader *, bool brief, struct err *);
 
 #endif

@@ -43,22 +43,22 @@ next_event(struct replay *r)
 }
 
 static bool
-begin_again(struct replay *r)
+begin_again(struct replay *r, bool brief)
 {
-    return r->pair != NULL ? trace_pair_rewind(r->pair, false, &r->failure)
-                           : trace_reader_rewind(r->reader, &r->failure);
+    return r->pair != NULL ? trace_pair_rewind(r->pair, brief, &r->failure)
+                           : trace_reader_rewind(r->reader, brief, &r->failure);
 }
 
 static uint64_t
 rounds_of(const struct replay *r)
 {
-    return r->pair != NULL ? trace_pair_rounds(r->pair) : trace_reader_rounds(r->reader);
+    return r->pair != NULL ? trace_pair_rounds(r->pair) : trace_reader_state(r->reader).rounds;
 }
 
 static uint64_t
 duration_of(const struct replay *r)
 {
-    return r->pair != NULL ? trace_pair_duration_us(r->pair) : trace_reader_duration_us(r->reader);
+    return r->pair != NULL ? trace_pair_duration_us(r->pair) : trace_reader_state(r->reader).duration_us;
 }
 
 static uint64_t
@@ -70,7 +70,7 @@ time_of(const struct replay *r, const struct event *e)
 static bool
 ends_round(const struct replay *r, const struct event *e)
 {
-    return e->type == EVENT_ROUND && (r->pair != NULL || trace_reader_round_ended(r->reader));
+    return e->type == EVENT_ROUND && (r->pair != NULL || trace_reader_state(r->reader).round_ended);
 }
 
 /* ---- opening and closing ---- */
@@ -83,8 +83,7 @@ open_either(struct replay **out, const char *folder, const struct saved_choice *
         return err_set(err, ERR_WORK, "out of memory for replaying %s", folder);
     r->speed = 1;
     r->follows = r->edge = follow;
-    if (two != NULL ? trace_pair_open(&r->pair, two, err)
-                    : (follow ? trace_reader_follow : trace_reader_open)(&r->reader, folder, err))
+    if (two != NULL ? trace_pair_open(&r->pair, two, err) : trace_reader_open(&r->reader, folder, follow, err))
         return true;
     free(r);
     *out = NULL;
@@ -98,15 +97,9 @@ replay_open_pair(struct replay **out, const struct saved_choice two[2], struct e
 }
 
 bool
-replay_open(struct replay **out, const char *folder, struct err *err)
+replay_open(struct replay **out, const char *folder, bool follow, struct err *err)
 {
-    return open_either(out, folder, NULL, false, err);
-}
-
-bool
-replay_follow(struct replay **out, const char *folder, struct err *err)
-{
-    return open_either(out, folder, NULL, true, err);
+    return open_either(out, folder, NULL, follow, err);
 }
 
 void
@@ -132,7 +125,7 @@ replay_status(const struct replay *r)
         .playing = r->playing,
         .seeking = r->target != TO_NOTHING,
         .at_end = r->at_end,
-        .follows = r->follows && !trace_reader_closed(r->reader),
+        .follows = r->follows && !trace_reader_state(r->reader).closed,
         .between_rounds = r->between_rounds,
         .speed = r->speed,
         .round = r->round,
@@ -157,7 +150,7 @@ rewind_now(struct replay *r)
     r->want_rewind = false;
     r->have = r->handed_out = r->at_end = false;
     r->failure.kind = ERR_NONE;
-    return begin_again(r);
+    return begin_again(r, false);
 }
 
 bool
@@ -165,8 +158,7 @@ replay_foresee(struct replay *r, void (*take)(void *user, const struct event *),
 {
     if (r->follows) /* the future is unknown */
         return true;
-    bool ok = r->pair != NULL ? trace_pair_rewind(r->pair, true, &r->failure)
-                              : trace_reader_rewind_brief(r->reader, &r->failure);
+    bool ok = begin_again(r, true);
     while (ok && next_event(r))
         take(user, &r->event);
     ok = ok && r->failure.kind == ERR_NONE;
@@ -235,7 +227,8 @@ fetch(struct replay *r, struct err *err)
         r->handed_out = false;
         r->have = next_event(r);
         if (!r->have) {
-            const bool more_may_come = r->follows && r->failure.kind == ERR_NONE && !trace_reader_closed(r->reader);
+            const bool more_may_come =
+                r->follows && r->failure.kind == ERR_NONE && !trace_reader_state(r->reader).closed;
             r->at_end = !more_may_come;
             r->edge = more_may_come;
             r->playing = r->playing && more_may_come;

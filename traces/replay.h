@@ -30,11 +30,9 @@ struct replay_status {
     uint64_t run_us;               /* the beginning of the current run on it */
 };
 
-/* Opens a trace, paused before its first event. */
-bool replay_open(struct replay **, const char *folder, struct err *);
-/* Opens a trace that another process is writing. While it plays, existing and new events are returned at once. After a jump back it plays at
+/* Opens a trace, paused before its first event. follow: another process is writing it. While it plays, existing and new events are returned at once. After a jump back it plays at
  * the trace's pace until it reaches the last event again. It ends when the trace is closed. */
-bool replay_follow(struct replay **, const char *folder, struct err *);
+bool replay_open(struct replay **, const char *folder, bool follow, struct err *);
 /* Opens two saved runs as one (trace_pair.h). */
 bool replay_open_pair(struct replay **, const struct saved_choice[2], struct err *);
 void replay_close(struct replay *);

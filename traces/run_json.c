@@ -16,8 +16,8 @@
 #define MAX_CHOICES 64
 #define MOST_EXACT  ((uint64_t)1 << 53) /* the largest whole number that a JSON number stores exactly */
 
-const char *const knob_kind_names[KNOB_CHOICE + 1] = {"real", "integer", "choice"};
-const char *const trace_layer_names[TRACE_LAYERS_OFF + 1] = {"all", "some", "off"};
+static const char *const knob_kind_names[KNOB_CHOICE + 1] = {"real", "integer", "choice"};
+static const char *const trace_layer_names[TRACE_LAYERS_OFF + 1] = {"all", "some", "off"};
 
 /* ---- the tables ---- */
 

@@ -21,13 +21,10 @@ struct trace_end {
 bool run_json_print(const struct run_info *, char **text, struct err *);
 /* Adds or replaces the end in the text of a trace; cut: the trace was full. The caller frees *closed. */
 bool run_json_close(const char *text, const struct trace_end *, bool cut, char **closed, struct err *);
-extern const char *const trace_layer_names[TRACE_LAYERS_OFF + 1]; /* "all", "some", "off" */
 
 /* Parses and checks everything: all numbers are in range, all texts printable or escaped. `name` is for error
  * messages. On success the caller frees the members of *info with run_info_free(). */
 bool run_json_parse(const char *name, const char *text, size_t len, struct run_info *info, struct trace_end *,
                     struct err *);
-
-extern const char *const knob_kind_names[KNOB_CHOICE + 1]; /* "real", "integer", "choice" */
 
 #endif

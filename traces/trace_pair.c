@@ -186,7 +186,7 @@ find_run(struct saved_run *s, uint32_t wanted, struct err *err)
     struct err stop = {0};
     settings_begin(&v.now.settings, s->info);
     bool ok = set_prompt(&v.now, s->info->prompt) && start_copy(&v.begin, &v.now);
-    const bool read = !ok || trace_reader_rewind_brief(s->reader, err);
+    const bool read = !ok || trace_reader_rewind(s->reader, true, err);
     while (ok && read && trace_reader_next(s->reader, &e, &stop))
         ok = search_event(s, &v, &e);
     free(v.now.prompt);
@@ -214,7 +214,7 @@ static bool
 saved_run_rewind(struct saved_run *s, bool brief, struct err *err)
 {
     s->left = false;
-    return brief ? trace_reader_rewind_brief(s->reader, err) : trace_reader_rewind(s->reader, err);
+    return trace_reader_rewind(s->reader, brief, err);
 }
 
 /* Finds the run by reading the trace once. ERR_USAGE: there is no such run or sequence. Call saved_run_close() also after a failure. */
@@ -222,7 +222,7 @@ static bool
 saved_run_open(struct saved_run *s, const struct saved_choice *choice, struct err *err)
 {
     *s = (struct saved_run){.folder = choice->folder, .seq = choice->seq};
-    if (!trace_reader_open(&s->reader, choice->folder, err))
+    if (!trace_reader_open(&s->reader, choice->folder, false, err))
         return false;
     s->info = trace_reader_info(s->reader);
     return find_run(s, choice->run, err) && saved_run_rewind(s, false, err);

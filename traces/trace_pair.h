@@ -29,6 +29,6 @@ uint64_t trace_pair_rounds(const struct trace_pair *); /* of both together */
 uint64_t trace_pair_duration_us(const struct trace_pair *);
 /* The next event; its texts are valid until the next call. False with err->kind == ERR_NONE at the end. */
 bool trace_pair_next(struct trace_pair *, struct event *, struct err *);
-bool trace_pair_rewind(struct trace_pair *, bool brief, struct err *); /* brief: as trace_reader_rewind_brief() */
+bool trace_pair_rewind(struct trace_pair *, bool brief, struct err *); /* brief: as trace_reader_rewind() */
 
 #endif

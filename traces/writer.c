@@ -363,15 +363,8 @@ writer_free(struct trace_writer *w)
 }
 
 bool
-trace_writer_open(struct trace_writer **out, const char *folder, const struct run_info *run, struct event_log *log,
-                  struct err *err)
-{
-    return trace_writer_open_within(out, folder, &(struct trace_bounds){0}, run, log, err);
-}
-
-bool
-trace_writer_open_within(struct trace_writer **out, const char *folder, const struct trace_bounds *bounds,
-                         const struct run_info *run, struct event_log *log, struct err *err)
+trace_writer_open(struct trace_writer **out, const char *folder, const struct trace_bounds *bounds,
+                  const struct run_info *run, struct event_log *log, struct err *err)
 {
     *out = NULL;
     if (folder[0] == '\0')
@@ -385,7 +378,7 @@ trace_writer_open_within(struct trace_writer **out, const char *folder, const st
     }
     w->fd = -1;
     w->log = log;
-    w->bounds.of = *bounds;
+    w->bounds.of = bounds != NULL ? *bounds : (struct trace_bounds){0};
     w->single = run->sequences <= 1;
     platform_condition_open(&w->wake);
     pthread_cond_init(&w->done, NULL);

@@ -10,12 +10,10 @@
 struct trace_writer;
 
 /* Creates the folder and its parents; refuses a folder that contains a trace. Reads run_info only during this call.
- * Open it before the run's first event is appended, and close it before the log. */
-bool trace_writer_open(struct trace_writer **, const char *folder, const struct run_info *, struct event_log *,
-                       struct err *);
-/* Limits the trace. A full trace is complete up to its end, and reports this as its trouble. */
-bool trace_writer_open_within(struct trace_writer **, const char *folder, const struct trace_bounds *,
-                              const struct run_info *, struct event_log *, struct err *);
+ * Open it before the run's first event is appended, and close it before the log. A trace that reaches its bounds (NULL: it has
+ * none) is complete up to its end, and reports this as its trouble. */
+bool trace_writer_open(struct trace_writer **, const char *folder, const struct trace_bounds *, const struct run_info *,
+                       struct event_log *, struct err *);
 /* Why it stopped; NULL: it did not. For any thread; the text is valid as long as the writer. */
 const char *trace_writer_trouble(const struct trace_writer *);
 /* Waits until all events so far are written, except drafts that wait for verdicts, or writing has stopped. */

@@ -86,7 +86,7 @@ result_of(const struct bench *b, const struct candidate *candidate)
     r.speedup = r.m.tokens_per_s / ar.tokens_per_s;
     r.speedup_all_in = r.m.tokens_per_s_all_in / ar.tokens_per_s;
     const struct estimate times = bench_ratio(b, candidate, &b->candidates[0]);
-    r.samples = b->passes;
+    r.samples = b->passes > 0 ? b->passes : (double)NAN;
     r.speedup_se = candidate == &b->candidates[0] ? NAN : times.se;
     r.interval = estimate_compare(candidate == &b->candidates[0] ? (struct estimate){.value = NAN, .se = NAN} : times);
     r.speed_se = bench_tokens_per_s(b, candidate).se;
@@ -171,12 +171,8 @@ print_why_not_faster(const struct bench *b, const struct figures *f)
         const struct figures *top = best(f, b->n_candidates, candidate->policy, speedup);
         printf("  %-10s %8.2f of %.2f (%2.0f%%)", candidate->policy, top->r.speedup, top->r.m.modelled,
                top->r.ratio * 100);
-        const double shares[] = {top->r.m.draft_share - top->r.m.heads_share,
-                                 top->r.m.heads_share,
-                                 top->r.m.verify_share,
-                                 top->r.m.probe_share,
-                                 top->r.m.wait_share,
-                                 top->r.m.learning_share};
+        const double shares[] = {top->r.m.layers_share, top->r.m.heads_share, top->r.m.verify_share,
+                                 top->r.m.probe_share,  top->r.m.wait_share,  top->r.m.learning_share};
         int percent[4]; /* of the rounds' work; the other percentages have other totals */
         metrics_percents(shares, percent, 4);
         for (size_t k = 0; k < sizeof shares / sizeof *shares; k++) {
@@ -237,7 +233,7 @@ bench_table(const struct bench *b, struct err *err)
         printf("%-10s", f[i].candidate->policy);
         for (int k = 0; k < RESULT_COLUMNS; k++) {
             char text[24] = "-";
-            double value = result_columns[k].value(&f[i].r);
+            double value = result_value(&f[i].r, k);
             if (!isnan(value))
                 snprintf(text, sizeof text, result_columns[k].format, value);
             if (result_columns[k].shown >= least)

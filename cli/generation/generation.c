@@ -136,7 +136,7 @@ add_times(cJSON *j, const struct metrics *metrics, const struct measures *m)
     json_number(j, "learning_s", t->learning_us * 1e-6);
     json_number(j, "tok_per_s", m->tokens_per_s);
     json_number(j, "tok_per_s_all_in", m->tokens_per_s_all_in);
-    json_number(j, "draft_share", m->draft_share - m->heads_share);
+    json_number(j, "draft_share", m->layers_share);
     json_number(j, "heads_share", m->heads_share);
     json_number(j, "verify_share", m->verify_share);
     json_number(j, "probe_share", m->probe_share);
@@ -582,7 +582,7 @@ generate(const struct generation *g, struct outcome *out, struct err *err)
     if (ok && (reader = event_reader_open(session_log(s))) == NULL)
         ok = err_set(err, ERR_WORK, "out of memory");
     if (ok && g->trace != NULL &&
-        !trace_writer_open_within(&writer, g->trace, &g->bounds, session_info(s), session_log(s), err)) {
+        !trace_writer_open(&writer, g->trace, &g->bounds, session_info(s), session_log(s), err)) {
         /* an unwritable disk does not stop the run; missing memory does, because the run would not get far */
         ok = err->kind != ERR_USAGE && !err_is_memory(err) && !g->trace_first;
         out->untraced = ok;

@@ -311,6 +311,7 @@ metrics_measures(const struct metrics *m, const struct tally *t)
         .wait_share = ratio(t->wait_us, all_us + t->wait_us),
         .learning_share = ratio(t->learning_us, all_us + t->learning_us),
     };
+    s.layers_share = s.draft_share - s.heads_share;
     s.speedup = ratio(s.tokens_per_s, metrics_baseline(m).value);
     s.speedup_all_in = ratio(s.tokens_per_s_all_in, metrics_baseline(m).value);
     s.overhead = ratio(s.speedup, s.modelled);

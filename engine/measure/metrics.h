@@ -75,7 +75,7 @@ struct measures {                                  /* NAN where not defined */
     double modelled;                               /* (emitted - shared) (L + rho) / (layer loads + rho * head loads) */
     double overhead;                               /* speedup / modelled */
     double draft_share, verify_share, probe_share; /* of the rounds' work; the draft's head calls are in draft */
-    double heads_share;                            /* the draft's head calls: a part of draft_share */
+    double heads_share, layers_share;              /* the draft's head calls, a part of draft_share, and its rest */
     double wait_share;                             /* time at control points, as a share of the rounds' whole time */
     double learning_share; /* learning passes, as a share of the rounds' work and learning passes */
 };

@@ -1,107 +1,43 @@
 #include "engine/tune/results.h"
 
 #include <math.h>
+#include <stddef.h>
 
 #define CSV_BEGINS "policy,params"
-#define MEASURE(name)                                                                                                  \
-    static double name(const struct result *r)                                                                         \
-    {                                                                                                                  \
-        return r->m.name;                                                                                              \
-    }
-MEASURE(tokens_per_s)
-MEASURE(tokens_per_round)
-MEASURE(acceptance_rate)
-MEASURE(per_token_acceptance)
-MEASURE(etpl)
-MEASURE(discard_rate)
-MEASURE(verification_rate)
-MEASURE(modelled)
-MEASURE(heads_share)
-MEASURE(verify_share)
-MEASURE(probe_share)
-MEASURE(wait_share)
-MEASURE(learning_share)
-MEASURE(tokens_per_s_all_in)
 
-static double
-layers_share(const struct result *r) /* the part of the draft's work outside head calls */
-{
-    return r->m.draft_share - r->m.heads_share;
-}
-
-static double
-speedup(const struct result *r)
-{
-    return r->speedup;
-}
-
-static double
-speedup_se(const struct result *r)
-{
-    return r->speedup_se;
-}
-
-static double
-samples(const struct result *r)
-{
-    return r->samples > 0 ? (double)r->samples : (double)NAN;
-}
-
-static double
-speedup_low(const struct result *r)
-{
-    return r->interval.low;
-}
-
-static double
-speedup_high(const struct result *r)
-{
-    return r->interval.high;
-}
-
-static double
-speed_se(const struct result *r)
-{
-    return r->speed_se;
-}
-
-static double
-speedup_all_in(const struct result *r)
-{
-    return r->speedup_all_in;
-}
-
-static double
-ratio(const struct result *r)
-{
-    return r->ratio;
-}
+#define AT(member) offsetof(struct result, member)
 
 const struct result_column result_columns[RESULT_COLUMNS] = {
-    {"tokens/s", "tok_per_s", "%.1f", tokens_per_s, SHOWN},
-    {"x ar", "speedup", "%.2f", speedup, SHOWN},
-    {"", "speedup_se", "", speedup_se, SHOWN_FILES},
-    {"", "samples", "", samples, SHOWN_FILES},
-    {"from", "speedup_low", "%.2f", speedup_low, SHOWN},
-    {"to", "speedup_high", "%.2f", speedup_high, SHOWN},
-    {"all in", "speedup_all_in", "%.2f", speedup_all_in, SHOWN},
-    {"tok/round", "tokens_per_round", "%.2f", tokens_per_round, SHOWN},
-    {"accept", "acceptance_rate", "%.2f", acceptance_rate, SHOWN},
-    {"per token", "per_token_acceptance", "%.2f", per_token_acceptance, SHOWN_WIDE},
-    {"eTPL", "etpl", "%.3f", etpl, SHOWN},
-    {"discard", "discard_rate", "%.2f", discard_rate, SHOWN_WIDE},
-    {"verify", "verification_rate", "%.2f", verification_rate, SHOWN_WIDE},
-    {"modelled", "modelled_speedup", "%.2f", modelled, SHOWN_WIDE},
-    {"meas/mod", "measured_over_modelled", "%.2f", ratio, SHOWN_WIDE},
-    {"", "draft_share", "", layers_share, SHOWN_FILES},
-    {"", "heads_share", "", heads_share, SHOWN_FILES},
-    {"", "verify_share", "", verify_share, SHOWN_FILES},
-    {"", "probe_share", "", probe_share, SHOWN_FILES},
-    {"", "wait_share", "", wait_share, SHOWN_FILES},
-    {"", "learning_share", "", learning_share, SHOWN_FILES},
-    {"", "tok_per_s_all_in", "", tokens_per_s_all_in, SHOWN_FILES},
-    {"", "tok_per_s_se", "", speed_se, SHOWN_FILES},
+    {"tokens/s", "tok_per_s", "%.1f", AT(m.tokens_per_s), SHOWN},
+    {"x ar", "speedup", "%.2f", AT(speedup), SHOWN},
+    {"", "speedup_se", "", AT(speedup_se), SHOWN_FILES},
+    {"", "samples", "", AT(samples), SHOWN_FILES},
+    {"from", "speedup_low", "%.2f", AT(interval.low), SHOWN},
+    {"to", "speedup_high", "%.2f", AT(interval.high), SHOWN},
+    {"all in", "speedup_all_in", "%.2f", AT(speedup_all_in), SHOWN},
+    {"tok/round", "tokens_per_round", "%.2f", AT(m.tokens_per_round), SHOWN},
+    {"accept", "acceptance_rate", "%.2f", AT(m.acceptance_rate), SHOWN},
+    {"per token", "per_token_acceptance", "%.2f", AT(m.per_token_acceptance), SHOWN_WIDE},
+    {"eTPL", "etpl", "%.3f", AT(m.etpl), SHOWN},
+    {"discard", "discard_rate", "%.2f", AT(m.discard_rate), SHOWN_WIDE},
+    {"verify", "verification_rate", "%.2f", AT(m.verification_rate), SHOWN_WIDE},
+    {"modelled", "modelled_speedup", "%.2f", AT(m.modelled), SHOWN_WIDE},
+    {"meas/mod", "measured_over_modelled", "%.2f", AT(ratio), SHOWN_WIDE},
+    {"", "draft_share", "", AT(m.layers_share), SHOWN_FILES},
+    {"", "heads_share", "", AT(m.heads_share), SHOWN_FILES},
+    {"", "verify_share", "", AT(m.verify_share), SHOWN_FILES},
+    {"", "probe_share", "", AT(m.probe_share), SHOWN_FILES},
+    {"", "wait_share", "", AT(m.wait_share), SHOWN_FILES},
+    {"", "learning_share", "", AT(m.learning_share), SHOWN_FILES},
+    {"", "tok_per_s_all_in", "", AT(m.tokens_per_s_all_in), SHOWN_FILES},
+    {"", "tok_per_s_se", "", AT(speed_se), SHOWN_FILES},
 };
+
+double
+result_value(const struct result *r, int column)
+{
+    return *(const double *)((const char *)r + result_columns[column].at);
+}
 
 void
 results_csv_text(FILE *out, const char *text) /* a quote is written twice */
@@ -158,7 +94,7 @@ results_csv_line(FILE *out, const struct result *r)
     if (r->category != NULL)
         results_csv_text(out, r->category);
     for (int k = 0; k < RESULT_COLUMNS; k++) {
-        const double value = result_columns[k].value(r);
+        const double value = result_value(r, k);
         fputc(',', out);
         if (!isnan(value))
             fprintf(out, "%.9g", value);

@@ -16,7 +16,7 @@ struct result {
     struct measures m;
     double speedup, speedup_all_in; /* over autoregressive decoding of the same prompts; NAN: not measured */
     double speedup_se, speed_se;    /* NAN: unknown */
-    uint64_t samples;               /* number of samples: passes of a benchmark, or rounds */
+    double samples;                 /* number of samples: passes of a benchmark or of a sweep; NAN: none */
     struct comparison interval;     /* 95% interval of the speedup */
     double ratio;                   /* measured over modelled speedup; NAN: not known */
     const char *lossless;           /* "yes", "NO", "sampled", "-" */
@@ -27,18 +27,19 @@ struct result {
 
 /* Initialisers of a result whose speed was not compared. */
 #define RESULT_WITHOUT_SPEED                                                                                           \
-    .speedup = NAN, .speedup_all_in = NAN, .speedup_se = NAN, .speed_se = NAN, .interval = {.low = NAN, .high = NAN},  \
-    .ratio = NAN
+    .samples = NAN, .speedup = NAN, .speedup_all_in = NAN, .speedup_se = NAN, .speed_se = NAN,                         \
+    .interval = {.low = NAN, .high = NAN}, .ratio = NAN
 
 enum result_shown { SHOWN_FILES, SHOWN_WIDE, SHOWN }; /* in CSV only; also in a wide table; in every table */
 enum { RESULT_COLUMNS = 23 };
 
 struct result_column {
     const char *title, *csv, *format;
-    double (*value)(const struct result *);
+    size_t at; /* of the value, a double, in struct result */
     enum result_shown shown;
 };
 extern const struct result_column result_columns[RESULT_COLUMNS];
+double result_value(const struct result *, int column);
 
 extern const struct file_kind results_csv_file;
 /* Write RFC 4180: the header, and one line per result. Errors are those of the stream. */

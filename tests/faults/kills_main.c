@@ -82,7 +82,7 @@ trace_holds(struct kills *k, const struct left *l, char what[500])
     if (left_find(l, "trace/run.json") == NULL)
         return true;
     snprintf(path, sizeof path, "%s/trace", k->bench.run);
-    if (!trace_reader_open(&r, path, &err)) {
+    if (!trace_reader_open(&r, path, false, &err)) {
         snprintf(what, 500, "the trace can't be opened: %s", err.text);
         return false;
     }

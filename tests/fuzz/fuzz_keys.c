@@ -43,7 +43,7 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     if (size < 3 || size > KEYS_MOST)
         return 0;
     const char *path = traces[data[0] / 64];
-    MUST(replay_open(&replay, path, &err));
+    MUST(replay_open(&replay, path, false, &err));
     app_rig_size(1 + data[0] % 64, 1 + data[1] % 200);
     const struct source source = {.replay = replay, .trace = path, .saved = true};
     const struct app_options options = {.presets = "presets", .command_path = "command"};

@@ -119,12 +119,12 @@ write_base(void)
     snprintf(base.path, sizeof base.path, "%s/t", base.folder);
     declare(&run, &p, prompt);
     MUST(event_log_open(&log, 0, NULL));
-    MUST(trace_writer_open(&writer, base.path, &run, log, NULL));
+    MUST(trace_writer_open(&writer, base.path, NULL, &run, log, NULL));
     append_events(log);
     MUST(trace_writer_close(writer, NULL));
     event_log_close(log);
     struct trace_reader *reader;
-    MUST(trace_reader_open(&reader, base.path, NULL));
+    MUST(trace_reader_open(&reader, base.path, false, NULL));
     trace_reader_close(reader);
     for (unsigned i = 0; i < FILES; i++) {
         char name[128];
@@ -255,7 +255,7 @@ check_trace(const char *path)
     struct trace_reader *r;
     struct event e;
     struct err err = {0};
-    if (!trace_reader_open(&r, path, &err)) {
+    if (!trace_reader_open(&r, path, false, &err)) {
         must_refuse(&err);
         return;
     }
@@ -266,10 +266,10 @@ check_trace(const char *path)
         number = e.number;
         run = e.run;
         check_event(&e, trace_reader_info(r));
-        MUST(trace_reader_time(r, &e) <= trace_reader_duration_us(r));
+        MUST(trace_reader_time(r, &e) <= trace_reader_state(r).duration_us);
     }
     MUST(err.kind == ERR_NONE || err.text[0] != '\0');
-    if (trace_reader_rewind(r, NULL)) /* says the same again */
+    if (trace_reader_rewind(r, false, NULL)) /* says the same again */
         while (trace_reader_next(r, &e, NULL))
             second++;
     MUST(first == second);

@@ -28,7 +28,8 @@ trace_run(struct engine *engine, struct session_options o, const char *knob, con
     const struct event *e;
     o.paused = knob != NULL;
     o.probe = PROBE_ALL;
-    if (!session_open(&s, engine, &o, &err) || !trace_writer_open(&w, path, session_info(s), session_log(s), &err))
+    if (!session_open(&s, engine, &o, &err) ||
+        !trace_writer_open(&w, path, NULL, session_info(s), session_log(s), &err))
         fail_msg("%s", err.text);
     struct event_reader *reader = event_reader_open(session_log(s));
     assert_ok(session_start(s, &err), err);

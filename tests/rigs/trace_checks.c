@@ -14,7 +14,7 @@ write_trace(const char *folder, const struct stream *s, bool closed, char path[2
     fake_run(&run);
     snprintf(path, 256, "%.200s/t", folder);
     assert_ok(event_log_open(&log, 0, &err), err);
-    assert_ok(trace_writer_open(&writer, path, &run, log, &err), err);
+    assert_ok(trace_writer_open(&writer, path, NULL, &run, log, &err), err);
     run_info_free(&run); /* the writer must not need it any more */
     for (size_t i = 0; i < s->n; i++)
         assert_int_equal(event_log_append(log, &s->events[i]), s->events[i].number);
@@ -34,7 +34,7 @@ open_trace(const char *path)
 {
     struct trace_reader *r;
     struct err err;
-    assert_ok(trace_reader_open(&r, path, &err), err);
+    assert_ok(trace_reader_open(&r, path, false, &err), err);
     return r;
 }
 
@@ -44,7 +44,7 @@ assert_replays_a_beginning(const char *path, const struct stream *s)
     struct trace_reader *r;
     struct event e = {0};
     struct err err = {0};
-    assert_ok(trace_reader_open(&r, path, &err), err);
+    assert_ok(trace_reader_open(&r, path, false, &err), err);
     size_t i = 0;
     uint64_t rounds = 0;
     while (trace_reader_next(r, &e, &err)) {
@@ -56,8 +56,8 @@ assert_replays_a_beginning(const char *path, const struct stream *s)
     }
     if (err.kind != ERR_NONE)
         fail_msg("%s", err.text);
-    assert_int_equal(rounds, trace_reader_rounds(r));
-    if (!trace_reader_closed(r)) {
+    assert_int_equal(rounds, trace_reader_state(r).rounds);
+    if (!trace_reader_state(r).closed) {
         if (i > 0)
             assert_int_equal(e.type, EVENT_ROUND);
     }
@@ -101,10 +101,10 @@ assert_comes_back(const char *folder, struct stream *s, bool closed, uint64_t la
     char path[256];
     write_trace(folder, s, closed, path);
     struct trace_reader *r = open_trace(path);
-    assert_int_equal(trace_reader_closed(r), closed);
-    assert_int_equal(trace_reader_rounds(r), s->rounds);
+    assert_int_equal(trace_reader_state(r).closed, closed);
+    assert_int_equal(trace_reader_state(r).rounds, s->rounds);
     assert_reads_back(r, s, last);
-    assert_true(trace_reader_rewind(r, NULL));
+    assert_true(trace_reader_rewind(r, false, NULL));
     assert_reads_back(r, s, last);
     trace_reader_close(r);
     remove_folder(path);

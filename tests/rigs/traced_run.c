@@ -13,7 +13,7 @@ traced_run_open(struct traced_run *f, size_t cap, struct err *err)
     struct run_info run;
     fake_run(&run);
     assert_true(event_log_open(&f->log, cap, err));
-    bool ok = trace_writer_open(&f->writer, f->path, &run, f->log, err);
+    bool ok = trace_writer_open(&f->writer, f->path, NULL, &run, f->log, err);
     run_info_free(&run);
     return ok;
 }

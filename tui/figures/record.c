@@ -296,7 +296,7 @@ find_run(struct record *r, const struct record_wanted *want, struct err *err)
         return err_set(err, ERR_USAGE, "%s: there is no round of run %u; its last one is run %u", r->path,
                        (unsigned)want->run, (unsigned)last);
     r->run = want->run > 0 ? want->run : last;
-    return trace_reader_rewind(r->reader, err);
+    return trace_reader_rewind(r->reader, false, err);
 }
 
 bool
@@ -305,7 +305,7 @@ record_prediction(struct record *r, uint32_t seq, uint32_t pos, struct layer_eve
     struct event e;
     struct err err = {0};
     bool found = false, over = false;
-    if (!trace_reader_rewind(r->reader, &err))
+    if (!trace_reader_rewind(r->reader, false, &err))
         return false;
     while (!over && trace_reader_next(r->reader, &e, &err)) {
         const bool ours = e.run == r->run && e.seq == seq;
@@ -362,7 +362,7 @@ bool
 record_open(struct record *r, const char *folder, const struct record_wanted *want, struct err *err)
 {
     *r = (struct record){.path = folder};
-    if (!trace_reader_open(&r->reader, folder, err))
+    if (!trace_reader_open(&r->reader, folder, false, err))
         return false;
     r->info = trace_reader_info(r->reader);
     if (!find_run(r, want, err) || (want->scope && !scope_open(&r->scope, r->info, err)) || !read_all(r, want, err))

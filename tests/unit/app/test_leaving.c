@@ -55,7 +55,7 @@ scope_that(int (*does)(struct app *), int *master)
     setrlimit(RLIMIT_CORE, &(struct rlimit){0});
     setenv("TERM", "xterm-256color", 1);
     setenv("COLORTERM", "truecolor", 1); /* it is not asked, and so not waited for */
-    if (!replay_open(&replay, TRACE, &err))
+    if (!replay_open(&replay, TRACE, false, &err))
         _exit(99);
     const struct source source = {.replay = replay};
     if (!app_begin(&app, &source, &(struct app_options){.data_dir = "."}) || does(&app) != 0)

@@ -160,7 +160,7 @@ TEST(a_record_contains_the_events_of_the_trace)
         uint64_t drafts = 0, drafted = 0, verified = 0, accepted = 0, emitted = 0, rounds = 0, got_verified = 0,
                  got_accepted = 0;
         assert_ok(record_open(&r, traces[i], &everything, &err), err);
-        assert_ok(trace_reader_open(&reader, traces[i], &err), err);
+        assert_ok(trace_reader_open(&reader, traces[i], false, &err), err);
         while (trace_reader_next(reader, &e, &err)) {
             drafts += e.type == EVENT_TOKEN && e.token.source == SOURCE_DRAFT;
             if (e.type != EVENT_ROUND)

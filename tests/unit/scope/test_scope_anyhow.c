@@ -144,7 +144,7 @@ TEST(a_replayed_trace_gives_the_same_scope)
         assert_ok(scope_open(&live, &info, &err), err);
         feed(live, &s, 0);
         struct trace_reader *reader;
-        assert_ok(trace_reader_open(&reader, path, &err), err);
+        assert_ok(trace_reader_open(&reader, path, false, &err), err);
         assert_ok(scope_open(&again, trace_reader_info(reader), &err), err);
         struct event e;
         while (trace_reader_next(reader, &e, &err))

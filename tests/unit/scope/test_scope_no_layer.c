@@ -98,7 +98,7 @@ TEST(drafts_of_no_layer_have_none_on_the_screen_and_in_a_trace)
     assert_ok(session_open(&s, f->engine, &o, &err), err);
     struct event_reader *reader = event_reader_open(session_log(s));
     assert_non_null(reader);
-    assert_ok(trace_writer_open(&writer, path, session_info(s), session_log(s), &err), err);
+    assert_ok(trace_writer_open(&writer, path, NULL, session_info(s), session_log(s), &err), err);
     assert_ok(scope_open(&live, session_info(s), &err), err);
     session_generate(s); /* on this thread */
     assert_false(session_failed(s, &err));
@@ -111,7 +111,7 @@ TEST(drafts_of_no_layer_have_none_on_the_screen_and_in_a_trace)
     check_scope(live);
     check_panels(live);
     assert_ok(trace_writer_close(writer, &err), err);
-    assert_ok(trace_reader_open(&trace, path, &err), err);
+    assert_ok(trace_reader_open(&trace, path, false, &err), err);
     assert_ok(scope_open(&replayed, trace_reader_info(trace), &err), err);
     for (struct event e; trace_reader_next(trace, &e, &err);) {
         check_event(&e, &again);

@@ -105,7 +105,7 @@ replayed(const char *folder, struct trace_reader **r)
     struct scope *s;
     struct event e;
     struct err err;
-    assert_ok(trace_reader_open(r, folder, &err), err);
+    assert_ok(trace_reader_open(r, folder, false, &err), err);
     assert_ok(scope_open(&s, trace_reader_info(*r), &err), err);
     while (trace_reader_next(*r, &e, &err))
         scope_event(s, &e);

@@ -110,7 +110,7 @@ TEST(a_replay_of_two_traces_has_later_knob_changes)
     struct err err = {0};
     assert_ok(replay_open_pair(&r, two, &err), err);
     known_beforehand(r);
-    assert_ok(replay_open(&r, t->bound, &err), err);
+    assert_ok(replay_open(&r, t->bound, false, &err), err);
     known_beforehand(r);
 }
 

@@ -92,7 +92,7 @@ set_up(void **state)
     }
     write_trace(f->folder, &f->stream, true, f->path);
     struct err err;
-    assert_ok(replay_open(&f->replay, f->path, &err), err);
+    assert_ok(replay_open(&f->replay, f->path, false, &err), err);
     f->now = 123456789;
     *state = f;
     return 0;
@@ -356,7 +356,7 @@ TEST_WITH(a_broken_trace_plays_up_to_the_break_and_says_why, set_up, tear_down)
     struct err err = {0};
     replay_close(f->replay); /* it has read the small file already */
     f->replay = NULL;
-    assert_ok(replay_open(&f->replay, f->path, &err), err);
+    assert_ok(replay_open(&f->replay, f->path, false, &err), err);
     replay_goto(f->replay, UINT64_MAX);
     size_t n = 0;
     while (replay_next(f->replay, f->now, &e, &err) && e != NULL)

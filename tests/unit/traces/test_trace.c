@@ -56,7 +56,7 @@ TEST_WITH(a_torn_trace_reads_up_to_the_last_whole_round, folder_set_up, folder_t
         for (const char *c = rounds + header; *c != '\0'; c++)
             whole += *c == '\n';
         struct trace_reader *r = open_trace(path);
-        assert_int_equal(trace_reader_rounds(r), whole);
+        assert_int_equal(trace_reader_state(r).rounds, whole);
         if (whole > 0) {
             assert_reads_back(r, &s, ends[whole]);
         } else {
@@ -310,7 +310,7 @@ TEST_WITH(events_of_several_runs_lie_one_after_another_in_time, folder_set_up, f
     for (size_t i = 0; i < s.n; i++)
         if (i + 1 == s.n || s.events[i + 1].run != s.events[i].run)
             expected += s.events[i].t_us;
-    assert_int_equal(trace_reader_duration_us(r), expected);
+    assert_int_equal(trace_reader_state(r).duration_us, expected);
     struct event e;
     uint64_t before = 0;
     while (trace_reader_next(r, &e, NULL)) {

@@ -122,7 +122,7 @@ TEST_WITH(a_replay_steps_through_rounds_of_all_sequences, folder_set_up, folder_
     struct replay *r;
     struct err err = {0};
     const struct event *e;
-    assert_ok(replay_open(&r, path, &err), err);
+    assert_ok(replay_open(&r, path, false, &err), err);
     assert_int_equal(replay_status(r).rounds, s.round);
     for (uint32_t round = 1; round <= s.round; round++) {
         replay_step_rounds(r, 1);

@@ -30,7 +30,7 @@ open_within(struct traced_run *f, const struct trace_bounds *bounds)
     struct err err;
     fake_run(&run);
     assert_ok(event_log_open(&f->log, 0, &err), err);
-    assert_ok(trace_writer_open_within(&f->writer, f->path, bounds, &run, f->log, &err), err);
+    assert_ok(trace_writer_open(&f->writer, f->path, bounds, &run, f->log, &err), err);
     run_info_free(&run);
 }
 
@@ -64,7 +64,7 @@ assert_ends_whole(const char *path, bool batch)
         if (e.type == EVENT_ROUND)
             lines[e.seq]++;
     assert_true(trace_reader_info(r)->cut);
-    assert_true(trace_reader_closed(r));
+    assert_true(trace_reader_state(r).closed);
     assert_greater(lines[0], 5);
     for (int i = 1; batch && i < 3; i++)
         assert_int_equal(lines[i], lines[0]);

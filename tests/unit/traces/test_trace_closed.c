@@ -13,7 +13,7 @@ read_through(const char *path, enum table_id id, bool brief, struct err *err)
     struct event e;
     uint64_t n = 0;
     if (brief)
-        assert_true(trace_reader_rewind_brief(r, NULL));
+        assert_true(trace_reader_rewind(r, true, NULL));
     memset(err, 0, sizeof *err);
     while (trace_reader_next(r, &e, err))
         n += table_of(e.type) == id;

@@ -135,7 +135,7 @@ TEST_WITH(a_trace_is_followed_however_its_bytes_arrive, folder_set_up, folder_te
         half_begin(&h, folder, seed, 0);
         struct taken t = {.stream = &h.stream};
         struct err err;
-        assert_ok(trace_reader_follow(&t.reader, h.to, &err), err);
+        assert_ok(trace_reader_open(&t.reader, h.to, true, &err), err);
         const uint64_t all = h.stream.n;
         uint64_t done = 0;
         while (done < all) {
@@ -149,7 +149,7 @@ TEST_WITH(a_trace_is_followed_however_its_bytes_arrive, folder_set_up, folder_te
         }
         write_text(h.to, "run.json", h.run_json);
         take(&t);
-        assert_true(trace_reader_closed(t.reader));
+        assert_true(trace_reader_state(t.reader).closed);
         while (t.at < h.stream.n && !stream_is_traced(&h.stream.events[t.at]))
             t.at++;
         assert_int_equal(t.at, h.stream.n);
@@ -164,7 +164,7 @@ TEST_WITH(a_round_is_there_with_its_line_and_not_before, folder_set_up, folder_t
     half_begin(&h, *state, 7, 5);
     struct taken t = {.stream = &h.stream};
     struct err err;
-    assert_ok(trace_reader_follow(&t.reader, h.to, &err), err);
+    assert_ok(trace_reader_open(&t.reader, h.to, true, &err), err);
     for (unsigned i = 0; i < TABLES - 1; i++)
         write_up_to(&h, order[i], h.stream.n, &t);
     assert_int_equal(t.at, 0);
@@ -176,7 +176,7 @@ TEST_WITH(a_round_is_there_with_its_line_and_not_before, folder_set_up, folder_t
         append(&h, TABLE_ROUNDS, 1);
         take(&t);
         assert_int_equal(t.rounds, round);
-        assert_int_equal(trace_reader_rounds(t.reader), round);
+        assert_int_equal(trace_reader_state(t.reader).rounds, round);
     }
     trace_reader_close(t.reader);
     half_end(&h);
@@ -189,7 +189,7 @@ TEST_WITH(the_end_of_a_run_counts_when_it_is_quiet, folder_set_up, folder_tear_d
     half_begin(&h, *state, 8, 3);
     struct taken t = {.stream = &h.stream};
     struct err err;
-    assert_ok(trace_reader_follow(&t.reader, h.to, &err), err);
+    assert_ok(trace_reader_open(&t.reader, h.to, true, &err), err);
     for (unsigned i = 0; i < TABLES; i++)
         write_up_to(&h, order[i], h.stream.n, &t);
     assert_int_equal(t.rounds, 3);
@@ -198,7 +198,7 @@ TEST_WITH(the_end_of_a_run_counts_when_it_is_quiet, folder_set_up, folder_tear_d
     take(&t);
     assert_int_equal(without, h.stream.n - 1);
     assert_int_equal(t.at, h.stream.n);
-    assert_false(trace_reader_closed(t.reader));
+    assert_false(trace_reader_state(t.reader).closed);
     trace_reader_close(t.reader);
     half_end(&h);
 }
@@ -214,7 +214,7 @@ TEST_WITH(what_was_cut_replaced_or_deleted_is_said, folder_set_up, folder_tear_d
         half_begin(&h, folder, 9, 3);
         struct taken t = {.stream = &h.stream};
         struct err err;
-        assert_ok(trace_reader_follow(&t.reader, h.to, &err), err);
+        assert_ok(trace_reader_open(&t.reader, h.to, true, &err), err);
         for (unsigned k = 0; k < TABLES; k++)
             write_up_to(&h, order[k], h.stream.n, &t);
         snprintf(name, sizeof name, "%s/rounds.csv", h.to);
@@ -270,10 +270,10 @@ TEST_WITH(a_replay_follows_goes_back_and_catches_up, folder_set_up, folder_tear_
     half_begin(&h, *state, 10, 4);
     struct taken t = {.stream = &h.stream};
     struct err err;
-    assert_ok(trace_reader_follow(&t.reader, h.to, &err), err);
+    assert_ok(trace_reader_open(&t.reader, h.to, true, &err), err);
     struct replay *r;
     uint64_t now = 1000000;
-    assert_ok(replay_follow(&r, h.to, &err), err);
+    assert_ok(replay_open(&r, h.to, true, &err), err);
     replay_play(r, true);
     assert_int_equal(play(r, &now), 0);
     assert_true(replay_status(r).playing && replay_status(r).follows && !replay_status(r).at_end);

@@ -30,7 +30,7 @@ read_all(const char *path, struct err *err)
     struct trace_reader *r;
     struct event e;
     *err = (struct err){0};
-    if (!trace_reader_open(&r, path, err))
+    if (!trace_reader_open(&r, path, false, err))
         return false;
     while (trace_reader_next(r, &e, err))
         ;
@@ -185,7 +185,7 @@ TEST_WITH(rewinding_after_a_bad_line_starts_afresh, folder_set_up, folder_tear_d
         struct trace_reader *r = open_trace(path);
         while (trace_reader_next(r, &e, &first))
             before++;
-        assert_true(trace_reader_rewind(r, NULL));
+        assert_true(trace_reader_rewind(r, false, NULL));
         while (trace_reader_next(r, &e, &second))
             after++;
         assert_int_equal(before, after);
@@ -312,20 +312,20 @@ TEST_WITH(a_folder_without_a_trace_is_refused, folder_set_up, folder_tear_down)
     char path[256];
     struct trace_reader *r;
     struct err err;
-    assert_false(trace_reader_open(&r, "/nonesuch/folder", &err));
+    assert_false(trace_reader_open(&r, "/nonesuch/folder", false, &err));
     assert_contains(err.text, "/nonesuch/folder");
-    assert_false(trace_reader_open(&r, folder, &err));
+    assert_false(trace_reader_open(&r, folder, false, &err));
     assert_contains(err.text, "run.json");
     write_small_trace(folder, path);
     char file[300];
     snprintf(file, sizeof file, "%s/layers.csv", path);
     assert_int_equal(unlink(file), 0);
     assert_int_equal(mkfifo(file, 0600), 0); /* must not wait for a writer */
-    assert_false(trace_reader_open(&r, path, &err));
+    assert_false(trace_reader_open(&r, path, false, &err));
     assert_contains(err.text, "not a file");
     assert_int_equal(unlink(file), 0);
     write_text(path, "layers.csv", "");
-    assert_false(trace_reader_open(&r, path, &err));
+    assert_false(trace_reader_open(&r, path, false, &err));
     assert_contains(err.text, "header");
     assert_null(r);
 }

@@ -35,7 +35,7 @@ TEST(two_traces_of_one_run_are_replayed_as_that_run)
     struct event expected, got;
     struct err err = {0};
     uint64_t rounds = 0, events = 0;
-    assert_ok(trace_reader_open(&alone, t->both, &err), err);
+    assert_ok(trace_reader_open(&alone, t->both, false, &err), err);
     for (int pass = 0; pass < 2; pass++) {
         while (trace_reader_next(alone, &expected, &err)) {
             if (!is_of_sequence(&expected))
@@ -53,7 +53,7 @@ TEST(two_traces_of_one_run_are_replayed_as_that_run)
         while (trace_pair_next(p, &got, &err))
             assert_false(is_of_sequence(&got));
         assert_int_equal(err.kind, ERR_NONE);
-        assert_true(trace_reader_rewind(alone, &err) && trace_pair_rewind(p, false, &err));
+        assert_true(trace_reader_rewind(alone, false, &err) && trace_pair_rewind(p, false, &err));
     }
     assert_greater(events, 500);
     assert_int_equal(rounds, 2 * trace_pair_rounds(p));
@@ -71,7 +71,7 @@ same_as_alone(const struct saved_runs *t, uint32_t side)
     struct err err = {0};
     uint64_t rounds = 0, t_us = 0, number = 0;
     uint32_t round = 0;
-    assert_ok(trace_reader_open(&alone, side == 0 ? t->bound : t->skip, &err), err);
+    assert_ok(trace_reader_open(&alone, side == 0 ? t->bound : t->skip, false, &err), err);
     while (trace_pair_next(p, &got, &err)) {
         assert_greater(got.number, number);
         assert_at_least(got.t_us, t_us);
@@ -166,7 +166,7 @@ metrics_alone(const char *path)
     struct metrics m;
     struct event e;
     struct err err = {0};
-    assert_ok(trace_reader_open(&r, path, &err), err);
+    assert_ok(trace_reader_open(&r, path, false, &err), err);
     metrics_begin(&m, trace_reader_info(r)->layers, trace_reader_info(r)->rho);
     while (trace_reader_next(r, &e, &err))
         metrics_event(&m, &e);
