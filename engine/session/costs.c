@@ -26,10 +26,8 @@ static const uint32_t few_rows[] = {1, 2, 4, 8, 16, 32, 64};
 #define N_FEW (sizeof few_rows / sizeof *few_rows)
 
 struct timing_of { /* a sample for each repetition */
-    double layer[COST_ROWS][REPEATS], head[COST_ROWS][REPEATS], probe[COST_ROWS][REPEATS];
-    double pass[COST_ROWS][REPEATS], trained[COST_ROWS][REPEATS];
-    double exits[2][COST_ROWS][REPEATS]; /* with the lens, with trained heads */
-    double far[2][COST_ROWS][REPEATS];   /* near and far */
+    double us[COST_ARRAYS][COST_ROWS][REPEATS];
+    double far[2][COST_ROWS][REPEATS]; /* near and far */
     double draft[REPEATS], round[REPEATS], first[REPEATS];
 };
 
@@ -155,10 +153,11 @@ whole_passes(struct bench_rows *b, uint32_t rep)
         const uint32_t n = cost_rows[c];
         if (!is_measured(n))
             continue;
-        ok = append(b, b->seq, n) && advance(b, n, b->layers, &b->of.layer[c][rep]) &&
-             verify(b, n, &b->of.head[c][rep]) && probe(b, n, (b->layers + 1) / 2, USE_LENS, &b->of.probe[c][rep]) &&
-             (!b->trained || probe(b, n, (b->layers + 1) / 2, USE_TRAINED, &b->of.trained[c][rep]));
-        b->of.layer[c][rep] /= b->layers;
+        ok = append(b, b->seq, n) && advance(b, n, b->layers, &b->of.us[COST_OF_LAYER][c][rep]) &&
+             verify(b, n, &b->of.us[COST_OF_HEAD][c][rep]) &&
+             probe(b, n, (b->layers + 1) / 2, USE_LENS, &b->of.us[COST_OF_PROBE][c][rep]) &&
+             (!b->trained || probe(b, n, (b->layers + 1) / 2, USE_TRAINED, &b->of.us[COST_OF_TRAINED_PROBE][c][rep]));
+        b->of.us[COST_OF_LAYER][c][rep] /= b->layers;
         discard(b);
     }
     return ok;
@@ -174,10 +173,10 @@ stairs(struct bench_rows *b, uint32_t rep)
         uint32_t c = 0;
         while (cost_rows[c] != few_rows[i])
             c++;
-        ok = advance(b, few_rows[i], ++layer, &b->of.layer[c][rep]) &&
-             probe(b, few_rows[i], layer, USE_LENS, &b->of.probe[c][rep]) &&
-             (!b->trained || probe(b, few_rows[i], layer, USE_TRAINED, &b->of.trained[c][rep]));
-        b->of.head[c][rep] = b->of.probe[c][rep];
+        ok = advance(b, few_rows[i], ++layer, &b->of.us[COST_OF_LAYER][c][rep]) &&
+             probe(b, few_rows[i], layer, USE_LENS, &b->of.us[COST_OF_PROBE][c][rep]) &&
+             (!b->trained || probe(b, few_rows[i], layer, USE_TRAINED, &b->of.us[COST_OF_TRAINED_PROBE][c][rep]));
+        b->of.us[COST_OF_HEAD][c][rep] = b->of.us[COST_OF_PROBE][c][rep];
     }
     discard(b);
     return ok;
@@ -209,15 +208,16 @@ static bool
 exits(struct bench_rows *b, uint32_t rep, bool trained)
 {
     struct exit_result out = {.probed = b->prediction};
-    struct exit_rule rule = {.temperature = b->temperature, .threshold = b->threshold};
+    const struct exit_rule rule = {
+        .temperature = b->temperature, .threshold = b->threshold, .head = trained ? USE_TRAINED : USE_LENS};
+    double(*us)[REPEATS] = b->of.us[trained ? COST_OF_TRAINED_EXITS : COST_OF_EXITS];
     bool ok = true, last = false;
-    rule.head = trained ? USE_TRAINED : USE_LENS;
     for (uint32_t c = 0; c < COST_ROWS && ok && !last; c++) {
         const uint32_t depth = cost_rows[c] < b->layers - 1 ? cost_rows[c] : b->layers - 1;
         last = depth == b->layers - 1;
         ok = append(b, b->seq, 1) && context_advance_until(b->ctx, b->row, 1, depth, &rule, &out);
-        b->of.exits[trained][c][rep] = (double)out.probe_ns / 1000;
-        continue_line(b->of.exits[trained], c, depth, rep);
+        us[c][rep] = (double)out.probe_ns / 1000;
+        continue_line(us, c, depth, rep);
         discard(b);
     }
     return ok;
@@ -250,8 +250,8 @@ draft_passes(struct bench_rows *b, uint32_t rep)
         slot_t first = SLOT_NONE;
         last = depth == b->layers;
         if (last) {
-            ok = step_passes(b, &b->of.pass[c][rep]);
-            continue_line(b->of.pass, c, depth, rep);
+            ok = step_passes(b, &b->of.us[COST_OF_PASS][c][rep]);
+            continue_line(b->of.us[COST_OF_PASS], c, depth, rep);
             continue;
         }
         for (uint32_t i = 0; i < DRAFTS && ok; i++) {
@@ -263,12 +263,12 @@ draft_passes(struct bench_rows *b, uint32_t rep)
             ok = draft != SLOT_NONE && advance(b, 1, depth, &us) && probe(b, 1, depth, USE_LENS, &head);
             sum += us / DRAFTS;
         }
-        b->of.probe[0][rep] = head; /* after a pass, whose weights took the head's place in the caches */
+        b->of.us[COST_OF_PROBE][0][rep] = head; /* after a pass, whose weights took the head's place in the caches */
         if (first != SLOT_NONE)
             context_discard(b->ctx, first);
         b->of.draft[rep] = host / DRAFTS;
-        b->of.pass[c][rep] = sum;
-        continue_line(b->of.pass, c, depth, rep);
+        b->of.us[COST_OF_PASS][c][rep] = sum;
+        continue_line(b->of.us[COST_OF_PASS], c, depth, rep);
     }
     return ok;
 }
@@ -427,31 +427,20 @@ measure_attention_in_a_layer(struct bench_rows *b, struct engine *e, const struc
     return open_rows(b, e, m, w, 1, cancel) && measure_attention(b, m, 0, far_us);
 }
 
-struct measured_model {
-    double layer[COST_ROWS], pass[COST_ROWS], head[COST_ROWS], probe[COST_ROWS], trained[COST_ROWS];
-    double exits[2][COST_ROWS], far[COST_ROWS];
-    double draft, round, first;
-    uint32_t context;
-};
-
 static void
-take_all(struct measured_model *out, struct bench_rows *b, bool all)
+take_all(struct cost_model *out, struct bench_rows *b, bool all)
 {
-    take(out->layer, b->of.layer);
-    take(out->head, b->of.head);
-    take(out->probe, b->of.probe);
-    take(out->trained, b->of.trained);
-    take(out->pass, b->of.pass);
-    take(out->exits[0], b->of.exits[0]);
-    take(out->exits[1], b->of.exits[1]);
-    const bool timed[2] = {out->exits[0][0] > 0, out->exits[1][0] > 0}; /* not in a short measurement */
+    for (int a = 0; a < COST_ARRAYS; a++)
+        take(out->us[a], b->of.us[a]);
+    double *lens_exits = out->us[COST_OF_EXITS], *trained_exits = out->us[COST_OF_TRAINED_EXITS];
+    const bool timed = lens_exits[0] > 0, trained_timed = trained_exits[0] > 0; /* not in a short measurement */
     for (uint32_t c = 0; c < COST_ROWS; c++) {
         if (!all)
-            out->pass[c] = rounded(out->layer[0] * cost_rows[c]);
-        if (!timed[0])
-            out->exits[0][c] = rounded(out->probe[0] * cost_rows[c]);
-        if (!timed[1])
-            out->exits[1][c] = rounded(out->trained[0] * cost_rows[c]);
+            out->us[COST_OF_PASS][c] = rounded(out->us[COST_OF_LAYER][0] * cost_rows[c]);
+        if (!timed)
+            lens_exits[c] = rounded(out->us[COST_OF_PROBE][0] * cost_rows[c]);
+        if (!trained_timed)
+            trained_exits[c] = rounded(out->us[COST_OF_TRAINED_PROBE][0] * cost_rows[c]);
     }
     out->draft = rounded(quartile(b->of.draft));
     out->first = rounded(quartile(b->of.first));
@@ -461,7 +450,7 @@ take_all(struct measured_model *out, struct bench_rows *b, bool all)
 /* Returns false if it failed, or would take longer than allowed: then *need_us is above 0. */
 static bool
 measure_model(struct engine *e, const struct model *m, struct weights *w, double allowed_us, const atomic_bool *cancel,
-              struct measured_model *out, double *need_us)
+              struct cost_model *out, double *need_us)
 {
     struct bench_rows *b = calloc(1, sizeof *b);
     double step = 0, one_probe = 0;
@@ -490,8 +479,8 @@ measure_model(struct engine *e, const struct model *m, struct weights *w, double
                  : stairs(b, rep);
     if (ok)
         take_all(out, b, all);
-    ok = ok && (all ? measure_attention(b, m, out->context, out->far)
-                    : measure_attention_in_a_layer(b, e, m, w, cancel, out->far));
+    ok = ok && (all ? measure_attention(b, m, out->context, out->far[COST_FAR_LAYER])
+                    : measure_attention_in_a_layer(b, e, m, w, cancel, out->far[COST_FAR_LAYER]));
     if (b != NULL)
         close_rows(b);
     free(b);
@@ -527,27 +516,18 @@ bool
 engine_costs(struct engine *e, double allowed_us, const atomic_bool *cancel, double *need_us)
 {
     const struct aux_model *draft = &e->aux[AUX_DRAFT];
-    struct measured_model m = {.context = 0};
+    struct cost_model costs = {.context = 0}, of_draft = {.context = 0};
     *need_us = 0;
     if (cost_known(&e->costs))
         return true;
-    if (!measure_model(e, e->model, e->weights, allowed_us, cancel, &m, need_us))
+    if (!measure_model(e, e->model, e->weights, allowed_us, cancel, &costs, need_us))
         return false;
-    struct cost_model costs = {.draft = m.draft, .round = m.round, .first = m.first, .context = m.context};
-    memcpy(costs.us[COST_OF_LAYER], m.layer, sizeof m.layer);
-    memcpy(costs.us[COST_OF_HEAD], m.head, sizeof m.head);
-    memcpy(costs.us[COST_OF_PROBE], m.probe, sizeof m.probe);
-    memcpy(costs.us[COST_OF_PASS], m.pass, sizeof m.pass);
-    memcpy(costs.us[COST_OF_TRAINED_PROBE], m.trained, sizeof m.trained);
-    memcpy(costs.us[COST_OF_EXITS], m.exits[0], sizeof m.exits[0]);
-    memcpy(costs.us[COST_OF_TRAINED_EXITS], m.exits[1], sizeof m.exits[1]);
-    memcpy(costs.far[COST_FAR_LAYER], m.far, sizeof m.far);
     double unused;
-    if (draft->model != NULL && measure_model(e, draft->model, draft->weights, INFINITY, cancel, &m, &unused)) {
+    if (draft->model != NULL && measure_model(e, draft->model, draft->weights, INFINITY, cancel, &of_draft, &unused)) {
         const double layers = draft->model->desc.n_layers;
-        scale(costs.us[COST_OF_DRAFT], m.layer, layers);
-        memcpy(costs.us[COST_OF_DRAFT_HEAD], m.probe, sizeof m.probe);
-        scale(costs.far[COST_FAR_DRAFT], m.far, layers);
+        scale(costs.us[COST_OF_DRAFT], of_draft.us[COST_OF_LAYER], layers);
+        memcpy(costs.us[COST_OF_DRAFT_HEAD], of_draft.us[COST_OF_PROBE], sizeof costs.us[COST_OF_DRAFT_HEAD]);
+        scale(costs.far[COST_FAR_DRAFT], of_draft.far[COST_FAR_LAYER], layers);
         costs.first_draft = measure_first_draft(e, draft, cancel);
     }
     cost_reset(&costs);
