@@ -35,7 +35,7 @@ check "a prompt without --chat has no tokens of the template" began_with "$TMP/u
 check "run says that the model's chat template is not used" grep -q 'has a chat template, which is not used: --chat' "$TMP/err"
 works "run --chat uses the model's template" run --chat -p hello -n 2 "$CHAT"
 check "run says nothing of a template that is used" sh -c "! grep -q 'chat template' '$TMP/err'"
-works "a model with a template is tuned" tune -n 4 --policy ngram --ignore-eos --time 30s --trace "$TMP/tuned" "$CHAT"
+works "a model with a template is tuned" tune -n 4 --policy ngram --ignore-eos --time 5s --trace "$TMP/tuned" "$CHAT"
 check "tune says that its prompts are chat messages" grep -q "prompts go through the model's chat template, as with --chat" "$TMP/err"
 check "tune's command has --chat" grep -q "^  $PROGRAM --policy .* --chat $CHAT\$" "$TMP/out"
 check "tune's run is one with --chat" grep -q '"chat":[[:space:]]*true' "$TMP/tuned/run.json"

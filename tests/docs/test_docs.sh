@@ -16,7 +16,8 @@ code() { # document: what stands in fences, a line each (those that go on in the
 group "commands that a reader could paste, with few tokens if the command gives no number"
 
 mkdir -p "$XDG_CONFIG_HOME/specscope"
-echo '{"tokens": 4, "repeat": 1}' >"$XDG_CONFIG_HOME/specscope/config.json"
+head -n 3 models/prompts.jsonl >"$WORK/prompts.jsonl"
+printf '{"tokens": 4, "repeat": 1, "prompts": "%s"}\n' "$WORK/prompts.jsonl" >"$XDG_CONFIG_HOME/specscope/config.json"
 
 interactive() { # command: does it open the scope?
     case $1 in rm\ *) return 1 ;; esac

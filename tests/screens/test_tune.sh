@@ -13,7 +13,7 @@ END
 cat >"$WORK/race.script" <<END
 :wait round 3
 :set d_max 4
-:tune 1m sd fsm
+:tune 30s sd fsm
 :wait sweep 1
 :key Down
 :save-screen row.txt
@@ -39,7 +39,7 @@ cat >"$WORK/race.script" <<END
 :undo
 :quit
 END
-terminal 160x48 "$PROGRAM -n 24 --prompts '$PROMPTS' --script $WORK/race.script"
+terminal 160x48 "$PROGRAM -n 12 --prompts '$PROMPTS' --script $WORK/race.script"
 check "a race ends well" exits 0
 check "the panel of :tune has the policies that were named, and no others" \
     sh -c "grep -Eq '^┃[▸ ] *[0-9]* (sd|fsm) .*[0-9]\.[0-9][0-9]' '$WORK/run/over.txt' && ! grep -q '[0-9] swift ' '$WORK/run/over.txt'"
