@@ -311,7 +311,8 @@ $(BUILD)/libtests.a: $(HELP_OBJ) $(filter-out %/main.o,$(CLI_OBJ))
 # Unit tests are compiled with -O0, and test programs have no debug information; each saves a third of their build time.
 # DEBUG=1 keeps the debug information. Shared code of tests (tests/rigs) is optimised like the program.
 $(BUILD)/obj/tests/unit/%.o: ITS_FLAGS = $(if $(QUICK),-O0 -g0)
-$(BUILD)/obj/tests/unit/app/test_layout.o: ITS_FLAGS = $(if $(QUICK),-O1 -g0) # its computations take longer than compiling them
+# These compute for longer than they compile.
+$(patsubst %,$(BUILD)/obj/tests/unit/%.o,app/test_layout cuda/test_cuda_pack): ITS_FLAGS = $(if $(QUICK),-O1 -g0)
 $(BUILD)/obj/tests/fuzz/%.o: ITS_FLAGS = $(if $(QUICK),-O1 -g0)
 $(BUILD)/obj/tests/rigs/%.o: ITS_FLAGS = $(if $(QUICK),-g0)
 TEST_LDFLAGS = $(LDFLAGS) $(if $(QUICK),-Wl$(,)-S)

@@ -79,7 +79,7 @@ TEST(sequences_of_a_batch_on_a_gpu_are_as_alone)
     NEEDS_CUDA;
     const bool all = !cuda_is_emulated() || times(1) > 1;
     const unsigned rounds = cuda_is_emulated() ? 2 : 30;
-    run_on(cuda, (struct backend_options){.threads = 2, .gpu = -1}, 0, all ? 12 : 6, 45, rounds);
+    run_on(cuda, (struct backend_options){.threads = 2, .gpu = -1}, 0, all ? 12 : 4, 45, rounds);
     if (all)
         run_on(cuda, (struct backend_options){.threads = 2, .gpu = -1, .exact = true}, 2, 4, 45, rounds);
 }

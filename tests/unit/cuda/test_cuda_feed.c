@@ -245,10 +245,12 @@ TEST(rows_of_a_drafter_are_those_of_the_cpu)
     for (size_t i = 0; i < FORMS; i++) {
         make(&m, &forms[i]);
         run(&cpu_backend, true, &m, FED, &want);
-        run(cuda, true, &m, FED, &got);
-        compare(&forms[i], &got, &want, 1e-5);
-        run(cuda, false, &m, FED, &got);
-        compare(&forms[i], &got, &want, 5e-3);
+        for (int exact = 0; exact < 2; exact++) {
+            if (cuda_is_emulated() && getenv("SPECSCOPE_LONG") == NULL && (i + seed + (size_t)exact) % 2 != 0)
+                continue; /* the emulator is slow: a form is tested either in F16 or exactly */
+            run(cuda, exact > 0, &m, FED, &got);
+            compare(&forms[i], &got, &want, exact > 0 ? 1e-5 : 5e-3);
+        }
     }
 }
 

@@ -12,7 +12,7 @@ enum {
     SPLIT = 512,                /* positions */
     POSITIONS = 2 * SPLIT + 70, /* in three splits */
     CHUNK = 64,                 /* rows of the prompt in a forward pass */
-    ALIKE = 2 * SPLIT - CHUNK,  /* positions that all runs read in the same chunks */
+    ALIKE = 2 * SPLIT - CHUNK,  /* positions that are read once, in whole chunks */
     LAYERS = 1,
     WIDTH = 48,
     VOCAB = 300
@@ -39,11 +39,16 @@ read_chunk(const struct rig *r, struct kv_cache *kv_cache, const slot_t *slots, 
     assert_true(r->ops->trunk(kv_cache, 0, first, slots + first, n));
 }
 
-/* Computes the hidden states (POSITIONS, WIDTH) after the last layer. From position ALIKE on, chunks have these sizes
- * in turn. */
+struct chunks {
+    const uint32_t *sizes; /* (n), in turn */
+    uint32_t n;
+};
+
+/* Computes the hidden states (POSITIONS, WIDTH) after the last layer, for each of `ways` to cut the positions from ALIKE on
+ * into chunks. */
 static void
-read_all(const struct backend_ops *ops, const struct naive_shape *shape, bool exact, const uint32_t *chunks, uint32_t n,
-         float *hidden)
+read_all(const struct backend_ops *ops, const struct naive_shape *shape, bool exact, const struct chunks *chunks,
+         size_t ways, float *const *hidden)
 {
     static token_t tokens[POSITIONS];
     static slot_t slots[POSITIONS];
@@ -58,15 +63,21 @@ read_all(const struct backend_ops *ops, const struct naive_shape *shape, bool ex
         tokens[i] = (token_t)rig_random(&r, VOCAB);
         slots[i] = (slot_t)((uint64_t)i * 101 % POSITIONS);
     }
-    for (uint32_t at = 0, turn = 0; at < POSITIONS;) {
-        const uint32_t wanted = at < ALIKE ? CHUNK : chunks[turn++ % n], left = POSITIONS - at;
-        read_chunk(&r, kv_cache, slots, tokens, at, wanted < left ? wanted : left);
-        at += wanted < left ? wanted : left;
+    for (uint32_t at = 0; at < ALIKE; at += CHUNK) {
+        read_chunk(&r, kv_cache, slots, tokens, at, CHUNK);
         assert_ok(ops->wait(kv_cache, &err), err);
     }
-    for (uint32_t i = 0; i < POSITIONS; i++)
-        assert_true(ops->read_hidden(kv_cache, i, LAYERS, hidden + (size_t)i * WIDTH));
-    assert_ok(ops->wait(kv_cache, &err), err);
+    for (size_t way = 0; way < ways; way++) {
+        for (uint32_t at = ALIKE, turn = 0; at < POSITIONS;) {
+            const uint32_t wanted = chunks[way].sizes[turn++ % chunks[way].n], left = POSITIONS - at;
+            read_chunk(&r, kv_cache, slots, tokens, at, wanted < left ? wanted : left);
+            at += wanted < left ? wanted : left;
+            assert_ok(ops->wait(kv_cache, &err), err);
+        }
+        for (uint32_t i = 0; i < POSITIONS; i++)
+            assert_true(ops->read_hidden(kv_cache, i, LAYERS, hidden[way] + (size_t)i * WIDTH));
+        assert_ok(ops->wait(kv_cache, &err), err);
+    }
     ops->drop(kv_cache);
     rig_close(&r);
 }
@@ -76,15 +87,15 @@ TEST(a_late_row_has_the_same_bits_however_it_was_computed)
     NEEDS_CUDA;
     static float whole[POSITIONS * WIDTH], cut[POSITIONS * WIDTH], on_cpu[POSITIONS * WIDTH];
     static const uint32_t prompt[] = {CHUNK}, rows[] = {1, 8, 33, 2, 20, 32};
+    static const struct chunks ways[] = {{prompt, 1}, {rows, sizeof rows / sizeof *rows}};
     const bool every = !cuda_is_emulated() || getenv("SPECSCOPE_LONG") != NULL;
     for (size_t s = 0; s < sizeof shapes / sizeof *shapes; s++)
         for (int exact = 0; exact < 2; exact++) {
             if (!every && seed % 4 != 2 * s + (size_t)exact)
                 continue;
-            read_all(cuda, &shapes[s], exact > 0, prompt, 1, whole);
-            read_all(cuda, &shapes[s], exact > 0, rows, sizeof rows / sizeof *rows, cut);
+            read_all(cuda, &shapes[s], exact > 0, ways, 2, (float *const[]){whole, cut});
             assert_memory_equal(whole, cut, sizeof whole);
-            read_all(&cpu_backend, &shapes[s], true, prompt, 1, on_cpu);
+            read_all(&cpu_backend, &shapes[s], true, ways, 1, (float *const[]){on_cpu});
             double apart = 0, all = 0;
             for (size_t i = (size_t)SPLIT * WIDTH; i < (size_t)POSITIONS * WIDTH; i++) {
                 apart += pow((double)whole[i] - (double)on_cpu[i], 2);

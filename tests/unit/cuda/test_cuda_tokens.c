@@ -139,7 +139,7 @@ tokens_here(uint32_t in_short)
 TEST(exact_tokens_are_those_of_the_cpu)
 {
     NEEDS_CUDA;
-    compare(DRAFT, true, tokens_here(14), 1e-4);
+    compare(DRAFT, true, tokens_here(8), 1e-4);
     if (tokens_here(0) > 0)
         compare(MODEL, true, tokens_here(0), 1e-4);
 }
@@ -148,7 +148,7 @@ TEST(exact_tokens_are_those_of_the_cpu)
 TEST(tokens_are_those_of_the_cpu_but_for_near_ties)
 {
     NEEDS_CUDA;
-    compare(DRAFT, false, tokens_here(24), 0.1);
+    compare(DRAFT, false, tokens_here(12), 0.1);
     if (tokens_here(0) > 0)
         compare(MODEL, false, tokens_here(0), 0.1);
 }

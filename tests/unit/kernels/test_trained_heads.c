@@ -260,6 +260,8 @@ TEST(a_gpu_has_them_too)
             for (size_t c = 0; c < sizeof checks / sizeof *checks; c++) {
                 struct rig r;
                 const struct backend_options o = {.gpu = -1, .exact = exact > 0};
+                if (cuda_is_emulated() && getenv("SPECSCOPE_LONG") == NULL && ((size_t)exact + s + c + seed) % 2 != 0)
+                    continue; /* the emulator is slow: a check of a shape is either in F16 or exact */
                 rig_open(&r, ops, &shapes[s], seed + s, &o);
                 make_heads(&r, &heads);
                 checks[c](&r, &heads, exact > 0 ? 1e-5 : 0.02);

@@ -76,7 +76,7 @@ accepted(size_t i, const char *isa, size_t first, const struct lossless_matrix *
                                          .lora = features[i].lora,
                                          .isa = isa,
                                          .first = (int)(first % LOSSLESS_SETTINGS),
-                                         .share = getenv("SPECSCOPE_LONG") != NULL ? 0 : (slow ? 8 : 2)};
+                                         .share = getenv("SPECSCOPE_LONG") != NULL ? 0 : (slow ? 12 : 2)};
     return lossless_run(&model, m, seed + i).accepted;
 }
 
