@@ -19,7 +19,7 @@ is_kind(const char *word)
     return figure_kind_what(word) != NULL;
 }
 
-/* The kind is the last operand, or the first where that is one and the last isn't. */
+/* The kind is the last operand, or the first if only the first is a kind. */
 bool
 plot_main(struct options *o, int *status, struct err *err)
 {

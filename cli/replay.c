@@ -19,11 +19,11 @@ wait_for_trace(const char *folder, struct err *err)
     char name[4096];
     if ((size_t)snprintf(name, sizeof name, "%s/run.json", folder) >= sizeof name)
         return err_set(err, ERR_USAGE, "the name of the trace to follow is too long");
-    bool said = false;
+    bool printed = false;
     while (access(name, F_OK) != 0) {
-        if (!said)
+        if (!printed)
             fprintf(stderr, "specscope: waiting for %s (Ctrl-C ends it)\n", name);
-        said = true;
+        printed = true;
         nanosleep(&(struct timespec){.tv_nsec = WAIT_MS * 1000000L}, NULL);
     }
     return true;

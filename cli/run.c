@@ -22,8 +22,8 @@ struct printer {
     const struct tokenizer *tokenizer;
     struct utf8_stream stream;
     bool terminal, quiet; /* quiet: JSON goes to stdout */
-    bool broken;          /* stdout can't take more */
-    size_t said;          /* texts of a batch */
+    bool broken;          /* stdout accepts no more output */
+    size_t printed;       /* texts of a batch */
 };
 
 static void
@@ -86,8 +86,8 @@ static void
 print_texts(void *user, const struct outcome *out)
 {
     struct printer *p = user;
-    for (const struct outcome_text *text; p->said < out->n_texts && (text = &out->texts[p->said])->end[0] != '\0';
-         p->said++) {
+    for (const struct outcome_text *text; p->printed < out->n_texts && (text = &out->texts[p->printed])->end[0] != '\0';
+         p->printed++) {
         for (size_t i = 0; i < text->n_tokens; i++)
             print_token(p, text->tokens[i], SOURCE_DRAFT);
         end_text(p);

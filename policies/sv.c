@@ -124,13 +124,13 @@ static bool
 draft(struct batch *b, bool selective)
 {
     struct chain_rule rules[ROUNDS_MOST];
-    struct overlap said[ROUNDS_MOST][SV_DRAFTS], *rows[ROUNDS_MOST];
+    struct overlap overlaps[ROUNDS_MOST][SV_DRAFTS], *rows[ROUNDS_MOST];
     if (!rounds_model(b->round, b->n, AUX_DRAFT, b->draft))
         return false;
     for (uint32_t i = 0; i < b->n; i++) {
         rules[i] = (struct chain_rule){
             .exit_layer = b->draft[i]->exit_layer, .most = b->window, .full = "window", .threshold = NAN};
-        rows[i] = said[i];
+        rows[i] = overlaps[i];
     }
     if (!chain_draft(b->draft, b->n, rules, NULL) ||
         (selective && !rounds_overlap(b->draft, b->n, AUX_COMPANION, rows)))
@@ -140,7 +140,7 @@ draft(struct batch *b, bool selective)
         const struct sv_profile *profile = ((struct sv *)b->policy[i]->state)->profile;
         look->drafted = round_drafted(b->round[i]);
         for (uint32_t k = 0; k < look->drafted && selective; k++) {
-            const double s = fmin((double)said[i][k].similarity, 1), a = (double)said[i][k].acceptance;
+            const double s = fmin((double)overlaps[i][k].similarity, 1), a = (double)overlaps[i][k].acceptance;
             look->p[k] = sv_profile_accepted(profile, s, a);
             round_report(b->round[i], "s", (int)k, s);
             round_report(b->round[i], "a", (int)k, a);

@@ -126,7 +126,7 @@ table_open(struct table_file *t, int folder_fd, const char *folder, enum table_i
     memset(t, 0, sizeof *t);
     t->table = &trace_tables[id];
     t->folder = folder;
-    t->fd = openat(folder_fd, t->table->file, O_RDONLY | O_CLOEXEC | O_NONBLOCK); /* don't wait for a pipe's writer */
+    t->fd = openat(folder_fd, t->table->file, O_RDONLY | O_CLOEXEC | O_NONBLOCK); /* do not wait for a pipe's writer */
     struct stat st;
     if (t->fd < 0 && errno == ENOENT && !t->table->required)
         return true;

@@ -68,7 +68,7 @@ extern const char *const need_names[NEEDS_KINDS]; /* by bit: "draft", …, "mtp"
 struct policy_info {
     char name[16], title[48], paper[96];
     unsigned needs;   /* a set, as in policy_ops; 0 in older traces */
-    unsigned missing; /* the needs that are not met: the policy can't be chosen; 0 in a trace */
+    unsigned missing; /* the needs that are not met; the policy then cannot be chosen. 0 in a trace */
     uint32_t n_knobs, n_series;
     struct knob knobs[POLICY_KNOBS];
     struct series series[POLICY_SERIES];

@@ -194,10 +194,10 @@ put_messages(struct render *r, struct dict *d, const struct chat_dialogue *dialo
     const struct chat_variable *variable = said_before(dialogue);
     const struct slice given = variable != NULL ? variable->value : (struct slice){0},
                        turns = dialogue->before != NULL ? slice_of(dialogue->before) : (struct slice){0};
-    struct value said, before;
+    struct value read, before;
     struct list *messages = render_list(r, LIST_LIST, 0);
     struct slice system = {0}, user;
-    if (!read_messages(r, dialogue->guard, "messages", given, &said, err) ||
+    if (!read_messages(r, dialogue->guard, "messages", given, &read, err) ||
         !read_messages(r, dialogue->guard, "the messages before a prompt", turns, &before, err))
         return false;
     if ((dialogue->system != NULL && !guard_text(r, dialogue->guard, slice_of(dialogue->system), &system)) ||
@@ -206,8 +206,8 @@ put_messages(struct render *r, struct dict *d, const struct chat_dialogue *dialo
     const bool own = before.list->n > 0 && is_system(r, &before.list->at[0]);
     bool ok = messages != NULL && (own || dialogue->system == NULL || add_message(r, messages, "system", system));
     ok = ok && (!own || list_add(r, messages, before.list->at[0]));
-    for (size_t i = 0; ok && i < said.list->n; i++)
-        ok = list_add(r, messages, said.list->at[i]);
+    for (size_t i = 0; ok && i < read.list->n; i++)
+        ok = list_add(r, messages, read.list->at[i]);
     for (size_t i = own; ok && i < before.list->n; i++)
         ok = list_add(r, messages, before.list->at[i]);
     return (ok && add_message(r, messages, "user", user) && put(r, d, "messages", value_list(messages)) &&

@@ -148,7 +148,7 @@ segments_take_baseline(struct segments *s, const char *text)
 }
 
 /* Reads "yes", "yes: 7 sequences", "sampled", or "no: token 17", counted from the run's first generated token. Tokens
- * after a difference can't be compared, and with several sequences the token's sequence is unknown. */
+ * after a difference cannot be compared, and with several sequences the token's sequence is unknown. */
 static void
 segments_take_lossless(struct segments *s, const char *text)
 {

@@ -11,13 +11,13 @@
 
 struct model_options {
     bool quantize;           /* matrices in F32, F16 and BF16 become Q8_0, in memory of the model's own */
-    bool vocabulary;         /* a file or folder without weights will do */
-    bool glance;             /* to be described, not run: what a folder has packed stays so, and weights mean nothing */
+    bool vocabulary;         /* a file or folder without weights is accepted */
+    bool glance;             /* the model is described, not run: packed weights are not unpacked */
     const char *const *lora; /* adapters to be merged, (n_lora): "FILE[:SCALE]" */
     size_t n_lora;
-    /* What it has to fit into: bytes available, 0: it isn't checked; with a context of ctx, 0: the model's own, for each
-     * of so many sequences, 0: one. */
-    uint64_t available, taken; /* … `taken` of them by other models */
+    /* Bytes of memory that the model must fit into (0: not checked), with a context of `ctx` tokens (0: the model's own)
+     * for each of `sequences` (0: one); `taken` of them are in use by other models. */
+    uint64_t available, taken;
     uint32_t ctx, sequences;
     bool exact;
     /* An EAGLE-3 head is opened as a drafter for this model, which must outlive it; NULL: it is refused. A drafter has no
@@ -25,30 +25,28 @@ struct model_options {
     const struct model *target;
 };
 
-/* Checks every shape against the others. Anything unsupported is one line that names it. */
+/* Checks every shape against the others. Fails with one line that names what is not supported. */
 bool model_open(struct model **, const char *path, struct err *);
 bool model_open_with(struct model **, const char *path, const struct model_options *, struct err *);
-/* A model without a file (engine/model/synthetic/synthetic.h): "SHAPE[:TYPE],k,acceptance". file_bytes is what its header would have. */
+/* Opens a model without a file (engine/model/synthetic/synthetic.h): "SHAPE[:TYPE],k,acceptance". file_bytes is that of its header. */
 bool model_open_synthetic(struct model **, const char *spec, const struct model_options *, struct err *);
-/* The layer for multi-token prediction of a model that has one (model.ahead), as a drafter for it. */
+/* Opens the target's layer for multi-token prediction (model.ahead) as a drafter for it. */
 bool model_open_ahead(struct model **, const struct model *target, const struct model_options *, struct err *);
-/* The same on a parsed file or folder, which becomes the model's, and is closed when this fails. */
+/* Opens a parsed file, which the model then owns; it is closed on failure. */
 bool model_read(struct model **, struct gguf *, struct err *);
-/* The positions that contexts will have in all. */
+/* Returns the number of positions of all contexts together. */
 uint32_t model_positions(const struct model *, uint32_t ctx, uint32_t sequences);
-void model_close(struct model *); /* not before every backend's weights made from it are unloaded */
+void model_close(struct model *); /* after all backends' weights of it were unloaded */
 
 /* Writes the name of the first tensor in the model's file that has a value which is no finite number, for an error message;
  * `size` should be 80 or more. Reads the whole file. Returns false if there is none. */
 bool model_broken_tensor(const struct model *, char *name, size_t size);
 
-/* Describes a model without running it, for lists of models. */
-
-/* All texts can be printed. */
+/* The description of a model in lists of models. Its texts are printable. */
 struct model_summary {
     bool runs;
-    char why[400]; /* it doesn't, or hardly fits into memory; without the path in front */
-    /* Of one that runs: */
+    char why[400]; /* why it does not run, or hardly fits into memory; without the path */
+    /* valid if it runs: */
     char name[64], arch[32], types[64], tokenizer[64];
     uint32_t layers, vocab, ctx_train;
     uint32_t ctx; /* the longest context that fits into memory, halved from its own; 0: not even a short one does */

@@ -39,15 +39,15 @@ head_of(const struct gathered *g, const struct sequence *q)
 
 /* Emits a layer's prediction after a row of the target, compared with the last layer's. */
 static void
-emit_target(const struct gathered *g, struct sequence *q, uint32_t pos, uint32_t layer, const struct prediction *said,
-            token_t final)
+emit_target(const struct gathered *g, struct sequence *q, uint32_t pos, uint32_t layer,
+            const struct prediction *prediction, token_t final)
 {
     const uint32_t layers = g->session->model.layers;
     q->final[pos % FINALS].pos = pos; /* auxiliary models may reach it a round later */
     q->final[pos % FINALS].token = final;
     if (layer == layers && g->other)
         return; /* the last layer has the same prediction with both heads */
-    seq_emit_prediction(q, pos, layer, head_of(g, q) == USE_TRAINED && layer < layers ? 1 : 0, said, PROBED_SCOPE,
+    seq_emit_prediction(q, pos, layer, head_of(g, q) == USE_TRAINED && layer < layers ? 1 : 0, prediction, PROBED_SCOPE,
                         final);
 }
 
@@ -63,7 +63,7 @@ acceptance_of(struct session *s, slot_t row, uint32_t layer, double *p)
 
 /* The same for an auxiliary model, compared with its own last layer and the target's. */
 static bool
-emit_aux(const struct gathered *g, size_t row, uint32_t pos, uint32_t layer, const struct prediction *said)
+emit_aux(const struct gathered *g, size_t row, uint32_t pos, uint32_t layer, const struct prediction *prediction)
 {
     struct sequence *q = g->sequence[row];
     const uint32_t at = pos % FINALS;
@@ -72,7 +72,7 @@ emit_aux(const struct gathered *g, size_t row, uint32_t pos, uint32_t layer, con
     if (g->role == AUX_DRAFT && (seq_policy(q)->info.needs & NEEDS_ACCEPT_HEAD) != 0 &&
         layer == g->session->aux[g->role].layers && !acceptance_of(g->session, g->row[row], layer, &acceptance))
         return false;
-    seq_emit_aux_prediction(q, g->role, pos, layer, said, PROBED_SCOPE, final, (float)acceptance);
+    seq_emit_aux_prediction(q, g->role, pos, layer, prediction, PROBED_SCOPE, final, (float)acceptance);
     return true;
 }
 

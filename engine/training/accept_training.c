@@ -15,13 +15,13 @@ struct sequence { /* a prompt at hand */
     struct accept_data *data;
     struct accept_prompt *prompt;
     uint64_t seed;
-    uint32_t said;                 /* of the response */
+    uint32_t n_response;           /* of the response */
     bool over;                     /* it has ended */
     token_t *text;                 /* (prompt + response) what is read */
     token_t *response, *candidate; /* (response): X, Y */
     bool *mixed;                   /* (response): Z_i is X_i */
     float *label;                  /* (response): a */
-    float *p;                      /* (response, vocab) what the target said before each X */
+    float *p;                      /* (response, vocab) the target's distribution before each X */
 };
 
 struct accept_data {
@@ -125,16 +125,16 @@ respond(void *user, struct reader *r, uint32_t at, slot_t slot)
 {
     struct sequence *l = user;
     struct accept_data *a = l->data;
-    const uint32_t n = (uint32_t)l->prompt->n + l->said;
+    const uint32_t n = (uint32_t)l->prompt->n + l->n_response;
     if (at + 1 < n)
         return true;
-    float *p = l->p + (size_t)l->said * a->vocab;
+    float *p = l->p + (size_t)l->n_response * a->vocab;
     const struct rng_key key = key_of(l, n, RNG_BONUS);
     if (!reader_logits(r, slot, a->z))
         return false;
     sampling_dist(a->z, a->vocab, &a->options.sampling, p, a->order);
-    l->response[l->said++] = l->text[n] = sampling_draw(p, a->vocab, &key, NULL, 0);
-    l->over = l->said == a->options.response || tokenizer_is_end(r->model->tokenizer, l->text[n]);
+    l->response[l->n_response++] = l->text[n] = sampling_draw(p, a->vocab, &key, NULL, 0);
+    l->over = l->n_response == a->options.response || tokenizer_is_end(r->model->tokenizer, l->text[n]);
     return true;
 }
 
@@ -185,7 +185,7 @@ texts_of(struct accept_data *a, size_t n, uint32_t less, bool alive, struct read
         struct sequence *l = &a->sequences[i];
         if (!alive || !l->over)
             texts[count++] = (struct reader_text){
-                .sequence = i, .tokens = l->text, .to = (uint32_t)l->prompt->n + l->said - less, .user = l};
+                .sequence = i, .tokens = l->text, .to = (uint32_t)l->prompt->n + l->n_response - less, .user = l};
     }
     return count;
 }
@@ -193,7 +193,7 @@ texts_of(struct accept_data *a, size_t n, uint32_t less, bool alive, struct read
 static void
 mix(struct sequence *l)
 {
-    for (uint32_t i = 0; i < l->said; i++) {
+    for (uint32_t i = 0; i < l->n_response; i++) {
         const uint32_t pos = (uint32_t)l->prompt->n + i;
         const struct rng_key key = key_of(l, pos, RNG_ACCEPT);
         l->mixed[i] = rng_uniform(&key) < l->data->options.mixing;
@@ -210,7 +210,7 @@ accept_data_prompts(struct accept_data *a, struct accept_prompt *prompts, size_t
         l->prompt = &prompts[i];
         l->prompt->rows = 0;
         l->seed = splitmix64_mix(a->options.seed + prompts[i].index * SPLITMIX64_STEP);
-        l->said = 0;
+        l->n_response = 0;
         l->over = false;
         memcpy(l->text, prompts[i].tokens, prompts[i].n * sizeof *l->text);
         reader_forget(&a->target, i, 0);

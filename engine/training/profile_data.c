@@ -134,7 +134,7 @@ read_on(struct profile_data *d, size_t n, enum reads model, uint32_t drafts, uin
 
 /* Writes a model's distribution at position i of the round to `to`. */
 static const float *
-said(const struct sequence *l, enum reads model, uint32_t i, const struct sampling *how, float *to)
+distribution(const struct sequence *l, enum reads model, uint32_t i, const struct sampling *how, float *to)
 {
     sampling_dist(logits_at(l, model, i), l->data->vocab, how, to, l->data->order);
     return to;
@@ -158,7 +158,7 @@ draw_drafts(struct profile_data *d, size_t n)
             const struct rng_key key = {.seed = l->seed, .pos = l->n + i, .purpose = RNG_DRAFT};
             if (i >= l->drafts)
                 continue;
-            said(l, READS_DRAFT, i, &d->options.sampling, q_at(l, i));
+            distribution(l, READS_DRAFT, i, &d->options.sampling, q_at(l, i));
             l->text[l->n + i] = sampling_draw(q_at(l, i), d->vocab, &key, NULL, 0);
         }
     }
@@ -190,9 +190,9 @@ observe(const struct sequence *l, uint32_t i)
     const struct sampling *how = &d->options.sampling, whole = {.temperature = 1, .top_p = 1};
     const bool greedy = !(how->temperature > 0);
     const token_t x = l->text[l->n + i];
-    const float *p = said(l, READS_TARGET, i, how, d->scratch[0]);
-    const float *q = greedy ? said(l, READS_DRAFT, i, &whole, d->scratch[1]) : q_at(l, i);
-    const float *c = said(l, READS_COMPANION, i, greedy ? &whole : how, d->scratch[2]);
+    const float *p = distribution(l, READS_TARGET, i, how, d->scratch[0]);
+    const float *q = greedy ? distribution(l, READS_DRAFT, i, &whole, d->scratch[1]) : q_at(l, i);
+    const float *c = distribution(l, READS_COMPANION, i, greedy ? &whole : how, d->scratch[2]);
     const struct overlap of = sampling_overlap(q, c, d->vocab, x);
     const float ratio = p[x] / q_at(l, i)[x];
     return (struct sv_observation){.s = of.similarity < 1 ? of.similarity : 1, /* rounding */

@@ -118,8 +118,8 @@ terminal_choose_locale(void)
 bool
 terminal_direct_said(void)
 {
-    const char *said = getenv("COLORTERM"), *type = getenv("TERM");
-    if (said == NULL || (strcmp(said, "truecolor") != 0 && strcmp(said, "24bit") != 0))
+    const char *colours = getenv("COLORTERM"), *type = getenv("TERM");
+    if (colours == NULL || (strcmp(colours, "truecolor") != 0 && strcmp(colours, "24bit") != 0))
         return false;
     /* GNU screen passes COLORTERM on, but does not support these colours */
     return type == NULL || strncmp(type, "screen", 6) != 0 || getenv("TMUX") != NULL;

@@ -149,12 +149,12 @@ parse_stops(struct theme *t, const cJSON *heat, struct err *err)
 static bool
 parse_more(const struct theme *t, const cJSON *more, struct err *err)
 {
-    const char *said = cJSON_GetStringValue(more), *is = t->darker ? "darker" : "lighter";
-    if (said == NULL || (strcmp(said, "lighter") != 0 && strcmp(said, "darker") != 0))
+    const char *wanted = cJSON_GetStringValue(more), *is = t->darker ? "darker" : "lighter";
+    if (wanted == NULL || (strcmp(wanted, "lighter") != 0 && strcmp(wanted, "darker") != 0))
         return err_set(err, ERR_USAGE, "theme %s: \"more\" must be \"lighter\" or \"darker\"", t->name);
-    if (strcmp(said, is) != 0)
+    if (strcmp(wanted, is) != 0)
         return err_set(err, ERR_USAGE, "theme %s: \"more\" is %s, but \"heat\" becomes %s; reverse one of them",
-                       t->name, said, is);
+                       t->name, wanted, is);
     return true;
 }
 

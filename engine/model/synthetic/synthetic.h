@@ -14,7 +14,7 @@
  *   synthetic_tangent() inverts. Of all sizes it depends on V only, so there is no calibration.
  * - Queries and keys are large: logits of attention have a standard deviation of ATTENTION_LOGIT, so that a head looks
  *   at a few places among hundreds, near or far. A token thus depends on all of the text so far, in a way that little
- *   can repeat, which is why greedy text doesn't fall into loops, as that of random models does when the last token
+ *   can repeat, which is why greedy text does not fall into loops, as that of random models does when the last token
  *   decides.
  * - The final norm makes logits at k (SHARPNESS * sqrt(2 log V)) large. At 1 the largest of V normal numbers begins to
  *   hold a finite share of their softmax (the random energy model's transition); at SHARPNESS the likeliest token has
@@ -104,7 +104,7 @@ bool synthetic_describe(struct model *, struct err *);
 double synthetic_agreement(uint32_t vocab, double tangent);
 
 /* synthetic_agreement()'s inverse: the tangent for an acceptance between SYNTHETIC_LEAST_ACCEPTANCE and SYNTHETIC_MOST_ACCEPTANCE. Rounded to
- * 10 bits, so that the last bits of a machine's mathematics library don't make it another model. */
+ * 10 bits, so that the model does not depend on the last bits of a machine's mathematics library. */
 #define SYNTHETIC_LEAST_ACCEPTANCE 0.3
 #define SYNTHETIC_MOST_ACCEPTANCE  0.97
 double synthetic_tangent(uint32_t vocab, double acceptance);

@@ -365,10 +365,11 @@ list_plain(struct sentencepiece *s, const cJSON *added)
 static bool
 list_added(struct sentencepiece *s, struct slice config, struct slice added)
 {
-    cJSON *said = NULL, *list = NULL;
-    const bool ok = parse(s, config, "tokenizer_config.json", &said) && parse(s, added, "added_tokens.json", &list) &&
-                    list_decoder(s, json_get(said, "added_tokens_decoder")) && list_plain(s, list);
-    cJSON_Delete(said);
+    cJSON *settings = NULL, *list = NULL;
+    const bool ok = parse(s, config, "tokenizer_config.json", &settings) &&
+                    parse(s, added, "added_tokens.json", &list) &&
+                    list_decoder(s, json_get(settings, "added_tokens_decoder")) && list_plain(s, list);
+    cJSON_Delete(settings);
     cJSON_Delete(list);
     return ok;
 }
@@ -440,14 +441,14 @@ static bool
 read_config(struct sentencepiece *s, struct slice config)
 {
     struct tokenizer_json j = {.t = s->t, .where = s->where, .err = s->err};
-    cJSON *said = NULL;
-    bool ok = add_tokens(s) && parse(s, config, "tokenizer_config.json", &said);
-    j.config = said;
+    cJSON *settings = NULL;
+    bool ok = add_tokens(s) && parse(s, config, "tokenizer_config.json", &settings);
+    j.config = settings;
     if (ok) {
-        read_ends(s->t, said);
+        read_ends(s->t, settings);
         ok = json_read_chat_template(&j);
     }
-    cJSON_Delete(said);
+    cJSON_Delete(settings);
     return ok;
 }
 

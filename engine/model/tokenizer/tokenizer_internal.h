@@ -113,7 +113,7 @@ enum normal_kind {
 struct pattern;
 struct normal_step {
     enum normal_kind kind;
-    struct slice from, to;   /* REPLACE; PATTERN: to; PREPEND (to a text that isn't empty): to; TRIM: from */
+    struct slice from, to;   /* REPLACE; PATTERN: to; PREPEND (to a text that is not empty): to; TRIM: from */
     uint32_t first, last;    /* TRIM: how often at the beginning and at the end */
     struct pattern *pattern; /* owned by the tokenizer */
     struct charsmap map;     /* in the tokenizer's memory */

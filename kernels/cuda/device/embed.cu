@@ -48,10 +48,10 @@ template <class With>
 static cudaError_t
 for_few(size_t n, With with)
 {
-    cudaError_t said = cudaSuccess;
-    for (size_t done = 0; done < n && said == cudaSuccess; done += FEW_ROWS)
-        said = with(done, n - done < FEW_ROWS ? (uint32_t)(n - done) : FEW_ROWS);
-    return said;
+    cudaError_t status = cudaSuccess;
+    for (size_t done = 0; done < n && status == cudaSuccess; done += FEW_ROWS)
+        status = with(done, n - done < FEW_ROWS ? (uint32_t)(n - done) : FEW_ROWS);
+    return status;
 }
 
 cudaError_t

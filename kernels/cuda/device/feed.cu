@@ -103,12 +103,12 @@ launch_feed(struct feed_args a, const struct dev_model *sizes, cudaStream_t stre
                                       (sizes->n_layers + 1) * sizes->width,
                                       a.blocks,
                                       false};
-    cudaError_t said = launch(take_features, a.n, BLOCK_THREADS, a, stream);
-    if (said == cudaSuccess && a.features != NULL && d.projection.rows > 0)
-        said = launch_product(projects, stream);
-    if (said == cudaSuccess)
-        said = launch(begin_rows, a.n, BLOCK_THREADS, a, stream);
-    if (said == cudaSuccess && !d.pairs)
-        said = launch_product(joins, stream);
-    return said;
+    cudaError_t status = launch(take_features, a.n, BLOCK_THREADS, a, stream);
+    if (status == cudaSuccess && a.features != NULL && d.projection.rows > 0)
+        status = launch_product(projects, stream);
+    if (status == cudaSuccess)
+        status = launch(begin_rows, a.n, BLOCK_THREADS, a, stream);
+    if (status == cudaSuccess && !d.pairs)
+        status = launch_product(joins, stream);
+    return status;
 }

@@ -128,17 +128,17 @@ launch_head(struct head_args a, const struct dev_model *sizes, cudaStream_t stre
     const struct matrix_args logits = {
         a.model, &a.model->head, a.kv_cache.head_normed, a.kv_cache.head_logits, NULL, a.n, sizes->vocab, a.blocks,
         true};
-    cudaError_t said = cudaSuccess;
+    cudaError_t status = cudaSuccess;
     if (a.trained)
-        said = launch(trained_rows<false>, shifts, TRAINED_WARPS * WARP, a, stream);
-    if (said == cudaSuccess)
-        said = launch(norm_head_rows, a.n, BLOCK_THREADS, a, stream);
-    if (said == cudaSuccess)
-        said = launch_product(logits, stream);
-    if (said == cudaSuccess && a.trained)
-        said = launch(trained_rows<true>, fulls, TRAINED_WARPS * WARP, a, stream);
-    if (said != cudaSuccess || a.predictions == NULL)
-        return said;
+        status = launch(trained_rows<false>, shifts, TRAINED_WARPS * WARP, a, stream);
+    if (status == cudaSuccess)
+        status = launch(norm_head_rows, a.n, BLOCK_THREADS, a, stream);
+    if (status == cudaSuccess)
+        status = launch_product(logits, stream);
+    if (status == cudaSuccess && a.trained)
+        status = launch(trained_rows<true>, fulls, TRAINED_WARPS * WARP, a, stream);
+    if (status != cudaSuccess || a.predictions == NULL)
+        return status;
     return launch_predictions({a.kv_cache.head_logits, sizes->vocab, a.n, sizes->drafter.tokens, a.kv_cache.head_pieces,
                                a.rows, NULL, NULL, a.predictions},
                               stream);

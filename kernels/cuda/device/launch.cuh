@@ -21,10 +21,10 @@ launch_as(bool cooperative, const char *call, void (*kernel)(A), dim3 grid, dim3
 {
     static_assert(sizeof(A) <= ARGUMENT_MOST, "a kernel's argument");
     void *list[] = {&arguments};
-    const cudaError_t said = cooperative
-                                 ? cudaLaunchCooperativeKernel((const void *)kernel, grid, block, list, shared, stream)
-                                 : cudaLaunchKernel((const void *)kernel, grid, block, list, shared, stream);
-    return launch_result(call, said, grid.x * grid.y * grid.z, block.x, stream);
+    const cudaError_t status =
+        cooperative ? cudaLaunchCooperativeKernel((const void *)kernel, grid, block, list, shared, stream)
+                    : cudaLaunchKernel((const void *)kernel, grid, block, list, shared, stream);
+    return launch_result(call, status, grid.x * grid.y * grid.z, block.x, stream);
 }
 #define launch(...) launch_as(false, #__VA_ARGS__, __VA_ARGS__)
 /* All blocks are resident at once and may wait for each other. */
@@ -37,16 +37,16 @@ static cudaError_t
 resident_blocks(void (*kernel)(A), int device, unsigned threads, size_t shared, uint32_t *blocks)
 {
     int processors = 0, each = 0;
-    cudaError_t said =
+    cudaError_t status =
         cudaFuncSetAttribute((const void *)kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, (int)shared);
-    if (said == cudaSuccess)
-        said = cudaDeviceGetAttribute(&processors, cudaDevAttrMultiProcessorCount, device);
-    if (said == cudaSuccess)
-        said = cudaOccupancyMaxActiveBlocksPerMultiprocessor(&each, (const void *)kernel, (int)threads, shared);
-    if (said == cudaSuccess && each < 1)
-        said = cudaErrorCooperativeLaunchTooLarge;
+    if (status == cudaSuccess)
+        status = cudaDeviceGetAttribute(&processors, cudaDevAttrMultiProcessorCount, device);
+    if (status == cudaSuccess)
+        status = cudaOccupancyMaxActiveBlocksPerMultiprocessor(&each, (const void *)kernel, (int)threads, shared);
+    if (status == cudaSuccess && each < 1)
+        status = cudaErrorCooperativeLaunchTooLarge;
     *blocks = (uint32_t)processors;
-    return said;
+    return status;
 }
 
 #endif

@@ -315,6 +315,6 @@ cudaError_t
 launch_predictions(struct prediction_args a, cudaStream_t stream)
 {
     const dim3 grid(a.n, head_pieces_of(a.vocab));
-    const cudaError_t said = launch(summarise, grid, PIECE_THREADS, a, stream);
-    return said == cudaSuccess ? launch(conclude, grid, PIECE_THREADS, a, stream) : said;
+    const cudaError_t status = launch(summarise, grid, PIECE_THREADS, a, stream);
+    return status == cudaSuccess ? launch(conclude, grid, PIECE_THREADS, a, stream) : status;
 }

@@ -197,10 +197,10 @@ __launch_bounds__(BLOCK_THREADS) walk_rounds(struct verify_args a)
 cudaError_t
 launch_verify(struct verify_args a, cudaStream_t stream)
 {
-    cudaError_t said = cudaSuccess;
+    cudaError_t status = cudaSuccess;
     if (a.sampled)
-        said = launch(measure_nodes, dim3(a.longest, a.n), BLOCK_THREADS, a, stream);
-    if (said == cudaSuccess)
-        said = launch(walk_rounds, a.n < VERIFY_WALKS ? a.n : VERIFY_WALKS, BLOCK_THREADS, a, stream);
-    return said;
+        status = launch(measure_nodes, dim3(a.longest, a.n), BLOCK_THREADS, a, stream);
+    if (status == cudaSuccess)
+        status = launch(walk_rounds, a.n < VERIFY_WALKS ? a.n : VERIFY_WALKS, BLOCK_THREADS, a, stream);
+    return status;
 }

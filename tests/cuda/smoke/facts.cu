@@ -63,11 +63,11 @@ smoke_facts(int device)
     fact("cooperative launches", "%s", attribute(cudaDevAttrCooperativeLaunch, device) != 0 ? "yes" : "no");
     const bool native = device_has_code(CUDA_CODE, p.major, p.minor);
     fact("machine code", native ? "there is some for it" : "none: the driver translates now, for a minute or more");
-    cudaError_t said = forward_prepare(device, &blocks);
-    if (said == cudaSuccess)
-        said = head_prepare(device);
-    if (said != cudaSuccess) {
-        printf("the kernels can't be prepared: %s\n", cudaGetErrorString(said));
+    cudaError_t status = forward_prepare(device, &blocks);
+    if (status == cudaSuccess)
+        status = head_prepare(device);
+    if (status != cudaSuccess) {
+        printf("the kernels can't be prepared: %s\n", cudaGetErrorString(status));
         return false;
     }
     fact("blocks of a sweep", "%u, all resident", blocks);

@@ -165,9 +165,9 @@ cudaError_t
 cudaDeviceGetAttribute(int *value, enum cudaDeviceAttr what, int device)
 {
     struct cudaDeviceProp p;
-    const cudaError_t said = cudaGetDeviceProperties(&p, device);
-    if (said != cudaSuccess)
-        return said;
+    const cudaError_t status = cudaGetDeviceProperties(&p, device);
+    if (status != cudaSuccess)
+        return status;
     switch (what) {
     case cudaDevAttrMultiProcessorCount: *value = p.multiProcessorCount; return cudaSuccess;
     case cudaDevAttrL2CacheSize: *value = p.l2CacheSize; return cudaSuccess;

@@ -27,9 +27,9 @@ cudaError_t
 cudaEventDestroy(cudaEvent_t e)
 {
     std::unique_lock<std::mutex> hold;
-    const cudaError_t said = emulation::enter(hold, emulation::ANY);
+    const cudaError_t status = emulation::enter(hold, emulation::ANY);
     delete e;
-    return said;
+    return status;
 }
 
 cudaError_t

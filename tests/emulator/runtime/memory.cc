@@ -210,9 +210,9 @@ cudaError_t
 cudaMemcpy(void *to, const void *from, size_t n, enum cudaMemcpyKind kind)
 {
     ENTER(emulation::ANY);
-    const cudaError_t said = check_copy(to, from, n, kind);
-    if (said != cudaSuccess)
-        return said;
+    const cudaError_t status = check_copy(to, from, n, kind);
+    if (status != cudaSuccess)
+        return status;
     enqueue_copy(to, from, n, kind, nullptr);
     const bool staged = kind == cudaMemcpyHostToDevice && !emulation::within(all().pinned, from, n);
     return staged || kind == cudaMemcpyDeviceToDevice ? cudaSuccess
@@ -223,10 +223,10 @@ cudaError_t
 cudaMemcpyAsync(void *to, const void *from, size_t n, enum cudaMemcpyKind kind, cudaStream_t stream)
 {
     ENTER(emulation::ANY);
-    const cudaError_t said = check_copy(to, from, n, kind);
-    if (said == cudaSuccess)
+    const cudaError_t status = check_copy(to, from, n, kind);
+    if (status == cudaSuccess)
         enqueue_copy(to, from, n, kind, stream);
-    return said;
+    return status;
 }
 
 /* Copies row by row. As in CUDA, a pitch is at least a row's width and at most 2^31 - 1. */
@@ -240,9 +240,9 @@ cudaMemcpy2DAsync(void *to, size_t to_pitch, const void *from, size_t from_pitch
     for (size_t row = 0; row < height; row++) {
         char *const there = (char *)to + row * to_pitch;
         const char *const here = (const char *)from + row * from_pitch;
-        const cudaError_t said = check_copy(there, here, width, kind);
-        if (said != cudaSuccess)
-            return said;
+        const cudaError_t status = check_copy(there, here, width, kind);
+        if (status != cudaSuccess)
+            return status;
         enqueue_copy(there, here, width, kind, stream);
     }
     return cudaSuccess;

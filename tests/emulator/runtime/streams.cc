@@ -30,11 +30,11 @@ work(emulated_stream *s)
         if (w.lost == cudaSuccess) {
             s->busy = true;
             hold.unlock();
-            const cudaError_t said = next();
+            const cudaError_t status = next();
             hold.lock();
             s->busy = false;
-            if (said != cudaSuccess && w.lost == cudaSuccess)
-                w.lost = w.last = said;
+            if (status != cudaSuccess && w.lost == cudaSuccess)
+                w.lost = w.last = status;
         }
         w.news.notify_all();
     }
@@ -224,8 +224,8 @@ emulated_cuda_enqueue(cudaStream_t to, cudaError_t (*work)(void *), void *what, 
         for (const emulated_range &each : touched)
             if (emulation::watching != nullptr)
                 emulation::watching->moves(op, each.p, each.bytes, each.writes);
-        const cudaError_t said = work(what);
-        return later ? cudaErrorLaunchFailure : said;
+        const cudaError_t status = work(what);
+        return later ? cudaErrorLaunchFailure : status;
     });
     return cudaSuccess;
 }
@@ -245,7 +245,7 @@ cudaError_t
 cudaStreamDestroy(cudaStream_t s)
 {
     std::unique_lock<std::mutex> hold;
-    const cudaError_t said = emulation::enter(hold, emulation::ANY);
+    const cudaError_t status = emulation::enter(hold, emulation::ANY);
     if (all().streams.count(s) == 0)
         return cudaErrorInvalidResourceHandle;
     emulation::drain(hold, s); /* the queue of a lost device is discarded */
@@ -258,7 +258,7 @@ cudaStreamDestroy(cudaStream_t s)
     hold.lock();
     all().streams.erase(s);
     delete s;
-    return said;
+    return status;
 }
 
 cudaError_t

@@ -18,9 +18,9 @@ emulated_launch_as(bool cooperative, const char *name, void (*kernel)(A), dim3 g
 {
     static_assert(sizeof(A) <= ARGUMENT_MOST, "a kernel's argument");
     const auto thread = [](const void *called, const void *argument) { ((void (*)(A))called)(*(const A *)argument); };
-    const cudaError_t said = emulated_launch(
+    const cudaError_t status = emulated_launch(
         {thread, (const void *)kernel, &arguments, name, grid, block, shared, cooperative, 0, 0}, sizeof(A), stream);
-    return launch_result(name, said, grid.x * grid.y * grid.z, block.x, stream);
+    return launch_result(name, status, grid.x * grid.y * grid.z, block.x, stream);
 }
 #define launch(...)             EMULATED_CALL(emulated_launch_as(false, #__VA_ARGS__, __VA_ARGS__))
 #define launch_cooperative(...) EMULATED_CALL(emulated_launch_as(true, #__VA_ARGS__, __VA_ARGS__))
@@ -31,15 +31,15 @@ static inline cudaError_t
 resident_blocks(void (*kernel)(A), int device, unsigned, size_t shared, uint32_t *blocks)
 {
     int n = 0, most = 0;
-    cudaError_t said = cudaDeviceGetAttribute(&n, cudaDevAttrMultiProcessorCount, device);
-    if (said == cudaSuccess)
-        said = cudaDeviceGetAttribute(&most, cudaDevAttrMaxSharedMemoryPerBlockOptin, device);
-    if (said == cudaSuccess && shared > (size_t)most)
-        said = cudaErrorInvalidValue;
-    if (said == cudaSuccess)
+    cudaError_t status = cudaDeviceGetAttribute(&n, cudaDevAttrMultiProcessorCount, device);
+    if (status == cudaSuccess)
+        status = cudaDeviceGetAttribute(&most, cudaDevAttrMaxSharedMemoryPerBlockOptin, device);
+    if (status == cudaSuccess && shared > (size_t)most)
+        status = cudaErrorInvalidValue;
+    if (status == cudaSuccess)
         emulated_allow_shared((const void *)kernel, shared);
     *blocks = (uint32_t)n;
-    return said;
+    return status;
 }
 
 #endif
