@@ -4,6 +4,9 @@
  *   T_l = 1 + α (1 − l/L)                                        (eq. 1)
  *   p_l = max softmax(z_l / T_l); exit at the first l ≤ d_max with p_l ≥ τ   (eq. 2)
  *
+ * The backend compares p_l with τ within its pass (struct exit_rule in kernels/backend.h); this file sets T and τ for
+ * each layer.
+ *
  * A token that finds no exit by d_max is *difficult*: drafting stops and verification decodes it. w_max drafts end the
  * round too. Earlier rows of the round go through a layer together with the newest (the paper's reuse), so attention
  * always sees real keys and values and each layer is read once.
