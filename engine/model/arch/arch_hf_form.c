@@ -6,16 +6,28 @@
 
 #include "base/utf8.h"
 #include "engine/model/arch/arch_hf.h"
+#include "engine/model/arch/arch_tensors.h"
 
 #define REMEDY ARCH_HF_REMEDY
 #define TWO_PI 6.283185307179586
 
 struct reading {
     struct model *model;
-    const struct hf_folder *folder;
-    const cJSON *rope; /* or NULL */
+    const struct arch *arch;
+    const cJSON *config, *rope; /* rope may be NULL */
+    const char *path;
+    struct layer_desc *layers; /* the model's; allocated by arch_make_layers(), so they are writable */
     struct err *err;
 };
+
+/* Sets an error that begins with the folder's name, and returns false. */
+#define refuse(r, ...) (arch_fill((r)->err, (r)->path, __VA_ARGS__), err_false())
+
+static const cJSON *
+entry(const struct reading *r, const char *name)
+{
+    return arch_hf_entry(r->config, name);
+}
 
 static bool
 read_real(const struct reading *r, const char *name, double otherwise, double *out)
@@ -23,8 +35,7 @@ read_real(const struct reading *r, const char *name, double otherwise, double *o
     const cJSON *v = arch_hf_entry(r->rope, name);
     *out = v == NULL ? otherwise : v->valuedouble;
     if ((v != NULL && (!cJSON_IsNumber(v) || isnan(*out))) || !(isnan(*out) || fabs(*out) <= 3.4e38))
-        return err_set(r->err, ERR_WORK, "%s: config.json's '%s' of RoPE should be a number; " REMEDY, r->folder->path,
-                       name);
+        return refuse(r, "config.json's '%s' of RoPE should be a number; " REMEDY, name);
     return true;
 }
 
@@ -34,8 +45,7 @@ need_real(const struct reading *r, const char *name, double *out)
 {
     if (!read_real(r, name, NAN, out))
         return false;
-    return !isnan(*out) || err_set(r->err, ERR_WORK, "%s: config.json's '%s' of RoPE should be a number; " REMEDY,
-                                   r->folder->path, name);
+    return !isnan(*out) || refuse(r, "config.json's '%s' of RoPE should be a number; " REMEDY, name);
 }
 
 /* Reads the context of the first training. The entry of config.json itself takes precedence over rope_parameters. */
@@ -43,12 +53,11 @@ static bool
 read_old(const struct reading *r, double *out)
 {
     static const char name[] = "original_max_position_embeddings";
-    const bool by_kind = arch_hf_entry(r->folder->config, ARCH_HF_ROPE_LOCAL) != NULL;
-    const enum arch_value kind = arch_hf_kind(arch_hf_entry(r->folder->config, name), out);
+    const bool by_kind = entry(r, ARCH_HF_ROPE_LOCAL) != NULL;
+    const enum arch_value kind = arch_hf_kind(entry(r, name), out);
     if (by_kind || kind == VALUE_MISSING)
         return read_real(r, name, r->model->ctx_train, out);
-    return kind != VALUE_OTHER ||
-           err_set(r->err, ERR_WORK, "%s: config.json's '%s' should be a number; " REMEDY, r->folder->path, name);
+    return kind != VALUE_OTHER || refuse(r, "config.json's '%s' should be a number; " REMEDY, name);
 }
 
 /* Reads a number of RoPE's parameters. 0 is the same as missing, as in transformers' Python code. */
@@ -65,8 +74,7 @@ read_above(const struct reading *r, const char *name, double otherwise, double *
 static bool
 senseless(const struct reading *r, const char *kind)
 {
-    return err_set(r->err, ERR_WORK, "%s: the factors of its RoPE scaling '%s' make no sense; " REMEDY, r->folder->path,
-                   kind);
+    return refuse(r, "the factors of its RoPE scaling '%s' make no sense; " REMEDY, kind);
 }
 
 /* Llama 3.1's scaling, as divisors of the frequencies. Frequencies with wavelengths above old/low are divided by
@@ -193,7 +201,7 @@ scale(const struct reading *r)
     if (type == NULL)
         type = arch_hf_entry(r->rope, "type"); /* the older name */
     if (!cJSON_IsObject(r->rope) || (type != NULL && !cJSON_IsString(type)))
-        return err_set(r->err, ERR_WORK, "%s: config.json's RoPE scaling is not understood; " REMEDY, r->folder->path);
+        return refuse(r, "config.json's RoPE scaling is not understood; " REMEDY);
     const char *name = type == NULL ? "default" : type->valuestring;
     if (strcmp(name, "default") == 0)
         return true;
@@ -214,9 +222,8 @@ scale(const struct reading *r)
         return scale_long(r, factor);
     if (strcmp(name, "dynamic") == 0)
         return scale_dynamic(r);
-    return err_set(r->err, ERR_WORK,
-                   "%s: RoPE scaling '%s' is not supported; linear, llama3, yarn, longrope and dynamic are",
-                   r->folder->path, printable_line(shown, sizeof shown, name, strlen(name)));
+    return refuse(r, "RoPE scaling '%s' is not supported; linear, llama3, yarn, longrope and dynamic are",
+                  printable_line(shown, sizeof shown, name, strlen(name)));
 }
 
 static bool
@@ -228,56 +235,64 @@ read_part(const struct reading *r)
     for (size_t i = 0; i < 2 && isnan(part); i++) {
         if (!read_real(r, names[i], NAN, &part))
             return false;
-        if (isnan(part) && arch_hf_kind(arch_hf_entry(r->folder->config, names[i]), &part) == VALUE_OTHER)
+        if (isnan(part) && arch_hf_kind(entry(r, names[i]), &part) == VALUE_OTHER)
             part = -1;
     }
     if (isnan(part))
         return true;
     const uint32_t dims = part > 0 && part <= 1 ? (uint32_t)(d->head_dim * part) : 0;
     if (dims == 0 || dims % 2 != 0)
-        return err_set(r->err, ERR_WORK, "%s: a partial_rotary_factor of %g of %u dimensions makes no sense; " REMEDY,
-                       r->folder->path, part, (unsigned)d->head_dim);
+        return refuse(r, "a partial_rotary_factor of %g of %u dimensions makes no sense; " REMEDY, part,
+                      (unsigned)d->head_dim);
     d->rope_dims = dims;
     return true;
 }
 
 /* Reads RoPE's base for layers with a window, if the architecture has one. Scaling for them is not supported. */
 static bool
-read_local(const struct reading *r, const struct arch *arch)
+read_local(const struct reading *r)
 {
     struct model_desc *d = &r->model->desc;
-    const cJSON *local = arch_hf_entry(r->folder->config, ARCH_HF_ROPE_LOCAL),
-                *type = arch_hf_entry(local, "rope_type");
+    const cJSON *local = entry(r, ARCH_HF_ROPE_LOCAL), *type = arch_hf_entry(local, "rope_type");
     double base = 0;
-    if (!(arch->form.local_base > 0))
+    if (!(r->arch->form.local_base > 0))
         return true;
     type = type == NULL ? arch_hf_entry(local, "type") : type;
     if (type != NULL && (!cJSON_IsString(type) || strcmp(type->valuestring, "default") != 0))
-        return err_set(r->err, ERR_WORK, "%s: RoPE of layers with a window is scaled, which is not supported",
-                       r->folder->path);
+        return refuse(r, "RoPE of layers with a window is scaled, which is not supported");
     const cJSON *v = arch_hf_entry(local, "rope_theta");
-    v = v != NULL ? v : arch_hf_entry(r->folder->config, "rope_local_base_freq");
+    v = v != NULL ? v : entry(r, "rope_local_base_freq");
     const enum arch_value kind = arch_hf_kind(v, &base);
     if (kind == VALUE_OTHER || (kind != VALUE_MISSING && !(base >= 1 && base <= 3e38)))
-        return err_set(r->err, ERR_WORK, "%s: a RoPE base of %g makes no sense; " REMEDY, r->folder->path, base);
+        return refuse(r, "a RoPE base of %g makes no sense; " REMEDY, base);
     if (kind != VALUE_MISSING)
         d->form.local_base = (float)base;
     return true;
 }
 
+static struct reading
+reading_of(struct model *m, const struct hf_folder *f, const struct arch *arch, struct err *err)
+{
+    return (struct reading){.model = m,
+                            .arch = arch,
+                            .config = f->config,
+                            .rope = arch_hf_entry(f->config, "rope_parameters"),
+                            .path = f->path,
+                            .layers = (struct layer_desc *)m->desc.layers,
+                            .err = err};
+}
+
 bool
 arch_hf_read_rope(struct model *m, const struct hf_folder *f, const struct arch *arch, struct err *err)
 {
-    const struct reading r = {.model = m, .folder = f, .rope = arch_hf_entry(f->config, "rope_parameters"), .err = err};
-    return ((arch->flags & ARCH_KINDS) != 0 || read_part(&r)) && read_local(&r, arch) && (r.rope == NULL || scale(&r));
+    const struct reading r = reading_of(m, f, arch, err);
+    return ((arch->flags & ARCH_KINDS) != 0 || read_part(&r)) && read_local(&r) && (r.rope == NULL || scale(&r));
 }
 
 /* ---- form ---- */
 
-#define REMEDY ARCH_HF_REMEDY
-
 static bool
-read_activation(struct model *m, const struct hf_folder *f, struct err *err)
+read_activation(const struct reading *r)
 {
     static const struct {
         const char *name;
@@ -296,25 +311,25 @@ read_activation(struct model *m, const struct hf_folder *f, struct err *err)
     char shown[40];
     const cJSON *act = NULL;
     for (size_t i = 0; i < sizeof keys / sizeof keys[0] && act == NULL; i++)
-        act = arch_hf_entry(f->config, keys[i]);
-    if (act == NULL || m->desc.form.activation == ACT_SWIGLU_CLAMPED)
+        act = entry(r, keys[i]);
+    if (act == NULL || r->model->desc.form.activation == ACT_SWIGLU_CLAMPED)
         return true;
     /* Gemma's first files contain "gelu" but were trained with GELU's tanh form, which transformers also computes. */
-    if (strcmp(m->arch, "gemma") == 0 && cJSON_IsString(act) && strcmp(act->valuestring, "gelu") == 0)
+    if (strcmp(r->model->arch, "gemma") == 0 && cJSON_IsString(act) && strcmp(act->valuestring, "gelu") == 0)
         return true;
     for (size_t i = 0; i < sizeof known / sizeof known[0] && cJSON_IsString(act); i++)
         if (strcmp(act->valuestring, known[i].name) == 0) {
-            m->desc.form.activation = known[i].kind;
+            r->model->desc.form.activation = known[i].kind;
             return true;
         }
-    return err_set(
-        err, ERR_WORK, "%s: the activation '%s' is not supported; SiLU, GELU, squared ReLU and xIELU are", f->path,
-        cJSON_IsString(act) ? printable_line(shown, sizeof shown, act->valuestring, strlen(act->valuestring)) : "?");
+    return refuse(r, "the activation '%s' is not supported; SiLU, GELU, squared ReLU and xIELU are",
+                  cJSON_IsString(act) ? printable_line(shown, sizeof shown, act->valuestring, strlen(act->valuestring))
+                                      : "?");
 }
 
 /* Fails if config.json turns on a feature that is not supported. */
 static bool
-refuse_variants(const struct hf_folder *f, const struct arch *arch, struct err *err)
+refuse_variants(const struct reading *r)
 {
     static const char *const variants[] = {"use_qk_norm",
                                            "qk_layernorm",
@@ -328,28 +343,24 @@ refuse_variants(const struct hf_folder *f, const struct arch *arch, struct err *
                                            "use_bidirectional_attention",
                                            "conv_bias",
                                            "mamba_proj_bias"};
-    const cJSON *kind = cJSON_GetArrayItem(arch_hf_entry(f->config, "architectures"), 0);
+    const cJSON *kind = cJSON_GetArrayItem(entry(r, "architectures"), 0);
     if (cJSON_IsString(kind) &&
         (strcasestr(kind->valuestring, "eagle") != NULL || strcasestr(kind->valuestring, "medusa") != NULL))
-        return err_set(err, ERR_WORK, "%s: contains heads that draft for another model (EAGLE, Medusa), not a model",
-                       f->path);
-    if (cJSON_IsObject(arch_hf_entry(f->config, "quantization")))
-        return err_set(
-            err, ERR_WORK,
-            "%s: its weights are quantised in MLX's format, which is not supported; take the folder in BF16 or F16, "
-            "or a GGUF file",
-            f->path);
+        return refuse(r, "contains heads that draft for another model (EAGLE, Medusa), not a model");
+    if (cJSON_IsObject(entry(r, "quantization")))
+        return refuse(
+            r, "its weights are quantised in MLX's format, which is not supported; take the folder in BF16 or F16, "
+               "or a GGUF file");
     for (size_t i = 0; i < sizeof variants / sizeof variants[0]; i++) {
         const char *key = variants[i];
-        const cJSON *v = arch_hf_entry(f->config, key);
-        const bool ours = (strcmp(key, "use_qk_norm") == 0 && (arch->may >> LAYER_Q_NORM & 1u) != 0) ||
-                          (strcmp(key, "clip_qkv") == 0 && (arch->flags & ARCH_CLIPS) != 0) ||
-                          (strcmp(key, "alibi") == 0 && strcmp(arch->hf, "falcon") == 0);
+        const cJSON *v = entry(r, key);
+        const bool ours = (strcmp(key, "use_qk_norm") == 0 && (r->arch->may >> LAYER_Q_NORM & 1u) != 0) ||
+                          (strcmp(key, "clip_qkv") == 0 && (r->arch->flags & ARCH_CLIPS) != 0) ||
+                          (strcmp(key, "alibi") == 0 && strcmp(r->arch->hf, "falcon") == 0);
         /* Gemma 4's "vision": only images are read in both directions. */
         const bool seen = cJSON_IsString(v) && strcmp(v->valuestring, "vision") == 0;
         if (v != NULL && !cJSON_IsFalse(v) && !ours && !seen)
-            return err_set(err, ERR_WORK, "%s: config.json's '%s' is not supported for this architecture", f->path,
-                           key);
+            return refuse(r, "config.json's '%s' is not supported for this architecture", key);
     }
     return true;
 }
@@ -358,254 +369,240 @@ refuse_variants(const struct hf_folder *f, const struct arch *arch, struct err *
 
 /* Returns true if the entry exists and is false or null. */
 static bool
-said_no(const struct hf_folder *f, const char *name)
+said_no(const struct reading *r, const char *name)
 {
-    const cJSON *said = cJSON_GetObjectItemCaseSensitive(f->config, name);
+    const cJSON *said = cJSON_GetObjectItemCaseSensitive(r->config, name);
     return cJSON_IsFalse(said) || cJSON_IsNull(said);
 }
 
 static bool
-read_scales(struct model *m, const struct hf_folder *f, struct err *err)
+read_scales(const struct reading *r)
 {
     double v = 0;
-    const enum arch_value kind = arch_hf_kind(arch_hf_entry(f->config, "query_pre_attn_scalar"), &v);
+    const enum arch_value kind = arch_hf_kind(entry(r, "query_pre_attn_scalar"), &v);
     if (kind == VALUE_OTHER || (kind != VALUE_MISSING && !(v > 0 && v < 1e9)))
-        return err_set(err, ERR_WORK, "%s: config.json's 'query_pre_attn_scalar' should be a number above 0; " REMEDY,
-                       f->path);
+        return refuse(r, "config.json's 'query_pre_attn_scalar' should be a number above 0; " REMEDY);
     if (kind != VALUE_MISSING)
-        m->desc.form.attention_scale = (float)(1 / sqrt(v));
-    if (said_no(f, "scale_attn_weights"))
-        m->desc.form.attention_scale = 1;
+        r->model->desc.form.attention_scale = (float)(1 / sqrt(v));
+    if (said_no(r, "scale_attn_weights"))
+        r->model->desc.form.attention_scale = 1;
     static const char *const parallel[] = {"use_parallel_residual", "parallel_attn"};
     for (size_t i = 0; i < sizeof parallel / sizeof parallel[0]; i++)
-        if (cJSON_GetObjectItemCaseSensitive(f->config, parallel[i]) != NULL)
-            m->desc.form.parallel = !said_no(f, parallel[i]);
-    if (cJSON_IsTrue(arch_hf_entry(f->config, "new_decoder_architecture"))) /* Falcon: overrides parallel_attn */
-        m->desc.form.parallel = true;
+        if (cJSON_GetObjectItemCaseSensitive(r->config, parallel[i]) != NULL)
+            r->model->desc.form.parallel = !said_no(r, parallel[i]);
+    if (cJSON_IsTrue(entry(r, "new_decoder_architecture"))) /* Falcon: overrides parallel_attn */
+        r->model->desc.form.parallel = true;
     return true;
 }
 
 /* Reads the bounds of Mamba-2's step. transformers writes Infinity, or an object for it. */
 static void
-read_steps(struct model *m, const struct hf_folder *f)
+read_steps(const struct reading *r)
 {
-    const cJSON *limits = arch_hf_entry(f->config, "time_step_limit");
+    const cJSON *limits = entry(r, "time_step_limit");
     const cJSON *least = cJSON_GetArrayItem(limits, 0), *most = cJSON_GetArrayItem(limits, 1);
-    struct recurrent_form *r = &m->desc.form.recurrent;
+    struct recurrent_form *form = &r->model->desc.form.recurrent;
     double low = 0, high = 0;
     const enum arch_value kind = arch_hf_kind(most, &high);
     (void)arch_hf_kind(least, &low);
-    r->step_least = (float)low;
-    r->step_most = kind == VALUE_WHOLE || kind == VALUE_REAL ? (float)high : low > 0 ? HUGE_VALF : 0;
+    form->step_least = (float)low;
+    form->step_most = kind == VALUE_WHOLE || kind == VALUE_REAL ? (float)high : low > 0 ? HUGE_VALF : 0;
 }
 
 /* Reads ALiBi of the first Falcons, whose biases are rounded to BF16 and scaled with the scores. Fails if another
  * architecture with ALiBi turns it off. */
 static bool
-read_alibi(struct model *m, const struct hf_folder *f, const struct arch *arch, struct layer_desc *layers,
-           struct err *err)
+read_alibi(const struct reading *r)
 {
-    struct model_desc *d = &m->desc;
-    if ((arch->flags & ARCH_USES_ALIBI) != 0 && cJSON_IsFalse(arch_hf_entry(f->config, "attn_config.alibi")))
-        return err_set(err, ERR_WORK, "%s: has learned positions (attn_config.alibi is false), which is not supported",
-                       f->path);
-    if (!cJSON_IsTrue(arch_hf_entry(f->config, "alibi")))
+    struct model_desc *d = &r->model->desc;
+    if ((r->arch->flags & ARCH_USES_ALIBI) != 0 && cJSON_IsFalse(entry(r, "attn_config.alibi")))
+        return refuse(r, "has learned positions (attn_config.alibi is false), which is not supported");
+    if (!cJSON_IsTrue(entry(r, "alibi")))
         return true;
     d->form.alibi = (struct alibi){.most = 8, .scale = 1 / sqrtf((float)d->head_dim), .in_bf16 = true};
     for (uint32_t l = 0; l < d->n_layers; l++)
-        layers[l].form.rope = LAYER_ROPE_NONE;
+        r->layers[l].form.rope = LAYER_ROPE_NONE;
     return true;
 }
 
 /* ---- windows and rotations ---- */
 
 static bool
-wrong_types(const struct model *m, const struct hf_folder *f, const cJSON *types, struct err *err)
+wrong_types(const struct reading *r, const cJSON *types)
 {
-    return err_set(err, ERR_WORK, "%s: config.json's 'layer_types' are of %d layers, but it has %" PRIu32 "; " REMEDY,
-                   f->path, cJSON_GetArraySize(types), m->desc.n_layers);
+    return refuse(r, "config.json's 'layer_types' are of %d layers, but it has %" PRIu32 "; " REMEDY,
+                  cJSON_GetArraySize(types), r->model->desc.n_layers);
 }
 
 /* Reads the windows from layer_types, a list with "sliding_attention" for layers with a window. */
 static bool
-read_layer_types(struct model *m, const struct hf_folder *f, const cJSON *types, struct layer_desc *layers,
-                 struct err *err)
+read_layer_types(const struct reading *r, const cJSON *types)
 {
     const cJSON *type;
     uint32_t l = 0;
-    if (cJSON_GetArraySize(types) != (int)m->desc.n_layers)
-        return wrong_types(m, f, types, err);
+    if (cJSON_GetArraySize(types) != (int)r->model->desc.n_layers)
+        return wrong_types(r, types);
     cJSON_ArrayForEach(type, types)
     {
         char shown[40];
         const char *kind = cJSON_IsString(type) ? type->valuestring : "?";
         if (strcmp(kind, "full_attention") != 0 && strcmp(kind, "sliding_attention") != 0)
-            return err_set(err, ERR_WORK, "%s: a layer's attention is '%s', which is not supported", f->path,
-                           printable_line(shown, sizeof shown, kind, strlen(kind)));
-        layers[l++].form.sees_all = strcmp(kind, "full_attention") == 0;
+            return refuse(r, "a layer's attention is '%s', which is not supported",
+                          printable_line(shown, sizeof shown, kind, strlen(kind)));
+        r->layers[l++].form.sees_all = strcmp(kind, "full_attention") == 0;
     }
     return true;
 }
 
 /* Reads which layers are recurrent: from layer_types, from the indices of the other ones, or from their interval. */
 static bool
-read_kinds(struct model *m, const struct hf_folder *f, const struct arch *arch, struct layer_desc *layers,
-           struct err *err)
+read_kinds(const struct reading *r)
 {
     static const char *const names[RECURRENCES] = {"linear_attention", "mamba", "conv"};
-    const cJSON *types = arch_hf_entry(f->config, "layer_types"), *type;
-    const cJSON *indices = cJSON_IsArray(types) ? NULL : arch_hf_entry(f->config, "full_attn_idxs");
-    indices = indices != NULL || cJSON_IsArray(types) ? indices : arch_hf_entry(f->config, "attn_layer_indices");
-    double every = arch->attention_every;
+    const cJSON *types = entry(r, "layer_types"), *type;
+    const cJSON *indices = cJSON_IsArray(types) ? NULL : entry(r, "full_attn_idxs");
+    indices = indices != NULL || cJSON_IsArray(types) ? indices : entry(r, "attn_layer_indices");
+    double every = r->arch->attention_every;
     uint32_t l = 0;
-    if (arch->attention_every == 0)
+    if (r->arch->attention_every == 0)
         return true;
-    const enum arch_value kind = arch_hf_kind(arch_hf_entry(f->config, "full_attention_interval"), &every);
+    const enum arch_value kind = arch_hf_kind(entry(r, "full_attention_interval"), &every);
     if (kind == VALUE_REAL || kind == VALUE_OTHER || !(every >= 1 && every <= UINT32_MAX))
-        return err_set(err, ERR_WORK,
-                       "%s: config.json's 'full_attention_interval' should be a number of layers; " REMEDY, f->path);
-    if (cJSON_IsArray(types) && cJSON_GetArraySize(types) != (int)m->desc.n_layers)
-        return wrong_types(m, f, types, err);
-    for (; !cJSON_IsArray(types) && l < m->desc.n_layers; l++)
-        layers[l].form.kind =
+        return refuse(r, "config.json's 'full_attention_interval' should be a number of layers; " REMEDY);
+    if (cJSON_IsArray(types) && cJSON_GetArraySize(types) != (int)r->model->desc.n_layers)
+        return wrong_types(r, types);
+    for (; !cJSON_IsArray(types) && l < r->model->desc.n_layers; l++)
+        r->layers[l].form.kind =
             cJSON_IsArray(indices) || (l + 1) % (uint32_t)every != 0 ? LAYER_RECURRENT : LAYER_ATTENTION;
     cJSON_ArrayForEach(type, indices)
     {
-        if (!cJSON_IsNumber(type) || !(type->valuedouble >= 0 && type->valuedouble < m->desc.n_layers))
-            return err_set(err, ERR_WORK, "%s: config.json's indices of attention should be numbers of layers; " REMEDY,
-                           f->path);
-        layers[(uint32_t)type->valuedouble].form.kind = LAYER_ATTENTION;
+        if (!cJSON_IsNumber(type) || !(type->valuedouble >= 0 && type->valuedouble < r->model->desc.n_layers))
+            return refuse(r, "config.json's indices of attention should be numbers of layers; " REMEDY);
+        r->layers[(uint32_t)type->valuedouble].form.kind = LAYER_ATTENTION;
     }
     cJSON_ArrayForEach(type, types)
     {
         char shown[40];
         const char *name = cJSON_IsString(type) ? type->valuestring : "?";
-        const bool recurrent = strcmp(name, names[m->desc.form.recurrent.kind]) == 0 || strcmp(name, names[0]) == 0;
+        const bool recurrent =
+            strcmp(name, names[r->model->desc.form.recurrent.kind]) == 0 || strcmp(name, names[0]) == 0;
         if (!recurrent && strcmp(name, "full_attention") != 0 && strcmp(name, "attention") != 0)
-            return err_set(err, ERR_WORK, "%s: a layer's attention is '%s', which is not supported", f->path,
-                           printable_line(shown, sizeof shown, name, strlen(name)));
-        layers[l++].form.kind = recurrent ? LAYER_RECURRENT : LAYER_ATTENTION;
+            return refuse(r, "a layer's attention is '%s', which is not supported",
+                          printable_line(shown, sizeof shown, name, strlen(name)));
+        r->layers[l++].form.kind = recurrent ? LAYER_RECURRENT : LAYER_ATTENTION;
     }
     return true;
 }
 
 static void
-see_all(struct model *m, struct layer_desc *layers, uint32_t first, uint32_t every)
+see_all(const struct reading *r, uint32_t first, uint32_t every)
 {
-    for (uint32_t l = 1; l <= m->desc.n_layers; l++)
-        layers[l - 1].form.sees_all = every > 0 && (l - 1) % every == first;
+    for (uint32_t l = 1; l <= r->model->desc.n_layers; l++)
+        r->layers[l - 1].form.sees_all = every > 0 && (l - 1) % every == first;
 }
 
 /* Sets the windows from max_window_layers (Qwen). In SmolLM 3 the layers without rotation have the window. */
 static bool
-rotate_windows(struct model *m, const struct hf_folder *f, const struct arch *arch, struct layer_desc *layers,
-               struct err *err)
+rotate_windows(const struct reading *r)
 {
     double n = 28;
-    const bool odd = (arch->flags & ARCH_WINDOWS_ODD) != 0;
-    for (uint32_t l = 0; l < m->desc.n_layers && arch->unrotated_every > 0; l++)
-        layers[l].form.sees_all = layers[l].form.rope != LAYER_ROPE_NONE;
-    if ((arch->flags & (ARCH_WINDOWS_LATE | ARCH_WINDOWS_ODD)) == 0)
+    const bool odd = (r->arch->flags & ARCH_WINDOWS_ODD) != 0;
+    for (uint32_t l = 0; l < r->model->desc.n_layers && r->arch->unrotated_every > 0; l++)
+        r->layers[l].form.sees_all = r->layers[l].form.rope != LAYER_ROPE_NONE;
+    if ((r->arch->flags & (ARCH_WINDOWS_LATE | ARCH_WINDOWS_ODD)) == 0)
         return true;
-    const enum arch_value kind = arch_hf_kind(arch_hf_entry(f->config, "max_window_layers"), &n);
+    const enum arch_value kind = arch_hf_kind(entry(r, "max_window_layers"), &n);
     if ((kind != VALUE_WHOLE && kind != VALUE_MISSING) || n < 0)
-        return err_set(err, ERR_WORK, "%s: config.json's 'max_window_layers' should be a number of layers; " REMEDY,
-                       f->path);
-    for (uint32_t l = 0; l < m->desc.n_layers; l++)
-        layers[l].form.sees_all = odd ? l % 2 == 1 || l >= n : l < n;
+        return refuse(r, "config.json's 'max_window_layers' should be a number of layers; " REMEDY);
+    for (uint32_t l = 0; l < r->model->desc.n_layers; l++)
+        r->layers[l].form.sees_all = odd ? l % 2 == 1 || l >= n : l < n;
     return true;
 }
 
 /* Reads the window's size. Qwen's config.json contains one even if use_sliding_window is false. */
 static bool
-read_window(struct model *m, const struct hf_folder *f, const struct arch *arch, struct err *err)
+read_window(const struct reading *r)
 {
-    const cJSON *window = cJSON_GetObjectItemCaseSensitive(f->config, "sliding_window"),
-                *used = arch_hf_entry(f->config, "use_sliding_window");
+    const cJSON *window = cJSON_GetObjectItemCaseSensitive(r->config, "sliding_window"),
+                *used = entry(r, "use_sliding_window");
     double size = 0;
-    m->desc.window = 0;
+    r->model->desc.window = 0;
     if (cJSON_IsNull(window) || (used != NULL && !cJSON_IsTrue(used)) ||
-        (used == NULL && (arch->flags & ARCH_WINDOWED) == 0))
+        (used == NULL && (r->arch->flags & ARCH_WINDOWED) == 0))
         return true;
     if (window != NULL && (arch_hf_kind(window, &size) != VALUE_WHOLE || size < 1 || size > UINT32_MAX - 1))
-        return err_set(err, ERR_WORK, "%s: config.json's 'sliding_window' should be a whole number of tokens; " REMEDY,
-                       f->path);
-    m->desc.window = (uint32_t)size;
+        return refuse(r, "config.json's 'sliding_window' should be a whole number of tokens; " REMEDY);
+    r->model->desc.window = (uint32_t)size;
     return true;
 }
 
 /* Reads which layers have a window: from layer_types, from a pattern whose last layer has none, or from
  * max_window_layers (Qwen). */
 static bool
-read_windows(struct model *m, const struct hf_folder *f, const struct arch *arch, struct layer_desc *layers,
-             struct err *err)
+read_windows(const struct reading *r)
 {
-    const cJSON *types = arch_hf_entry(f->config, "layer_types"),
-                *pattern = arch_hf_entry(f->config, "sliding_window_pattern");
+    const cJSON *types = entry(r, "layer_types"), *pattern = entry(r, "sliding_window_pattern");
     double n = 0;
-    if (!read_window(m, f, arch, err))
+    if (!read_window(r))
         return false;
-    const uint32_t last = arch->full_every > 0 && (arch->flags & ARCH_FULL_FIRST) == 0 ? arch->full_every - 1 : 0;
-    see_all(m, layers, last, m->desc.window > 0 ? arch->full_every : 0);
-    if (m->desc.window > 0 && cJSON_IsArray(types)) {
-        if (!read_layer_types(m, f, types, layers, err))
+    const uint32_t last =
+        r->arch->full_every > 0 && (r->arch->flags & ARCH_FULL_FIRST) == 0 ? r->arch->full_every - 1 : 0;
+    see_all(r, last, r->model->desc.window > 0 ? r->arch->full_every : 0);
+    if (r->model->desc.window > 0 && cJSON_IsArray(types)) {
+        if (!read_layer_types(r, types))
             return false;
-    } else if (m->desc.window > 0 && arch_hf_kind(pattern, &n) == VALUE_WHOLE && n >= 1 && n <= UINT32_MAX) {
-        see_all(m, layers, (uint32_t)n - 1, (uint32_t)n);
-    } else if (m->desc.window > 0 && cJSON_IsString(pattern) && pattern->valuestring[0] != '\0') { /* "LLLG" */
-        see_all(m, layers, (uint32_t)strlen(pattern->valuestring) - 1, (uint32_t)strlen(pattern->valuestring));
-    } else if (m->desc.window > 0 && !rotate_windows(m, f, arch, layers, err)) {
+    } else if (r->model->desc.window > 0 && arch_hf_kind(pattern, &n) == VALUE_WHOLE && n >= 1 && n <= UINT32_MAX) {
+        see_all(r, (uint32_t)n - 1, (uint32_t)n);
+    } else if (r->model->desc.window > 0 && cJSON_IsString(pattern) && pattern->valuestring[0] != '\0') { /* "LLLG" */
+        see_all(r, (uint32_t)strlen(pattern->valuestring) - 1, (uint32_t)strlen(pattern->valuestring));
+    } else if (r->model->desc.window > 0 && !rotate_windows(r)) {
         return false;
     }
-    if ((arch->flags & ARCH_KINDS) != 0) /* as transformers has it */
-        layers[m->desc.n_layers - 1].form.sees_all = true;
+    if ((r->arch->flags & ARCH_KINDS) != 0) /* as transformers has it */
+        r->layers[r->model->desc.n_layers - 1].form.sees_all = true;
     bool any = false;
-    for (uint32_t l = 0; l < m->desc.n_layers; l++)
-        any = any || !layers[l].form.sees_all;
+    for (uint32_t l = 0; l < r->model->desc.n_layers; l++)
+        any = any || !r->layers[l].form.sees_all;
     if (!any)
-        m->desc.window = 0;
-    for (uint32_t l = 0; l < m->desc.n_layers; l++)
-        layers[l].form.sees_all = layers[l].form.sees_all && m->desc.window > 0;
+        r->model->desc.window = 0;
+    for (uint32_t l = 0; l < r->model->desc.n_layers; l++)
+        r->layers[l].form.sees_all = r->layers[l].form.sees_all && r->model->desc.window > 0;
     return true;
 }
 
 /* Reads which layers rotate (SmolLM 3): from a list that has 1 for each rotating layer, or from the interval of the other ones. */
 static bool
-read_unrotated(struct model *m, const struct hf_folder *f, struct layer_desc *layers, struct err *err)
+read_unrotated(const struct reading *r)
 {
-    const cJSON *list = arch_hf_entry(f->config, "no_rope_layers"), *item;
+    const cJSON *list = entry(r, "no_rope_layers"), *item;
     uint32_t l = 0;
     double every = 0;
-    if (list == NULL && arch_hf_kind(arch_hf_entry(f->config, "no_rope_layer_interval"), &every) == VALUE_WHOLE &&
-        every >= 1 && every <= UINT32_MAX)
-        for (; l < m->desc.n_layers; l++)
-            layers[l].form.rope = (l + 1) % (uint32_t)every != 0 ? LAYER_ROPE_GLOBAL : LAYER_ROPE_NONE;
+    if (list == NULL && arch_hf_kind(entry(r, "no_rope_layer_interval"), &every) == VALUE_WHOLE && every >= 1 &&
+        every <= UINT32_MAX)
+        for (; l < r->model->desc.n_layers; l++)
+            r->layers[l].form.rope = (l + 1) % (uint32_t)every != 0 ? LAYER_ROPE_GLOBAL : LAYER_ROPE_NONE;
     if (list == NULL)
         return true;
-    if (!cJSON_IsArray(list) || cJSON_GetArraySize(list) != (int)m->desc.n_layers)
-        return err_set(err, ERR_WORK,
-                       "%s: config.json's 'no_rope_layers' should be a list with a number for each layer; " REMEDY,
-                       f->path);
-    cJSON_ArrayForEach(item, list) layers[l++].form.rope =
+    if (!cJSON_IsArray(list) || cJSON_GetArraySize(list) != (int)r->model->desc.n_layers)
+        return refuse(r, "config.json's 'no_rope_layers' should be a list with a number for each layer; " REMEDY);
+    cJSON_ArrayForEach(item, list) r->layers[l++].form.rope =
         cJSON_IsNumber(item) && item->valuedouble > 0 ? LAYER_ROPE_GLOBAL : LAYER_ROPE_NONE;
     return true;
 }
 
 /* Reads how experts are chosen and computed. Fails on values that are not supported. */
 static bool
-read_routing(struct model *m, const struct hf_folder *f, const struct arch *arch, struct err *err)
+read_routing(const struct reading *r)
 {
-    const cJSON *declares = arch_hf_entry(f->config, "norm_topk_prob"),
-                *jitter = arch_hf_entry(f->config, "router_jitter_noise"),
-                *power = cJSON_GetObjectItemCaseSensitive(arch_hf_entry(f->config, "ffn_config"),
-                                                          "moe_normalize_expert_weights");
+    const cJSON *declares = entry(r, "norm_topk_prob"), *jitter = entry(r, "router_jitter_noise"),
+                *power = cJSON_GetObjectItemCaseSensitive(entry(r, "ffn_config"), "moe_normalize_expert_weights");
     static const struct {
         const char *key;
         double value;
     } constants[] = {{"swiglu_alpha", 1.702}, {"swiglu_limit", 7}};
     double least = 0, noise = 0;
-    struct experts_form *e = &m->desc.form.experts;
-    if (e->n > 0 && arch->experts->declares && cJSON_IsBool(declares))
+    struct experts_form *e = &r->model->desc.form.experts;
+    if (e->n > 0 && r->arch->experts->declares && cJSON_IsBool(declares))
         e->renormalised = cJSON_IsTrue(declares);
     if (e->n > 0 && e->routing == ROUTE_SPARSEMIXER && cJSON_IsNumber(jitter) &&
         arch_hf_kind(jitter, &noise) != VALUE_OTHER)
@@ -613,17 +610,14 @@ read_routing(struct model *m, const struct hf_folder *f, const struct arch *arch
     if (cJSON_IsNull(power)) /* null: DBRX's weights are not divided by their norm */
         e->renormalised = false;
     else if (power != NULL && !(cJSON_IsNumber(power) && fabs(power->valuedouble - 1) < 1e-9))
-        return err_set(err, ERR_WORK,
-                       "%s: config.json's 'moe_normalize_expert_weights' is not 1, which is not supported", f->path);
-    if (arch_hf_kind(arch_hf_entry(f->config, "moe_norm_min"), &least) != VALUE_MISSING && !(least <= 1e-4))
-        return err_set(err, ERR_WORK, "%s: config.json's 'moe_norm_min' is %g, which is not supported; 1e-12 is usual",
-                       f->path, least);
-    for (size_t i = 0; m->desc.form.activation == ACT_SWIGLU_CLAMPED && i < 2; i++) {
+        return refuse(r, "config.json's 'moe_normalize_expert_weights' is not 1, which is not supported");
+    if (arch_hf_kind(entry(r, "moe_norm_min"), &least) != VALUE_MISSING && !(least <= 1e-4))
+        return refuse(r, "config.json's 'moe_norm_min' is %g, which is not supported; 1e-12 is usual", least);
+    for (size_t i = 0; r->model->desc.form.activation == ACT_SWIGLU_CLAMPED && i < 2; i++) {
         double v = constants[i].value;
-        if (arch_hf_kind(arch_hf_entry(f->config, constants[i].key), &v) != VALUE_MISSING &&
-            !(fabs(v - constants[i].value) < 1e-9))
-            return err_set(err, ERR_WORK, "%s: config.json's '%s' is %g, not %g, which is not supported", f->path,
-                           constants[i].key, v, constants[i].value);
+        if (arch_hf_kind(entry(r, constants[i].key), &v) != VALUE_MISSING && !(fabs(v - constants[i].value) < 1e-9))
+            return refuse(r, "config.json's '%s' is %g, not %g, which is not supported", constants[i].key, v,
+                          constants[i].value);
     }
     return true;
 }
@@ -631,17 +625,15 @@ read_routing(struct model *m, const struct hf_folder *f, const struct arch *arch
 bool
 arch_hf_form(struct model *m, const struct hf_folder *f, const struct arch *arch, struct err *err)
 {
-    struct layer_desc *layers =
-        (struct layer_desc *)m->desc.layers; /* allocated by arch_make_layers(), so it is writable */
-    if (!refuse_variants(f, arch, err) || !read_activation(m, f, err) || !read_scales(m, f, err) ||
-        !read_alibi(m, f, arch, layers, err) || !read_routing(m, f, arch, err) || !read_unrotated(m, f, layers, err) ||
-        !read_windows(m, f, arch, layers, err) || !read_kinds(m, f, arch, layers, err))
+    const struct reading r = reading_of(m, f, arch, err);
+    if (!refuse_variants(&r) || !read_activation(&r) || !read_scales(&r) || !read_alibi(&r) || !read_routing(&r) ||
+        !read_unrotated(&r) || !read_windows(&r) || !read_kinds(&r))
         return false;
     if (m->desc.form.recurrent.kind == RECURRENCE_MAMBA)
-        read_steps(m, f);
-    if (cJSON_IsTrue(arch_hf_entry(f->config, "linear_allow_neg_eigval")))
+        read_steps(&r);
+    if (cJSON_IsTrue(entry(&r, "linear_allow_neg_eigval")))
         m->desc.form.recurrent.beta = 2;
-    arch_rotations(m, arch, layers);
+    arch_rotations(m, arch, r.layers);
     return true;
 }
 
