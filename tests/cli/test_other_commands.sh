@@ -29,7 +29,7 @@ works "bench --steps measures steps" bench --steps --json "$TMP/steps.json" "$TI
 works "bench --steps measures steps at the end of a longer context" bench --steps -c 400 "$TINY"
 check "bench --steps reports how many rows precede" grep -q 'after 336 rows' "$TMP/out"
 check "bench --steps writes JSON" [ -s "$TMP/steps.json" ]
-check "bench --forecast compares forecasts with measured speedups" "$BUILD/tests/forecasts" -n 12 --repeat 2 --ignore-eos -p 'a b' \
+check "forecasts are compared with measured speedups" "$BUILD/tests/forecasts" -n 12 --repeat 2 --ignore-eos -p 'a b' \
     --csv "$TMP/forecast.csv" --json "$TMP/forecast.json" "$TINY"
 check "at least 60 settings are compared with their forecasts" [ "$(grep -c . "$TMP/forecast.csv")" -gt 60 ]
 check "each compared setting has a forecast and a measurement" \
