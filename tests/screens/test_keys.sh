@@ -21,7 +21,7 @@ click() { # column and row, from 1: a press and a release of the left button
 for size in 40x10 80x24 120x36 260x60; do
     terminal $size "exec $PROGRAM -t 1" # the header is not moved by another number of threads
     wait_for 'slowed down to be' >/dev/null
-    check "at the first start the key line shows help, quit and pause at $size" until_true says 'Space [pr].*? help.*q quit'
+    check "the key line of a first start shows help, quit and pause at $size" until_true says 'Space [pr].*? help.*q quit'
     check "the panels' digits are on the screen at $size" wait_for '2 layers'
 done
 click 4 60
