@@ -2,13 +2,14 @@
 
 #include "cli/options/commands.h"
 #include "cli/options/option_table.h"
+#include "tui/figures/figure.h"
 
 #define BUNDLED "without it the bundled model is used."
 #define MODEL   "\nMODEL is a .gguf file, a Hugging Face folder, hf:ORG/NAME or ollama:NAME (default: the bundled one)"
 
 static const char *const trained[] = {"heads", "accept", "profile"};
-static const char *const figures[] = {"layers", "series", "exits",  "positions", "reliability",
-                                      "mask",   "grid",   "pareto", "versus"};
+#define WORD(kind) #kind,
+static const char *const figures[] = {FIGURE_KINDS(WORD)};
 static const char *const shells[] = {"bash", "zsh", "fish"};
 
 #define ROW(id, word, function, use, does, ...)                                                                        \
@@ -61,19 +62,9 @@ const struct command_row command_rows[] = {
         "measures how likely drafts are accepted, given a companion model (Speculative Verification)", ONE_TOO_MANY,
         .after = "Ctrl-C ends it; the profile of the answers so far is written."),
     ROW(COMMAND_PLOT, "plot", plot_main, "plot TRACE... KIND -o FILE [options]",
-        "draws a figure of saved traces or of results of bench --csv, as SVG, PDF or PNG\n\n"
-        "KIND is\n"
-        "  layers       prediction of each layer at each position, as in SpecBound's Figure 1\n"
-        "  series       tokens a round, acceptance, tokens a second, the policy's series, knob changes\n"
-        "  exits        exit layers, and acceptance by position in the draft\n"
-        "  positions    acceptance by position in the draft, ranks of the target's token at rejections\n"
-        "  reliability  confidence against acceptance, with ECE and the threshold\n"
-        "  mask         sublayers skipped over the rounds (swift)\n"
-        "  grid         a sweep, from the CSV of bench --grid\n"
-        "  pareto       two measures against each other, of traces and CSV files\n"
-        "  versus       two traces side by side",
+        "draws a figure of saved traces or of results of bench --csv, as SVG, PDF or PNG\n\nKIND is",
         "too many inputs; 31 are possible", .takes_operand = true, .several = true, .takes = TAKES_FILE,
-        .words = figures, .n_words = sizeof figures / sizeof *figures),
+        .words = figures, .n_words = sizeof figures / sizeof *figures, .word_what = figure_kind_what),
     ROW(COMMAND_DIFF, "diff", diff_main, "diff TRACE [TRACE] [options]",
         "compares two saved runs, or the two settings of one trace of --versus: settings, measures with their\n"
         "standard errors, where the texts differ, which run was faster where",

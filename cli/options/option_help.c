@@ -160,7 +160,10 @@ void
 options_help(enum command command)
 {
     const struct command_row *c = command_row(command);
-    printf("usage: specscope %s\n%s\n\n", c->usage, c->what);
+    printf("usage: specscope %s\n%s\n", c->usage, c->what);
+    for (size_t i = 0; c->word_what != NULL && i < c->n_words; i++)
+        printf("  %-12s %s\n", c->words[i], c->word_what(c->words[i]));
+    putchar('\n');
     print_options(command);
     if (command == COMMAND_SCOPE) {
         fputs("\ncommands with --help:", stdout);

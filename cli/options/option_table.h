@@ -66,7 +66,8 @@ struct command_row {
     enum option_takes takes;
     const char *const *words; /* (n_words) values of the operand besides files or folders */
     size_t n_words;
-    bool config; /* reads the config file */
+    const char *(*word_what)(const char *); /* describes a word in one line, in a list after `what`; NULL: no list */
+    bool config;                            /* reads the config file */
 };
 extern const struct command_row command_rows[];
 extern const size_t n_command_rows;

@@ -1,5 +1,4 @@
-/* Figures for papers, made from saved events. A kind is a file figure_KIND.c and a line in
- * figures.c. */
+/* Figures for papers, made from saved events. A kind is a file figure_KIND.c and a word in FIGURE_KINDS. */
 #ifndef TUI_FIGURES_FIGURE_H
 #define TUI_FIGURES_FIGURE_H
 
@@ -22,7 +21,8 @@ struct figure_options {
 /* Converts "85mm", "3.3in" or "240pt" to points. ERR_USAGE: another form, or not between 10 mm and 2 m. */
 bool figure_length(const char *text, double *points, struct err *);
 
-extern const char *const figure_kind_names[];   /* NULL-terminated */
+/* The kinds; K(name) for figure_NAME. */
+#define FIGURE_KINDS(K) K(layers) K(series) K(exits) K(positions) K(reliability) K(mask) K(grid) K(pareto) K(versus)
 const char *figure_kind_what(const char *kind); /* a description in one line; NULL: there is no such kind */
 
 /* Reads the inputs (folders of traces, CSV files of benchmarks) and draws. ERR_USAGE: an unknown kind (the message

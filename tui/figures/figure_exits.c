@@ -120,7 +120,7 @@ draw_exits(struct figure *f, struct err *err)
 
 const struct figure_kind figure_exits = {
     .name = "exits",
-    .what = "a histogram of exit layers, and acceptance by position in the draft",
+    .what = "exit layers, and acceptance by position in the draft",
     .traces = true,
     .least = 1,
     .most = 1,

@@ -341,7 +341,7 @@ draw_grid(struct figure *f, struct err *err)
 
 const struct figure_kind figure_grid = {
     .name = "grid",
-    .what = "what a sweep measured over one to three knobs, from the CSV of bench --grid",
+    .what = "a sweep, from the CSV of bench --grid",
     .tables = true,
     .least = 1,
     .most = 1,

@@ -44,8 +44,9 @@ struct figure_kind {
 #define FIGURE_OVER_ROUNDS                                                                                             \
     .traces = true, .least = 1, .most = 1, .range = RANGE_OF_ROUNDS, .width = 120, .narrow = 45, .one_sequence = true
 
-extern const struct figure_kind figure_layers, figure_series, figure_exits, figure_positions, figure_reliability,
-    figure_mask, figure_grid, figure_pareto, figure_versus;
+#define DECLARE(kind) extern const struct figure_kind figure_##kind;
+FIGURE_KINDS(DECLARE)
+#undef DECLARE
 
 /* Draws the caption below all: the note, then model, policy, knobs and machine of every input. Sets the drawing's height. */
 void caption_draw(struct figure *);

@@ -323,7 +323,7 @@ draw_layers(struct figure *f, struct err *err)
 
 const struct figure_kind figure_layers = {
     .name = "layers",
-    .what = "what each layer predicted at each position, coloured by its confidence (SpecBound's Figure 1)",
+    .what = "prediction of each layer at each position, as in SpecBound's Figure 1",
     .traces = true,
     .least = 1,
     .most = 1,

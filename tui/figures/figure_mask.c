@@ -96,7 +96,7 @@ draw_mask(struct figure *f, struct err *err)
 
 const struct figure_kind figure_mask = {
     .name = "mask",
-    .what = "which sublayers were skipped over the rounds (SWIFT)",
+    .what = "sublayers skipped over the rounds (swift)",
     FIGURE_OVER_ROUNDS,
     .draw = draw_mask,
 };

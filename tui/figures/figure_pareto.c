@@ -228,7 +228,7 @@ draw_pareto(struct figure *f, struct err *err)
 
 const struct figure_kind figure_pareto = {
     .name = "pareto",
-    .what = "two measures against each other, of traces and CSV files of bench, with the front",
+    .what = "two measures against each other, of traces and CSV files",
     .traces = true,
     .tables = true,
     .least = 1,

@@ -138,7 +138,7 @@ draw_positions(struct figure *f, struct err *err)
 
 const struct figure_kind figure_positions = {
     .name = "positions",
-    .what = "acceptance by position in the draft, and the ranks of the target's token at rejections",
+    .what = "acceptance by position in the draft, ranks of the target's token at rejections",
     .traces = true,
     .least = 1,
     .most = 1,

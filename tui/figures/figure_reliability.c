@@ -130,7 +130,7 @@ draw_reliability(struct figure *f, struct err *err)
 
 const struct figure_kind figure_reliability = {
     .name = "reliability",
-    .what = "confidence of drafts against how often they were accepted, with ECE and the threshold",
+    .what = "confidence against acceptance, with ECE and the threshold",
     .traces = true,
     .least = 1,
     .most = 1,

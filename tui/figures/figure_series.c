@@ -291,7 +291,7 @@ draw_series(struct figure *figure, struct err *err)
 
 const struct figure_kind figure_series = {
     .name = "series",
-    .what = "tokens a round, acceptance, tokens a second and the policy's series over rounds, with changes of knobs",
+    .what = "tokens a round, acceptance, tokens a second, the policy's series, knob changes",
     FIGURE_OVER_ROUNDS,
     .draw = draw_series,
 };

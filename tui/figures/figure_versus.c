@@ -171,7 +171,7 @@ draw_versus(struct figure *f, struct err *err)
 
 const struct figure_kind figure_versus = {
     .name = "versus",
-    .what = "two traces: tokens over time, who was faster where, where the texts part, the measures of both",
+    .what = "two traces side by side",
     .traces = true,
     .least = 2,
     .most = 2,

@@ -222,21 +222,8 @@ caption_draw(struct figure *f)
 
 /* ---- kinds and files ---- */
 
-#define KINDS(K)                                                                                                       \
-    K(layers)                                                                                                          \
-    K(series)                                                                                                          \
-    K(exits)                                                                                                           \
-    K(positions)                                                                                                       \
-    K(reliability)                                                                                                     \
-    K(mask)                                                                                                            \
-    K(grid)                                                                                                            \
-    K(pareto)                                                                                                          \
-    K(versus)
-
 #define ADDRESS(kind) &figure_##kind,
-#define NAME(kind)    #kind,
-static const struct figure_kind *const kinds[] = {KINDS(ADDRESS) NULL};
-const char *const figure_kind_names[] = {KINDS(NAME) NULL};
+static const struct figure_kind *const kinds[] = {FIGURE_KINDS(ADDRESS) NULL};
 
 static const struct figure_kind *
 kind_named(const char *name)
@@ -390,12 +377,8 @@ figure_draw(struct drawing *d, const char *kind, const char *const *inputs, size
     drawing_open(d, o->width > 0 ? o->width : k != NULL ? k->width * MM : 0);
     if (k == NULL) {
         char names[160] = "";
-        for (size_t i = 0; figure_kind_names[i] != NULL; i++)
-            snprintf(names + strlen(names), sizeof names - strlen(names), "%s%s",
-                     i == 0                             ? ""
-                     : figure_kind_names[i + 1] == NULL ? " and "
-                                                        : ", ",
-                     figure_kind_names[i]);
+        for (size_t i = 0; kinds[i] != NULL; i++)
+            append(names, sizeof names, "%s%s", i == 0 ? "" : kinds[i + 1] == NULL ? " and " : ", ", kinds[i]->name);
         return err_set(err, ERR_USAGE, "there is no figure '%.40s'; there are %s", kind, names);
     }
     return check_inputs(k, inputs, n, err) && check_options(k, o, err) && draw_inputs(d, k, inputs, n, o, err);

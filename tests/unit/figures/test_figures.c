@@ -103,6 +103,9 @@ TEST(figures_are_as_they_were_looked_at)
     }
 }
 
+#define WORD(kind) #kind,
+static const char *const figure_kind_names[] = {FIGURE_KINDS(WORD) NULL};
+
 TEST(every_kind_has_a_golden_figure_and_a_line_about_it)
 {
     for (size_t k = 0; figure_kind_names[k] != NULL; k++) {
