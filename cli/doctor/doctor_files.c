@@ -17,15 +17,10 @@
 #include "engine/model/memory.h"
 #include "engine/model/model_locations.h"
 #include "engine/model/model_open.h"
+#include "tui/app/layout.h"
 #include "tui/terminal/terminal.h"
 
 /* ---- terminal: type, size, colours, characters, mouse ---- */
-
-/* Below the first size the scope is cramped; below the second it shows only a message. */
-#define ROOMY_ROWS 24
-#define ROOMY_COLS 80
-#define LEAST_ROWS 10
-#define LEAST_COLS 40
 
 #define RICH_TYPE "set TERM to the terminal's type, e.g. export TERM=xterm-256color"
 
@@ -54,13 +49,13 @@ check_size(struct findings *f, const struct terminal_facts *t)
 {
     if (t->rows == 0 || t->cols == 0)
         doctor_add(f, FINDING_NOTE, "size", "the terminal does not report its size; stty rows 40 cols 120");
-    else if (t->rows < LEAST_ROWS || t->cols < LEAST_COLS)
-        doctor_add(f, FINDING_BAD, "size", "%dx%d is too small; %dx%d is the least", t->cols, t->rows, LEAST_COLS,
-                   LEAST_ROWS);
-    else if (t->rows < ROOMY_ROWS || t->cols < ROOMY_COLS)
+    else if (t->rows < LAYOUT_MIN_ROWS || t->cols < LAYOUT_MIN_COLS)
+        doctor_add(f, FINDING_BAD, "size", "%dx%d is too small; %dx%d is the least", t->cols, t->rows, LAYOUT_MIN_COLS,
+                   LAYOUT_MIN_ROWS);
+    else if (t->rows < LAYOUT_BOXED_ROWS || t->cols < LAYOUT_BOXED_COLS)
         doctor_add(f, FINDING_NOTE, "size",
-                   "%dx%d is small; panels have frames from 80x24, most are side by side from 120x36", t->cols,
-                   t->rows);
+                   "%dx%d is small; panels have frames from %dx%d, most are side by side from 120x36", t->cols, t->rows,
+                   LAYOUT_BOXED_COLS, LAYOUT_BOXED_ROWS);
     else
         doctor_add(f, FINDING_OK, "size", "%dx%d", t->cols, t->rows);
 }
