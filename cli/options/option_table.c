@@ -2,6 +2,8 @@
 
 #include <float.h>
 
+#include "kernels/cpu/isa.h"
+
 #define PROMPTED  (COMMAND_SCOPE | COMMAND_RUN | COMMAND_BENCH)
 #define GENERATES (PROMPTED | COMMAND_TUNE)
 #define SCREEN    (COMMAND_SCOPE | COMMAND_REPLAY | COMMAND_DIFF)
@@ -39,7 +41,8 @@ const char default_prompt[] = "A baker sent Ruby to market with a leather fork. 
                               "baker, \"and do not stop on the way.\" In the park she met";
 
 static const char *const backend_words[] = {"auto", "cpu", "cuda"};
-static const char *const isa_words[] = {"auto", "reference", "avx2", "avx512", "avx512vnni", "amx", "neon", "neondot"};
+#define WORD(name) #name,
+static const char *const isa_words[] = {"auto", CPU_ISAS_X86(WORD) CPU_ISAS_ARM(WORD) "reference"};
 static const char *const quantize_words[] = {"none", "q8_0"};
 static const char *const heads_words[] = {"none"};
 static const char *const aux_words[] = {"none"};

@@ -4,15 +4,8 @@
 
 #include "kernels/tensor.h"
 
-const struct cpu_isa *const cpu_isas[] = {
-#if defined(__x86_64__)
-    &cpu_isa_amx,       &cpu_isa_avx512vnni,
-    &cpu_isa_avx512,    &cpu_isa_avx2,
-#elif defined(__aarch64__)
-    &cpu_isa_neondot, &cpu_isa_neon,
-#endif
-    &cpu_isa_reference, NULL,
-};
+#define ADDRESS(name) &cpu_isa_##name,
+const struct cpu_isa *const cpu_isas[] = {CPU_ISAS(ADDRESS) NULL};
 
 const struct cpu_isa *
 cpu_isa_choose(const char *family, struct err *err)

@@ -135,12 +135,18 @@ struct cpu_isa {
     size_t (*count_above)(const float *z, size_t n, float bar);
 };
 
-extern const struct cpu_isa cpu_isa_reference;
+/* The instruction sets, best first; I(name) for cpu_isa_NAME. --isa knows those of all processors. */
+#define CPU_ISAS_X86(I) I(amx) I(avx512vnni) I(avx512) I(avx2)
+#define CPU_ISAS_ARM(I) I(neondot) I(neon)
 #if defined(__x86_64__)
-extern const struct cpu_isa cpu_isa_avx2, cpu_isa_avx512, cpu_isa_avx512vnni, cpu_isa_amx;
+#define CPU_ISAS(I) CPU_ISAS_X86(I) I(reference)
 #elif defined(__aarch64__)
-extern const struct cpu_isa cpu_isa_neon, cpu_isa_neondot;
+#define CPU_ISAS(I) CPU_ISAS_ARM(I) I(reference)
+#else
+#define CPU_ISAS(I) I(reference)
 #endif
+#define CPU_ISA_DECLARE(name) extern const struct cpu_isa cpu_isa_##name;
+CPU_ISAS(CPU_ISA_DECLARE)
 
 /* All instruction sets of this build, best first, the reference last; ends with NULL. Some may not be usable on this
  * machine. */
