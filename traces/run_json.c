@@ -96,16 +96,13 @@ static const struct field model_fields[] = {FIELD_PLAIN(USUAL, "path", TEXT, mod
                                             FIELD_PLAIN(USUAL, "rho", REAL, rho),
                                             FIELD_END};
 
+#define AUX_FIELD(role, name) FIELD_STRUCT(IF_SET, name, aux[AUX_##role], aux_fields),
 static const struct field run_fields[] = {
     FIELD_BOUNDED(NEEDED, "format", format, 1, UINT32_MAX),
     FIELD_PLAIN(USUAL, "specscope", LABEL, version),
     FIELD_PLAIN(USUAL, "started", LABEL, started),
     {"model", FIELD_OBJECT, FIELD_NEEDED, 0, sizeof(struct run_info), 0, 0, NULL, model_fields, NULL},
-    FIELD_STRUCT(IF_SET, "draft", aux[AUX_DRAFT], aux_fields),
-    FIELD_STRUCT(IF_SET, "companion", aux[AUX_COMPANION], aux_fields),
-    FIELD_STRUCT(IF_SET, "eagle", aux[AUX_EAGLE], aux_fields),
-    FIELD_STRUCT(IF_SET, "mtp", aux[AUX_MTP], aux_fields),
-    FIELD_STRUCT(IF_SET, "accept_head", accept_head, trained_fields),
+    AUX_ROLES(AUX_FIELD) FIELD_STRUCT(IF_SET, "accept_head", accept_head, trained_fields),
     FIELD_STRUCT(IF_SET, "profile", profile, trained_fields),
     FIELD_STRUCT(IF_SET, "exit_heads", exit_heads, trained_fields),
     FIELD_STRUCT(USUAL, "asked", asked, asked_fields),

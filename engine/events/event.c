@@ -12,7 +12,8 @@
 
 const char *const token_source_names[TOKEN_SOURCES] = {"prompt", "prefill", "draft", "correction", "bonus"};
 const char *const probed_by_names[PROBED_BY] = {"policy", "verify", "scope"};
-const char *const layer_model_names[LAYER_MODELS] = {"", "draft", "companion", "eagle", "mtp"};
+#define NAME(role, name) [MODEL_##role] = name,
+const char *const layer_model_names[LAYER_MODELS] = {"", AUX_ROLES(NAME)};
 
 const char *const recorded_names[RECORDED_KINDS] = {
     [RECORDED_KNOB] = "",
@@ -39,6 +40,12 @@ const char *const recorded_names[RECORDED_KINDS] = {
     [RECORDED_DEVICE] = "device",
     [RECORDED_COST] = "cost",
 };
+
+bool
+event_spurious(token_t token, float confidence, token_t final, float threshold)
+{
+    return final != TOKEN_NONE && token != final && confidence >= (isnan(threshold) ? 0.5f : threshold);
+}
 
 double
 event_margin(const float top_p[PREDICTION_TOP])

@@ -34,8 +34,9 @@ extern const char *const token_source_names[TOKEN_SOURCES]; /* "prompt", "prefil
 extern const char *const probed_by_names[PROBED_BY];        /* "policy", "verify", "scope" */
 
 /* The model that a layer belongs to. Auxiliary models are numbered by their roles (policy.h: LAYERS_OF). */
+#define AUX_ROLES(R) R(DRAFT, "draft") R(COMPANION, "companion") R(EAGLE, "eagle") R(MTP, "mtp") /* names in traces */
 enum layer_model { MODEL_TARGET, MODEL_DRAFT, MODEL_COMPANION, MODEL_EAGLE, MODEL_MTP, LAYER_MODELS };
-extern const char *const layer_model_names[LAYER_MODELS]; /* "", "draft", "companion", "eagle", "mtp" */
+extern const char *const layer_model_names[LAYER_MODELS]; /* "" for the target */
 
 struct token_event {
     uint32_t pos;
@@ -74,6 +75,9 @@ struct layer_event {
 };
 
 /* Returns by how much the logit of a layer's best token exceeds that of its second: ln(p1 / p2); NAN: unknown. */
+/* SpecBound's spurious confidence: a layer's first choice is not the last layer's, `final`, and its confidence (at
+ * temperature 1) is at least the policy's threshold, or 0.5 if that is NAN. false: final is TOKEN_NONE. */
+bool event_spurious(token_t, float confidence, token_t final, float threshold);
 double event_margin(const float top_p[PREDICTION_TOP]);
 
 #define EXPERTS_REPORTED 16 /* routes of a row in an event: those of largest weight */

@@ -8,8 +8,9 @@
 #include "base/program.h"
 #include "engine/events/sampling_knobs.h"
 
-const char *const aux_names[AUX_MODELS] = {"draft", "companion", "eagle", "mtp"};
-const char *const need_names[NEEDS_KINDS] = {"draft", "companion", "eagle", "mtp", "accept_head", "profile"};
+#define NAME(role, name) [AUX_##role] = name,
+const char *const aux_names[AUX_MODELS] = {AUX_ROLES(NAME)};
+const char *const need_names[NEEDS_KINDS] = {AUX_ROLES(NAME) "accept_head", "profile"};
 const char *const series_form_names[SERIES_FORMS] = {"line",  "band",   "bars",  "strip",  "grid", "mask",
                                                      "phase", "drafts", "marks", "choice", "edges"};
 

@@ -55,14 +55,14 @@ struct series {
  * and the target's own layer for multi-token prediction. */
 enum aux_role { AUX_DRAFT, AUX_COMPANION, AUX_EAGLE, AUX_MTP, AUX_MODELS };
 #define NEEDS(role) (1u << (role))              /* as a member of a set of needs */
-extern const char *const aux_names[AUX_MODELS]; /* "draft", "companion": also names of options; "eagle", "mtp" */
+extern const char *const aux_names[AUX_MODELS]; /* AUX_ROLES: also names of options */
 /* the model of an auxiliary model's layers, in events */
 #define LAYERS_OF(role) ((enum layer_model)(MODEL_TARGET + 1 + (role)))
 
 #define NEEDS_ACCEPT_HEAD NEEDS(AUX_MODELS)     /* the draft model's acceptance head */
 #define NEEDS_PROFILE     NEEDS(AUX_MODELS + 1) /* a verification profile: measured agreement of the three models */
 #define NEEDS_KINDS       (AUX_MODELS + 2)
-extern const char *const need_names[NEEDS_KINDS]; /* by bit: "draft", …, "mtp", "accept_head", "profile" */
+extern const char *const need_names[NEEDS_KINDS]; /* by bit: aux_names, "accept_head", "profile" */
 
 /* Declarations of a policy. They outlive the policy, for the screen, the trace and the replay. */
 struct policy_info {
