@@ -60,15 +60,14 @@ add_position(struct aggregates *a, const struct scope *s, const struct scope_seq
     const token_t final = scope_final_of(s, q, c);
     if (final == TOKEN_NONE || !sequence_holds_cells(q, c->pos))
         return;
-    const float threshold = isnan(c->threshold) ? 0.5f : c->threshold;
     const bool both = q->cells[1] != NULL && scope_setting_of(s, q->seq)->now.head != HEADS_POLICY;
     const struct scope_cell *lens = sequence_cells(q, 0, c->pos), *trained = both ? sequence_cells(q, 1, c->pos) : lens;
     for (uint32_t l = 1; l < s->info->layers; l++) {
         if (!lens[l].known || !trained[l].known)
             continue;
         a->asked[l]++;
-        a->spurious[0][l] += lens[l].token != final && lens[l].confidence >= threshold;
-        a->spurious[1][l] += both && trained[l].token != final && trained[l].confidence >= threshold;
+        a->spurious[0][l] += event_spurious(lens[l].token, lens[l].confidence, final, c->threshold);
+        a->spurious[1][l] += both && event_spurious(trained[l].token, trained[l].confidence, final, c->threshold);
     }
 }
 

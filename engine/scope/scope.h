@@ -160,8 +160,7 @@ double scope_agreement(const struct scope *, uint32_t layer, bool trained);
 void scope_show_head(struct scope *,
                      bool trained); /* for replays: selects the head of scope_cells(), until a control does */
 token_t scope_final(const struct scope *, const struct scope_column *); /* the last layer's; TOKEN_NONE: unknown */
-/* SpecBound's spurious confidence: the layer's first choice is wrong, and its confidence (at temperature 1) is above the threshold, or
- * 0.5 if the policy has none. */
+/* event_spurious() of the layer's prediction. */
 bool scope_spurious(const struct scope *, uint32_t pos, uint32_t layer);
 
 /* The origin of the current policy's drafts, from its declaration (a draft model, a mask of sublayers, nothing) and the run's drafts. */
@@ -179,7 +178,7 @@ const struct scope_cell *scope_model_cells(const struct scope *, enum layer_mode
 uint64_t scope_model_probed(const struct scope *, enum layer_model, uint32_t layer);
 double scope_model_agreement(const struct scope *, enum layer_model, uint32_t layer);
 token_t scope_model_final(const struct scope *, enum layer_model, const struct scope_column *);
-/* The same as scope_spurious(); for an auxiliary model: confidence of at least 0.5 in a token that is not the target's. */
+/* The same for a layer of an auxiliary model, which has no threshold; final is the target's token. */
 bool scope_model_spurious(const struct scope *, enum layer_model, uint32_t pos, uint32_t layer);
 
 /* ---- experts, of a mixture ---- */

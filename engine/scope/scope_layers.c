@@ -168,8 +168,6 @@ scope_series_event(const struct scope *s, struct scope_sequence *q, const struct
         last->value2 = v->value;
 }
 
-#define SURE 0.5f /* for auxiliary models, which have no exit threshold */
-
 static const struct aux_cells *
 aux_of(const struct scope *s, enum layer_model model)
 {
@@ -254,8 +252,7 @@ scope_model_spurious(const struct scope *s, enum layer_model model, uint32_t pos
     const struct scope_cell *cells = scope_model_cells(s, model, pos);
     if (c == NULL || cells == NULL || layer < 1 || layer > scope_model_layers(s, model) || !cells[layer].known)
         return false;
-    const token_t final = scope_final(s, c);
-    return final != TOKEN_NONE && cells[layer].token != final && cells[layer].confidence >= SURE;
+    return event_spurious(cells[layer].token, cells[layer].confidence, scope_final(s, c), NAN);
 }
 
 void

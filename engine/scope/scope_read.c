@@ -128,12 +128,8 @@ scope_d_max(const struct scope *s)
 static float
 threshold_at(const struct scope *s, const struct scope_column *c)
 {
-    if (!isnan(c->threshold))
-        return c->threshold;
     const struct round_event *r = last_end(s);
-    if (c->pos >= s->focus->committed && r != NULL && !isnan(r->threshold))
-        return r->threshold;
-    return 0.5f;
+    return isnan(c->threshold) && c->pos >= s->focus->committed && r != NULL ? r->threshold : c->threshold;
 }
 
 const struct sampling *
@@ -164,7 +160,7 @@ scope_final(const struct scope *s, const struct scope_column *c)
 static bool
 is_spurious(const struct scope_cell *cell, token_t final, float threshold)
 {
-    return cell->known && final != TOKEN_NONE && cell->token != final && cell->confidence >= threshold;
+    return cell->known && event_spurious(cell->token, cell->confidence, final, threshold);
 }
 
 bool
@@ -194,7 +190,7 @@ scope_take_glimpse(const struct scope *s, struct scope_sequence *q, uint32_t pos
     const struct scope_cell *cells = c == NULL ? NULL : cells_of(s, q, pos);
     uint8_t *out = cells == NULL ? NULL : ring_keep(&q->glimpses, q->max_positions, s->info->layers, pos);
     if (out != NULL)
-        glimpse_at(s, q, c, cells, isnan(c->threshold) ? 0.5f : c->threshold, out);
+        glimpse_at(s, q, c, cells, c->threshold, out);
 }
 
 bool
@@ -204,7 +200,7 @@ scope_glimpse_of(const struct scope *s, const struct scope_sequence *q, uint32_t
     const struct scope_cell *cells = c == NULL ? NULL : cells_of(s, q, pos);
     const uint8_t *kept = c == NULL ? NULL : ring_at(&q->glimpses, pos);
     if (cells != NULL)
-        glimpse_at(s, q, c, cells, q == s->focus ? threshold_at(s, c) : isnan(c->threshold) ? 0.5f : c->threshold, out);
+        glimpse_at(s, q, c, cells, q == s->focus ? threshold_at(s, c) : c->threshold, out);
     else if (kept != NULL)
         memcpy(out, kept, s->info->layers);
     return cells != NULL || kept != NULL;

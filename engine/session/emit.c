@@ -27,19 +27,17 @@ hear_prediction(struct watch *w, const struct event *e)
         w->prediction[w->n++] = (struct watch_prediction){e->seq, g->pos, g->layer, g->token, g->confidence};
 }
 
-/* As scope_spurious(): is a layer confident, by the policy's threshold or 0.5, of another token than the last layer's? */
 static bool
 spurious(const struct watch *w, const struct sequence *q, float threshold)
 {
     const struct watch_prediction *end = w->prediction + w->n;
     const int32_t last = (int32_t)q->round.layers;
-    const float limit = isnan(threshold) ? 0.5f : threshold;
     for (const struct watch_prediction *f = w->prediction; f < end; f++) {
         if (f->seq != q->number || f->layer != last || f->pos >= q->n_tokens)
             continue;
         for (const struct watch_prediction *g = w->prediction; g < end; g++)
-            if (g->seq == f->seq && g->pos == f->pos && g->layer < last && g->token != f->token &&
-                g->confidence >= limit)
+            if (g->seq == f->seq && g->pos == f->pos && g->layer < last &&
+                event_spurious(g->token, g->confidence, f->token, threshold))
                 return true;
     }
     return false;
