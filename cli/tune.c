@@ -74,7 +74,7 @@ static bool
 open_other(struct tune *t, uint32_t draft, struct err *err)
 {
     struct session_options o = generation_options(t->o);
-    o.policy = "ar";
+    o.policy = POLICY_BASELINE;
     o.prompt = t->list.texts[0];
     o.prompt_len = strlen(o.prompt);
     o.stay = true;
@@ -213,7 +213,7 @@ race(struct tune *t, struct err *err)
                            .kept = &t->session,
                            .user = t};
     struct outcome out;
-    g.session.policy = "ar";
+    g.session.policy = POLICY_BASELINE;
     g.session.prompt = t->list.texts[0];
     g.session.prompt_len = strlen(t->list.texts[0]);
     g.session.stay = true;
@@ -396,7 +396,7 @@ best_of_engine(const struct tuner *t, enum other_engine engine)
     bool held_out;
     for (uint32_t i = 0; i <= n; i++) {
         const uint32_t c = i == 0 ? winner : all[i - 1].candidate;
-        if (engine_has_policy(engine, t->candidate[c].policy) &&
+        if (policy_named(policy_registry, t->candidate[c].policy)->command[engine] != NULL &&
             tuner_speed(t, c, &held_out).verdict == DIFFERENCE_MORE)
             return c;
     }

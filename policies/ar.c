@@ -1,4 +1,5 @@
 /* Autoregressive decoding: no drafts, and one row through all layers for each token. All speedups are relative to it. */
+#include "policies/engine_commands.h"
 #include "policies/policy.h"
 #include "policies/what_if.h"
 
@@ -22,9 +23,13 @@ ar_what_if(const struct layer_record *record, const double *values, struct tally
 
 extern const struct policy_ops policy_ar;
 const struct policy_ops policy_ar = {
-    .name = "ar",
+    .name = POLICY_BASELINE,
     .title = "autoregressive",
     .paper = "",
     .draft = ar_draft,
     .what_if = ar_what_if,
+    .command[ENGINE_LLAMA_CPP] = LLAMA "<sampling>",
+    .command[ENGINE_VLLM] = VLLM,
+    .command[ENGINE_SGLANG] = "python3 -m sglang.launch_server --model-path <target>",
+    .command[ENGINE_TRANSFORMERS] = LOAD "model.generate(**inputs<sampling>)",
 };

@@ -349,4 +349,5 @@ const struct policy_ops policy_del = {
     .observe = del_observe,
     .what_if = del_what_if,
     .close = del_close,
+    .no_command = "it cannot choose an exit layer in each round",
 };

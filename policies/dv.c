@@ -5,6 +5,7 @@
  *   th' = th + ε if m̄ < target;  th if the longest draft was reached;  else th − ε
  *   th ← 0.9 th + 0.1 th' */
 #include "policies/chain.h"
+#include "policies/engine_commands.h"
 #include "policies/policy.h"
 
 enum { KNOB_E = CHAIN_KNOB_EXIT, KNOB_TH, KNOB_TARGET, KNOB_EPSILON, KNOB_BETA_M, KNOB_BETA_TH, KNOB_MOST };
@@ -114,4 +115,6 @@ const struct policy_ops policy_dv = {
     .draft = dv_draft,
     .observe = dv_observe,
     .what_if = dv_what_if,
+    .command[ENGINE_TRANSFORMERS] = LOAD DRAFTS("model", "<w_max>", "constant", "<th>") EXIT,
+    .no_command = "it cannot draft with the target's first layers",
 };

@@ -3,6 +3,7 @@
 #include <math.h>
 
 #include "policies/chain.h"
+#include "policies/engine_commands.h"
 #include "policies/policy.h"
 
 enum { KNOB_E = CHAIN_KNOB_EXIT, KNOB_START, KNOB_CAP };
@@ -102,4 +103,6 @@ const struct policy_ops policy_fsm = {
     .draft = fsm_draft,
     .observe = fsm_observe,
     .what_if = fsm_what_if,
+    .command[ENGINE_TRANSFORMERS] = LOAD DRAFTS("model", "<gamma>", "heuristic", "0") EXIT,
+    .no_command = "it cannot draft with the target's first layers",
 };

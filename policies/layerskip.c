@@ -4,6 +4,7 @@
 #include <math.h>
 
 #include "policies/chain.h"
+#include "policies/engine_commands.h"
 #include "policies/policy.h"
 
 enum { KNOB_E = CHAIN_KNOB_EXIT, KNOB_GAMMA };
@@ -53,4 +54,6 @@ const struct policy_ops policy_layerskip = {
     .open = layerskip_open,
     .draft = layerskip_draft,
     .what_if = layerskip_what_if,
+    .command[ENGINE_TRANSFORMERS] = LOAD DRAFTS("model", "<gamma>", "constant", "0") EXIT,
+    .no_command = "it cannot draft with the target's first layers",
 };

@@ -224,4 +224,5 @@ const struct policy_ops policy_specbound = {
     .draft = specbound_draft,
     .what_if = specbound_what_if,
     .close = specbound_close,
+    .no_command = "it cannot choose an exit layer for each token",
 };

@@ -125,4 +125,5 @@ const struct policy_ops policy_specdecpp = {
     .open = specdecpp_open,
     .draft = specdecpp_draft,
     .what_if = specdecpp_what_if,
+    .no_command = "it has no acceptance head for a draft model",
 };

@@ -1,5 +1,6 @@
 /* Suffix decoding (docs/policies/ngram.md): drafts the most frequent continuation of the text's longest suffix
  * that occurs earlier; the longer the match and the more frequent the continuation, the longer the draft. It needs no model. */
+#include "policies/engine_commands.h"
 #include "policies/lookup.h"
 #include "policies/policy.h"
 
@@ -53,4 +54,9 @@ const struct policy_ops policy_suffix = {
     .length = "k",
     .draft = suffix_draft,
     .what_if = suffix_what_if,
+    .command[ENGINE_VLLM] =
+        VLLM " --speculative-config '{\"method\": \"suffix\", \"num_speculative_tokens\": <k>,"
+             " \"suffix_decoding_max_tree_depth\": <depth+k>, \"suffix_decoding_max_spec_factor\": <spec_factor>,"
+             " \"suffix_decoding_min_token_prob\": <min_prob>, \"suffix_decoding_max_cached_requests\": 0<rates:k>}'",
+    .no_command = "its drafts from earlier text have neither spec_factor nor min_prob; see ngram",
 };

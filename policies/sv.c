@@ -281,4 +281,5 @@ const struct policy_ops policy_sv = {
     .prefilled = sv_prefilled,
     .draft = sv_draft,
     .observe = sv_observe,
+    .no_command = "it has no companion model",
 };

@@ -333,4 +333,5 @@ const struct policy_ops policy_swift = {
     .save = swift_save,
     .load = swift_load,
     .close = swift_close,
+    .no_command = "it cannot skip sublayers in drafts",
 };

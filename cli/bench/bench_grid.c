@@ -95,7 +95,7 @@ append_policy(struct bench *b, const struct policy *p, struct axis *axes, size_t
     if (candidate.n_set + n > OPTIONS_MOST)
         return err_set(err, ERR_USAGE, "policy %s: more than %d settings and grids", p->ops->name, OPTIONS_MOST);
     /* The heads side by side; to autoregressive decoding they are one. */
-    const bool one = b->o->n_heads_given < 2 || strcmp(p->ops->name, "ar") == 0;
+    const bool one = b->o->n_heads_given < 2 || policy_is_baseline(p->ops->name);
     bool ok = true;
     for (size_t i = 0; i < (one ? 1 : b->o->n_heads_given) && ok; i++) {
         candidate.head = b->o->n_heads_given > 0 ? b->o->heads_given[i] : HEADS_POLICY;
@@ -114,7 +114,7 @@ list_policies(const struct options *o, const struct engine *e, const struct poli
     for (size_t pass = 0; pass < 2; pass++)
         for (size_t i = 0; policy_registry[i] != NULL && n < OPTIONS_MOST; i++) {
             bool asked = o->policies.n == 0 && engine_missing(e, policy_registry[i]->needs) == 0,
-                 ar = strcmp(policy_registry[i]->name, "ar") == 0;
+                 ar = policy_is_baseline(policy_registry[i]->name);
             for (size_t k = 0; k < o->policies.n; k++)
                 asked = asked || strcmp(policy_registry[i]->name, o->policies.at[k]) == 0;
             if (ar ? pass == 0 : pass == 1 && asked)

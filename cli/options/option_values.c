@@ -236,14 +236,13 @@ option_near(const char *word, const char *const *names, char *out, size_t n)
 bool
 set_policy(struct options *o, const struct option_row *row, const char *name, struct err *err)
 {
-    for (size_t i = 0; policy_registry[i] != NULL; i++)
-        if (strcmp(policy_registry[i]->name, name) == 0) {
-            if (!row->repeats)
-                o->policies.n = 0; /* the last one counts */
-            if (o->policies.n < OPTIONS_MOST)
-                o->policies.at[o->policies.n++] = policy_registry[i]->name;
-            return true;
-        }
+    const struct policy_ops *ops = policy_named(policy_registry, name);
+    if (ops != NULL && !row->repeats)
+        o->policies.n = 0; /* the last one counts */
+    if (ops != NULL && o->policies.n < OPTIONS_MOST)
+        o->policies.at[o->policies.n++] = ops->name;
+    if (ops != NULL)
+        return true;
     const char *names[POLICIES_MOST + 1] = {NULL};
     char all[300] = "; there are ", near[48];
     for (size_t i = 0, used = strlen(all); policy_registry[i] != NULL && i < POLICIES_MOST && used < sizeof all; i++) {

@@ -16,6 +16,14 @@ const char *const series_form_names[SERIES_FORMS] = {"line",  "band",   "bars", 
 
 #define MAX_CELLS (1 << 20)
 
+const struct policy_ops *
+policy_named(const struct policy_ops *const *registry, const char *name)
+{
+    while (*registry != NULL && strcmp((*registry)->name, name) != 0)
+        registry++;
+    return *registry;
+}
+
 static bool
 terminated(const char *text, size_t size)
 {

@@ -3,6 +3,8 @@
 #ifndef ENGINE_EVENTS_POLICY_H
 #define ENGINE_EVENTS_POLICY_H
 
+#include <string.h>
+
 #include "engine/events/event.h"
 
 struct layer_record;
@@ -92,6 +94,9 @@ struct policy {
     bool owns_shared; /* true in the first instance, which outlives the others */
 };
 
+/* Engines whose commands `specscope tune` prints. */
+enum other_engine { ENGINE_LLAMA_CPP, ENGINE_VLLM, ENGINE_SGLANG, ENGINE_TRANSFORMERS, ENGINES };
+
 /* Functions and properties of a policy. NULL or 0: not used. Functions that have a round as argument return false to
  * stop, if a round_* or context_* helper or round_fail() returned false. */
 struct policy_ops {
@@ -124,7 +129,20 @@ struct policy_ops {
     void *(*save)(const struct policy *);
     bool (*load)(struct policy *, const void *learned);
     void (*close)(struct policy *); /* also after a failed open() */
+    /* Commands with which other engines do the same (engine/tune/engine_flags.c has the placeholders); NULL: the engine
+     * has no such policy, for the reason no_command: "it has no companion model" */
+    const char *command[ENGINES], *no_command;
 };
+
+/* The policy that drafts nothing. All speedups are relative to it. */
+#define POLICY_BASELINE "ar"
+static inline bool
+policy_is_baseline(const char *name)
+{
+    return strcmp(name, POLICY_BASELINE) == 0;
+}
+/* Returns the policy of this name in a list that ends with NULL, or NULL. */
+const struct policy_ops *policy_named(const struct policy_ops *const *registry, const char *name);
 
 /* Opens a policy and lets it declare. Call policy_close() afterwards, also after a failure. Fails with a message if
  * the model has too few layers, memory runs out, or a declaration is invalid. */

@@ -431,7 +431,7 @@ session_read_versus(const struct session *s, const char *text, const struct sett
     text += strspn(text, blanks);
     size_t n = strcspn(text, blanks);
     if (n == 0)
-        return err_set(err, ERR_USAGE, "versus which setting? for example layerskip exit_layer=4");
+        return err_set(err, ERR_USAGE, "versus which setting? POLICY KNOB=VALUE …");
     if (n == 3 && strncmp(text, "off", 3) == 0)
         return text[3 + strspn(text + 3, blanks)] == '\0' ||
                err_set(err, ERR_USAGE, "versus off: takes no further words");

@@ -10,7 +10,7 @@
  * is called; round_propose() adds nodes. After draft() the session runs every node's row to depth L in one forward pass,
  * verifies, commits the accepted path and emits.
  *
- * Of the context (r->ctx) a policy may call these and no others (tests/structure/test_policy_calls.sh reads the list):
+ * Of the context (r->ctx) a policy may call these and no others (tests/structure/test_policies.sh reads the list):
  *   context_advance                     rows of the round's tree or of a fork, to a depth
  *   context_length, context_at          the trunk r->seq
  *   context_hidden_kept                 whether a row still has its hidden states

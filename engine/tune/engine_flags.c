@@ -1,4 +1,4 @@
-/* Commands of other engines. A template contains placeholders:
+/* Fills in a policy's command of another engine, a template with placeholders:
  *
  *   <target> <draft>       a model, as a word for the shell
  *   <draft:json>           as a JSON string inside single quotes
@@ -24,136 +24,10 @@
 
 #include "base/utf8.h"
 
-#define ANY        ENGINES /* in a rule: all engines that no earlier rule names */
 #define MOST_RATES 64
 
 #define FOLDER       "HF_FOLDER"
 #define DRAFT_FOLDER "HF_DRAFT_FOLDER"
-
-#define LLAMA     "llama-server -m <target>"
-#define VLLM      "vllm serve <target><sampling>"
-#define SGLANG    "<rates:k>python3 -m sglang.launch_server --model-path <target>"
-#define LOAD      "model = AutoModelForCausalLM.from_pretrained(<target:py>)\n"
-#define LOAD_BOTH LOAD "draft = AutoModelForCausalLM.from_pretrained(<draft:py>)\n"
-#define DRAFTS(model, length, schedule, threshold)                                                                     \
-    model ".generation_config.update(num_assistant_tokens=" length ", num_assistant_tokens_schedule='" schedule        \
-          "', assistant_confidence_threshold=" threshold ")\n"
-/* vLLM and SGLang draft the likeliest token without these, also when sampling. */
-#define VLLM_SAMPLES   "<sampled:, \"draft_sample_method\": \"probabilistic\">"
-#define SGLANG_SAMPLES "<chain-sampled: --speculative-use-rejection-sampling>"
-#define EXIT           "model.generate(**inputs, assistant_early_exit=<exit_layer><sampling>)"
-
-static const struct rule {
-    enum other_engine engine;
-    const char *policy;
-    const char *command; /* NULL: no equivalent */
-    const char *note;    /* engine_note() */
-} rules[] = {
-    {ENGINE_LLAMA_CPP, "ar", LLAMA "<sampling>", NULL},
-    {ENGINE_VLLM, "ar", VLLM, NULL},
-    {ENGINE_SGLANG, "ar", "python3 -m sglang.launch_server --model-path <target>", NULL},
-    {ENGINE_TRANSFORMERS, "ar", LOAD "model.generate(**inputs<sampling>)", NULL},
-
-    {ENGINE_LLAMA_CPP, "sd",
-     LLAMA " --spec-type draft-simple --spec-draft-model <draft> --spec-draft-n-max <k> --spec-draft-n-min 0"
-           " --spec-draft-p-min 0<rates:k><sampling>",
-     NULL},
-    {ENGINE_VLLM, "sd",
-     VLLM " --speculative-config '{\"method\": \"draft_model\", \"model\": <draft:json>,"
-          " \"num_speculative_tokens\": <k>" VLLM_SAMPLES "<rates:k>}'",
-     NULL},
-    {ENGINE_SGLANG, "sd",
-     SGLANG " --speculative-algorithm STANDALONE --speculative-draft-model-path <draft> --speculative-num-steps <k>"
-            " --speculative-eagle-topk 1 --speculative-num-draft-tokens <k+1>",
-     NULL},
-    {ENGINE_TRANSFORMERS, "sd",
-     LOAD_BOTH DRAFTS("draft", "<k>", "constant", "0") "model.generate(**inputs, assistant_model=draft<sampling>)",
-     NULL},
-
-    {ENGINE_LLAMA_CPP, "ngram",
-     LLAMA " --spec-type ngram-simple --spec-ngram-simple-size-n <n_min> --spec-ngram-simple-size-m <k>"
-           "<rates:k><sampling>",
-     "it looks for the last n_min tokens only, at their latest occurrence, and drafts at least n_min tokens or none"},
-    {ENGINE_VLLM, "ngram",
-     VLLM " --speculative-config '{\"method\": \"ngram\", \"num_speculative_tokens\": <k>,"
-          " \"prompt_lookup_max\": <n_max>, \"prompt_lookup_min\": <n_min><rates:k>}'",
-     "it takes the earliest occurrence of the longest match"},
-    {ENGINE_SGLANG, "ngram",
-     SGLANG " --speculative-algorithm NGRAM --speculative-num-draft-tokens <k+1>"
-            " --speculative-ngram-min-bfs-breadth 1 --speculative-ngram-max-bfs-breadth 1"
-            " --speculative-ngram-match-type BFS --speculative-ngram-max-trie-depth <n_max+k>",
-     "it also drafts after matches shorter than n_min, and from other requests; match=frequent is its match type PROB"},
-    {ENGINE_TRANSFORMERS, "ngram",
-     LOAD "model.generate(**inputs, prompt_lookup_num_tokens=<k>, max_matching_ngram_size=<n_max><sampling>)",
-     "it also drafts after matches shorter than n_min, and takes the earliest occurrence"},
-
-    {ENGINE_LLAMA_CPP, "ngram+sd",
-     LLAMA
-     " --spec-type ngram-simple,draft-simple --spec-ngram-simple-size-n <n_min> --spec-ngram-simple-size-m <copied>"
-     " --spec-draft-model <draft> --spec-draft-n-max <k> --spec-draft-n-min 0 --spec-draft-p-min 0<rates:copied|k>"
-     "<sampling>",
-     "it looks for the last n_min tokens only, at their latest occurrence, and copies at least n_min tokens or none"},
-    {ANY, "ngram+sd", NULL, "it has one drafter at a time; see ngram and sd"},
-
-    {ENGINE_VLLM, "suffix",
-     VLLM " --speculative-config '{\"method\": \"suffix\", \"num_speculative_tokens\": <k>,"
-          " \"suffix_decoding_max_tree_depth\": <depth+k>, \"suffix_decoding_max_spec_factor\": <spec_factor>,"
-          " \"suffix_decoding_min_token_prob\": <min_prob>, \"suffix_decoding_max_cached_requests\": 0<rates:k>}'",
-     "it needs the package arctic-inference==0.1.1, and its drafts are chains"},
-    {ANY, "suffix", NULL, "its drafts from earlier text have neither spec_factor nor min_prob; see ngram"},
-
-    {ENGINE_TRANSFORMERS, "layerskip", LOAD DRAFTS("model", "<gamma>", "constant", "0") EXIT,
-     "the model must support early exit"},
-    {ENGINE_TRANSFORMERS, "fsm", LOAD DRAFTS("model", "<gamma>", "heuristic", "0") EXIT,
-     "the model must support early exit; the length grows by 2, and without the limit gamma_max"},
-    {ENGINE_TRANSFORMERS, "dv", LOAD DRAFTS("model", "<w_max>", "constant", "<th>") EXIT,
-     "the model must support early exit; the threshold stays at th"},
-    {ANY, "layerskip", NULL, "it cannot draft with the target's first layers"},
-    {ANY, "fsm", NULL, "it cannot draft with the target's first layers"},
-    {ANY, "dv", NULL, "it cannot draft with the target's first layers"},
-
-    {ENGINE_LLAMA_CPP, "eagle",
-     LLAMA " --spec-type draft-eagle3 --spec-draft-model <draft> --spec-draft-n-max <k> --spec-draft-n-min 0"
-           " --spec-draft-p-min 0<rates:k><sampling>",
-     "it drafts chains"},
-    {ENGINE_VLLM, "eagle",
-     VLLM " --speculative-config '{\"method\": \"eagle3\", \"model\": <draft:json>,"
-          " \"num_speculative_tokens\": <k>" VLLM_SAMPLES "<rates:k>}'",
-     "it drafts chains"},
-    {ENGINE_SGLANG, "eagle",
-     SGLANG " --speculative-algorithm EAGLE3 --speculative-draft-model-path <draft> --speculative-num-steps <k>"
-            " --speculative-eagle-topk <topk> --speculative-num-draft-tokens <nodes+1>" SGLANG_SAMPLES,
-     "with topk 1 it sets the number of draft tokens to k + 1"},
-    {ENGINE_TRANSFORMERS, "eagle", NULL, "it cannot draft with an EAGLE-3 head"},
-    {ENGINE_LLAMA_CPP, "mtp",
-     LLAMA " --spec-type draft-mtp --spec-draft-n-max <k> --spec-draft-n-min 0 --spec-draft-p-min 0<rates:k><sampling>",
-     NULL},
-    {ENGINE_VLLM, "mtp",
-     VLLM " --speculative-config '{\"method\": \"mtp\", \"num_speculative_tokens\": <k>" VLLM_SAMPLES "<rates:k>}'",
-     NULL},
-    {ENGINE_SGLANG, "mtp",
-     SGLANG " --speculative-algorithm EAGLE --speculative-num-steps <k> --speculative-eagle-topk 1"
-            " --speculative-num-draft-tokens <k+1>" SGLANG_SAMPLES,
-     NULL},
-    {ENGINE_TRANSFORMERS, "mtp", LOAD "model.generate(**inputs, use_mtp=True<sampling>)",
-     "it drafts one token with each of the model's layers for this, whatever k is"},
-
-    {ANY, "del", NULL, "it cannot choose an exit layer in each round"},
-    {ANY, "specbound", NULL, "it cannot choose an exit layer for each token"},
-    {ANY, "swift", NULL, "it cannot skip sublayers in drafts"},
-    {ANY, "specdecpp", NULL, "it has no acceptance head for a draft model"},
-    {ANY, "sv", NULL, "it has no companion model"},
-};
-
-static const struct rule *
-rule_of(enum other_engine engine, const char *policy)
-{
-    static const struct rule unknown = {ANY, "", NULL, "its form of this policy is not known"};
-    for (size_t i = 0; i < sizeof rules / sizeof *rules; i++)
-        if ((rules[i].engine == engine || rules[i].engine == ANY) && strcmp(rules[i].policy, policy) == 0)
-            return &rules[i];
-    return &unknown;
-}
 
 /* ---- words ---- */
 
@@ -301,18 +175,6 @@ static const struct form {
 const char *const engine_names[ENGINES] = {"llama.cpp", "vLLM", "SGLang", "transformers"};
 const char *const engine_versions[ENGINES] = {"0.5.0", "0.33.0", "0.5.23", "5.24.0"};
 
-bool
-engine_has_policy(enum other_engine engine, const char *policy)
-{
-    return rule_of(engine, policy)->command != NULL;
-}
-
-const char *
-engine_note(enum other_engine engine, const char *policy)
-{
-    return rule_of(engine, policy)->note;
-}
-
 const char *
 engine_folder_note(const char *command)
 {
@@ -324,6 +186,7 @@ engine_folder_note(const char *command)
 
 struct filling {
     enum other_engine engine;
+    const struct policy_ops *policy;
     const struct preset *preset;
     const struct engine_models *models;
     const double *unconditional; /* (n) */
@@ -457,25 +320,23 @@ put_command(FILE *out, const struct filling *f, const char *command)
 static void
 put_text(FILE *out, const struct filling *f)
 {
-    const struct rule *rule = rule_of(f->engine, f->preset->policy);
-    const char *missing = NULL;
-    if (rule->command == NULL)
-        missing = rule->note;
-    else if (f->n > 0 && strcmp(f->preset->policy, "ar") == 0)
-        missing = "there are no drafts to accept";
+    const char *command = f->policy->command[f->engine];
+    if (command == NULL)
+        fprintf(out, "no equivalent: %s",
+                f->policy->no_command != NULL ? f->policy->no_command : "its form of this policy is not known");
+    else if (f->n > 0 && policy_is_baseline(f->policy->name))
+        fputs("no equivalent: there are no drafts to accept", out);
     else if (f->n > 0 && forms[f->engine].rates == NULL)
-        missing = "it cannot accept drafts at given rates";
-    if (missing != NULL)
-        fprintf(out, "no equivalent: %s", missing);
+        fputs("no equivalent: it cannot accept drafts at given rates", out);
     else
-        put_command(out, f, rule->command);
+        put_command(out, f, command);
 }
 
 size_t
-engine_flags(enum other_engine engine, const struct preset *preset, const struct engine_models *models,
-             const double *unconditional, uint32_t n, char *out, size_t room)
+engine_flags(enum other_engine engine, const struct policy_ops *policy, const struct preset *preset,
+             const struct engine_models *models, const double *unconditional, uint32_t n, char *out, size_t room)
 {
-    const struct filling filling = {engine, preset, models, unconditional, n};
+    const struct filling filling = {engine, policy, preset, models, unconditional, n};
     char *text = NULL;
     size_t length = 0;
     if (room > 0)

@@ -1,12 +1,10 @@
 /* Translates a preset to a command of another engine, with the options that make it decode as the preset's policy
- * does. A second form of the command measures that engine at acceptance rates that were recorded here. The table of
- * options is in engine_flags.c; docs/engines.md explains it. */
+ * does. A second form of the command measures that engine at acceptance rates that were recorded here. The
+ * commands are members of struct policy_ops; docs/engines.md explains them. */
 #ifndef ENGINE_TUNE_ENGINE_FLAGS_H
 #define ENGINE_TUNE_ENGINE_FLAGS_H
 
 #include "engine/tune/preset.h"
-
-enum other_engine { ENGINE_LLAMA_CPP, ENGINE_VLLM, ENGINE_SGLANG, ENGINE_TRANSFORMERS, ENGINES };
 
 extern const char *const engine_names[ENGINES];    /* "llama.cpp", … */
 extern const char *const engine_versions[ENGINES]; /* "0.5.0", …: the version that the options' names were read from */
@@ -17,16 +15,10 @@ struct engine_models {
     const char *target, *draft;
 };
 
-/* Returns whether the engine has a policy like this one. */
-bool engine_has_policy(enum other_engine, const char *policy);
-
-/* Returns how the engine's form of the policy differs, or why it has none: one line, constant. NULL: nothing differs. */
-const char *engine_note(enum other_engine, const char *policy);
-
 /* Returns the meaning of HF_FOLDER and HF_DRAFT_FOLDER if the command contains one of them: one line, constant; else NULL. */
 const char *engine_folder_note(const char *command);
 
-/* Writes the preset as a shell command (transformers: lines of Python), or "no equivalent: REASON". A knob that the
+/* Writes the preset, of this policy, as a shell command (transformers: lines of Python), or "no equivalent: REASON". A knob that the
  * preset does not set is its name in capitals. The seed is left out, because it would not reproduce the text.
  *
  * With n > 0 the command lets the engine accept drafts at random, so that it measures its cost at these rates:
@@ -35,7 +27,7 @@ const char *engine_folder_note(const char *command);
  *
  * Returns the length of the text without its terminating zero. If the text needs more than `room` bytes, out is ""
  * (room 0: nothing is written). Returns 0 if memory runs out. */
-size_t engine_flags(enum other_engine, const struct preset *, const struct engine_models *, const double *unconditional,
-                    uint32_t n, char *out, size_t room);
+size_t engine_flags(enum other_engine, const struct policy_ops *, const struct preset *, const struct engine_models *,
+                    const double *unconditional, uint32_t n, char *out, size_t room);
 
 #endif

@@ -281,7 +281,7 @@ sweep_csv(const struct knob_sweep *s, FILE *out)
     char params[SWEEP_AXES * 50];
     results_csv_head(out);
     if (s->ar.passes > 0)
-        csv_line(s, &s->ar, "ar", "", (struct estimate){.value = 1, .se = NAN}, out);
+        csv_line(s, &s->ar, POLICY_BASELINE, "", (struct estimate){.value = 1, .se = NAN}, out);
     for (uint32_t i = 0; i < s->n_points; i++) {
         const struct sweep_point *p = sweep_result(s, i);
         if (p == NULL)
@@ -294,7 +294,6 @@ sweep_csv(const struct knob_sweep *s, FILE *out)
 /* Selects the next run of a sweep, and detects the end of a run. */
 
 #define WHO ":sweep"
-#define AR  "ar"
 
 /* ---- opening and closing ---- */
 
@@ -468,7 +467,7 @@ static void
 want_baseline(struct knob_sweep *s)
 {
     uint32_t points = 0;
-    s->with_ar = run_info_policy(s->info, AR) != NULL;
+    s->with_ar = run_info_policy(s->info, POLICY_BASELINE) != NULL;
     for (uint32_t i = 0; i < s->n_points; i++)
         points += s->point[i].passes;
     if (s->at < s->n_points && s->prompt_at == 0 && !s->at_ar && s->ar.passes < baselines_by(s, points)) {
@@ -619,8 +618,8 @@ sweep_next(struct knob_sweep *s, const struct run_host *host, struct err *err)
     if (s->at == s->n_points)
         return bring_back(s, host, err);
     want_baseline(s);
-    bool ok =
-        s->under_ar == s->at_ar || host->post(host->user, CONTROL_POLICY, NULL, s->at_ar ? AR : s->policy->name, err);
+    bool ok = s->under_ar == s->at_ar ||
+              host->post(host->user, CONTROL_POLICY, NULL, s->at_ar ? POLICY_BASELINE : s->policy->name, err);
     s->under_ar = ok ? s->at_ar : s->under_ar;
     for (uint32_t i = 0; i < s->n_axes && ok && !s->at_ar; i++) {
         char text[32];

@@ -53,10 +53,7 @@ tuner_close(struct tuner *t)
 static const struct policy_ops *
 ops_of(const struct tuner *t, uint32_t policy)
 {
-    const struct policy_ops *const *ops = t->registry;
-    while (*ops != NULL && strcmp((*ops)->name, t->info->policies[policy].name) != 0)
-        ops++;
-    return *ops;
+    return policy_named(t->registry, t->info->policies[policy].name);
 }
 
 /* Can the policy be a candidate, besides autoregressive decoding? With a draft model from 1 on in `drafts` only if it needs a draft
@@ -69,7 +66,7 @@ is_possible(const struct tuner *t, uint32_t policy, uint32_t draft)
     const bool needs_met =
         draft == 0 ? info->missing == 0
                    : (info->needs & NEEDS(AUX_DRAFT)) != 0 && (info->needs & ~t->drafts[draft - 1].meets) == 0;
-    return ops != NULL && needs_met && t->info->layers >= ops->least_layers && strcmp(info->name, "ar") != 0;
+    return ops != NULL && needs_met && t->info->layers >= ops->least_layers && !policy_is_baseline(info->name);
 }
 
 /* Returns whether the policy can be a candidate with some draft model. */
@@ -335,7 +332,7 @@ find_candidates(struct tuner *t, uint32_t *least, struct err *err)
         t->plan.hopeless--;
     }
     candidates_order(entries, n);
-    t->candidate[0] = (struct preset){.policy = "ar"};
+    t->candidate[0] = (struct preset){.policy = POLICY_BASELINE};
     t->found = n + 1 < RACE_CANDIDATES ? n + 1 : RACE_CANDIDATES;
     *least = 1;
     for (uint32_t i = 0; i < t->found; i++) {
@@ -423,11 +420,11 @@ ask(struct tuner *t, const struct run_host *host, const struct preset *p, uint32
 }
 
 /* Returns the policy of the i-th of the first runs: plain decoding, then the one that needs most of the auxiliary models
- * whose predictions its forecasts are made from; "ar" if none does. The text is the same. */
+ * whose predictions its forecasts are made from; plain decoding if none does. The text is the same. */
 static const char *
 record_policy(const struct tuner *t, uint32_t i)
 {
-    const char *name = "ar";
+    const char *name = POLICY_BASELINE;
     unsigned needs = 0;
     for (uint32_t p = 0; p < t->info->n_policies && i > 0; p++) {
         const struct policy_ops *ops = t->wanted[p] && is_possible(t, p, record_draft(i)) ? ops_of(t, p) : NULL;
@@ -458,7 +455,7 @@ next_record(struct tuner *t, const struct run_host *host, bool *more, struct err
     struct preset run = {.n_set = 0};
     keep_record(t, host);
     while (t->records_run >= TUNE_RECORDS_MOST && t->records_run < TUNE_RECORDS_MOST + t->n_drafts &&
-           strcmp(record_policy(t, t->records_run), "ar") == 0)
+           policy_is_baseline(record_policy(t, t->records_run)))
         t->records_run++; /* no policy that races has forecasts with this draft model */
     const uint32_t draft = record_draft(t->records_run),
                    before = t->records_run < TUNE_RECORDS_MOST ? TUNE_RECORDS_MOST - 1 : TUNE_RECORDS_MOST;
@@ -676,8 +673,8 @@ tuner_engine_command(const struct tuner *t, enum other_engine engine, uint32_t c
                      size_t n)
 {
     const struct positions *p = &t->positions[candidate];
-    const bool eagle = strcmp(t->candidate[candidate].policy, "eagle") == 0;
-    const struct aux_info *draft = &t->info->aux[eagle ? AUX_EAGLE : AUX_DRAFT];
+    const struct policy_ops *policy = policy_named(t->registry, t->candidate[candidate].policy);
+    const struct aux_info *draft = &t->info->aux[(policy->needs & NEEDS(AUX_EAGLE)) != 0 ? AUX_EAGLE : AUX_DRAFT];
     const bool file = strchr(t->info->model_path, '/') != NULL || strchr(t->info->model_path, ',') == NULL;
     const struct engine_models models = {file && t->info->model_path[0] != '\0' ? t->info->model_path : NULL,
                                          t->draft[candidate] > 0  ? tuner_draft(t, candidate)
@@ -689,6 +686,6 @@ tuner_engine_command(const struct tuner *t, enum other_engine engine, uint32_t c
         rate[i] = (double)p->accepted[i] / (double)p->tested[0];
     out[0] = '\0';
     if (!rated || rates > 0)
-        engine_flags(engine, &t->candidate[candidate], &models, rate, rates, out, n);
+        engine_flags(engine, policy, &t->candidate[candidate], &models, rate, rates, out, n);
     return out;
 }

@@ -58,15 +58,6 @@ struct forecasts {
 
 /* ---- settings ---- */
 
-static const struct policy_ops *
-named(const char *policy)
-{
-    const struct policy_ops *const *ops = policy_registry;
-    while (*ops != NULL && strcmp((*ops)->name, policy) != 0)
-        ops++;
-    return *ops;
-}
-
 static uint32_t
 count(const double *value)
 {
@@ -111,7 +102,7 @@ append_grid(struct forecasts *f, const struct grid *g, struct err *err)
 {
     const struct model_desc *d = &f->b->engine->model->desc;
     const struct model_info model = {d->n_layers, d->width, d->vocab, f->b->engine->model->rho, f->b->engine->profile};
-    const struct policy_ops *ops = named(g->policy);
+    const struct policy_ops *ops = policy_named(policy_registry, g->policy);
     struct policy p;
     uint32_t points = 1;
     if (ops == NULL || ops->what_if == NULL || engine_missing(f->b->engine, ops->needs) != 0 ||
@@ -266,7 +257,8 @@ compare(struct forecasts *f, struct err *err)
     const double ar_us = (ar->draft_us + ar->verify_us) / (double)ar->emitted;
     double us[COST_PHASES], speedup, modelled;
     f->plain = f->cost = f->b->engine->costs;
-    if (!forecast(f, named("ar"), f->row[0].values, &f->cost, us, &speedup, &modelled))
+    if (!forecast(f, policy_named(policy_registry, POLICY_BASELINE), f->row[0].values, &f->cost, us, &speedup,
+                  &modelled))
         return err_set(err, ERR_WORK, "the costs of steps could not be measured");
     correct(f, us, ar);
     const struct layer_record *first = &f->record[0];

@@ -1,6 +1,6 @@
 #!/bin/sh
 # Every command in the documents works, every option and ':' command in them exists, every link leads somewhere, and a policy's page has
-# the policy's knobs. UPDATE=1 writes the knobs into the pages. DOCUMENTS names other documents. test_pictures.sh tests the pictures.
+# the policy's knobs, and README.md all policies. UPDATE=1 writes both. DOCUMENTS names other documents. test_pictures.sh tests the pictures.
 cd "$(dirname "$0")/../.." || exit 1
 BUILD=${BUILD:-build}
 . tests/screens/lib.sh
@@ -104,6 +104,16 @@ has_knobs() {
     fi
     [ "$(knobs "$1")" = "$(awk '/^## Knobs/ { seen = 1 } seen && /^```/ { on = !on; next } on' "$page")" ]
 }
+table() { # of README.md
+    sed -n 's/^\([a-z+]*\)  *\([^;]*\)[; ]*\(.*\)/| [\1](docs\/policies\/\1.md) | \2 | \3 |/p' "$WORK/policies"
+}
+has_table() {
+    [ -z "${UPDATE:-}" ] || { sed '/^| \[.*docs\/policies\//d' README.md | sed "/^| policy | what/{n;r $WORK/table
+}" >"$WORK/page" && cp "$WORK/page" README.md; }
+    grep '^| \[.*docs/policies/' README.md | cmp - "$WORK/table"
+}
+table >"$WORK/table"
+check "README.md lists the policies with their papers (UPDATE=1 $0 writes the list)" has_table
 for policy in $(sed -n 's/^\([a-z+]*\) .*/\1/p' "$WORK/policies"); do
     check "docs/policies/$policy.md lists the policy's knobs (UPDATE=1 $0 writes them)" has_knobs "$policy"
     check "docs/policies/README.md names $policy" grep -q "]($policy.md)" docs/policies/README.md

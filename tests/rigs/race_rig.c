@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/rng.h"
+#include "policies/policy.h"
 #include "tests/rigs/test.h"
 
 #define SESSION_TOKENS 160 /* that the session generates without a request for another run */
@@ -33,7 +34,7 @@ forecast_ngram(const struct layer_record *record, const double *values, struct t
     return true;
 }
 
-static const struct policy_ops simulated[] = {
+static struct policy_ops simulated[] = {
     {.name = "ar", .title = "plain", .paper = ""},
     {.name = "sd",
      .title = "draft",
@@ -71,6 +72,8 @@ race_rig_open(struct simulated_race *r)
     assert_non_null(r->info.policies);
     for (size_t i = 0; i < POLICIES; i++) {
         struct policy p;
+        memcpy(simulated[i].command, policy_named(policy_registry, simulated[i].name)->command,
+               sizeof simulated[i].command);
         assert_ok(policy_open(&p, &simulated[i], &model, &greedy, &err), err);
         r->info.policies[i] = p.info;
         policy_close(&p);

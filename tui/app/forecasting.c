@@ -90,20 +90,11 @@ begin(struct forecasting *f, const struct followed *run, const struct policy_inf
     f->working = true;
 }
 
-static const struct policy_ops *
-ops_of(const char *name)
-{
-    const struct policy_ops *const *ops = policy_registry;
-    while (*ops != NULL && strcmp((*ops)->name, name) != 0)
-        ops++;
-    return *ops;
-}
-
 /* Values are stored by their places: the trace's policy must be the one that this program has. */
 static bool
 supports(const struct policy_info *recorded, const struct run_info *info, char why[WHY_NO_FORECAST])
 {
-    const struct policy_ops *ops = ops_of(recorded->name);
+    const struct policy_ops *ops = policy_named(policy_registry, recorded->name);
     const struct model_info model = {
         .layers = info->layers, .width = info->width, .vocab = info->vocab, .rho = info->rho};
     struct policy p = {0};
@@ -140,7 +131,7 @@ show_why(struct forecasting *f, const char *why)
 static void
 ask(struct forecasting *f, const struct followed *run, const double *values, struct forecast *out)
 {
-    const struct policy_ops *ops = ops_of(f->next.policy);
+    const struct policy_ops *ops = policy_named(policy_registry, f->next.policy);
     if (ops == NULL || !forecast_make(ops, &f->record, values, run->info->rho, &f->cost, out))
         *out = forecast_none;
 }
@@ -202,7 +193,7 @@ static const struct policy_ops *
 checked_ops(const struct policy_info *recorded, const struct run_info *info)
 {
     char why[WHY_NO_FORECAST];
-    return supports(recorded, info, why) ? ops_of(recorded->name) : NULL;
+    return supports(recorded, info, why) ? policy_named(policy_registry, recorded->name) : NULL;
 }
 
 /* Has the record the text that the scope has at these positions? An older record may be of another run. */
@@ -298,7 +289,8 @@ correct(struct forecasting *f, const struct followed *run, const struct policy_i
         values[i] = scope_knob(s, i);
     const struct tally t = rounds_from(s, part.first + part.begin + 1);
     if (t.emitted < EFFECT_TOKENS ||
-        !forecast_make(ops_of(policy->name), &part, values, run->info->rho, &f->cost, &own) || !own.in_time)
+        !forecast_make(policy_named(policy_registry, policy->name), &part, values, run->info->rho, &f->cost, &own) ||
+        !own.in_time)
         return;
     for (int p = 0; p < COST_PHASES; p++)
         us[p] = (double)own.us[p] * (double)t.emitted;

@@ -25,11 +25,8 @@ struct play { /* a run that is stepped, and seen by a scope */
 static const struct policy_ops *
 ops_of(const struct policy_info *p, const struct run_info *info)
 {
-    const struct policy_ops *const *ops = policy_registry;
     (void)info;
-    while (*ops != NULL && strcmp((*ops)->name, p->name) != 0)
-        ops++;
-    return *ops;
+    return policy_named(policy_registry, p->name);
 }
 
 static struct session_options

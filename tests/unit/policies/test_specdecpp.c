@@ -290,10 +290,7 @@ watch_observe(struct policy *p, struct round *r)
 
 TEST(no_row_of_an_accepted_draft_runs_twice)
 {
-    size_t own = 0;
-    while (strcmp(policy_registry[own]->name, "specdecpp") != 0)
-        own++;
-    struct policy_ops watching = *policy_registry[own];
+    struct policy_ops watching = *policy_named(policy_registry, "specdecpp");
     const struct policy_ops *const registry[] = {&watching, NULL};
     watch.draft = watching.draft;
     watching.draft = watch_draft;

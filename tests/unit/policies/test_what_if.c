@@ -54,16 +54,6 @@ keep_record(const char *policy)
     keep_record_of(&o, TOKENS - 1);
 }
 
-static const struct policy_ops *
-policy_named(const char *name)
-{
-    for (size_t i = 0; policy_registry[i] != NULL; i++)
-        if (strcmp(policy_registry[i]->name, name) == 0)
-            return policy_registry[i];
-    fail_msg("there is no policy %s", name);
-    return NULL;
-}
-
 struct errors {
     double tokens, acceptance, layers,
         heads;      /* mean absolute error of tokens/round, accepted/verified, loads a token; relative */
@@ -121,7 +111,7 @@ turn(const struct policy_info *info, int setting, uint64_t *random, double *valu
 static struct errors
 compare(const char *name)
 {
-    const struct policy_ops *ops = policy_named(name);
+    const struct policy_ops *ops = policy_named(policy_registry, name);
     const struct model_info model = {engine->model->desc.n_layers, engine->model->desc.width, engine->model->desc.vocab,
                                      engine->model->rho, NULL};
     const struct sampling greedy = {.top_p = 1};
@@ -235,7 +225,7 @@ TEST(the_present_setting_is_forecast_exactly)
     struct err err;
     struct tally f;
     struct session_rig_result r;
-    assert_ok(policy_open(&p, policy_named("specbound"), &model, &o.sampling, &err), err);
+    assert_ok(policy_open(&p, policy_named(policy_registry, "specbound"), &model, &o.sampling, &err), err);
     assert_true(p.ops->what_if(&record, p.value, &f));
     policy_close(&p);
     assert_ok(session_rig_generate(engine, &o, NULL, NULL, &r, &err), err);
@@ -263,7 +253,7 @@ TEST(values_that_need_more_of_the_prompt_than_was_probed_have_no_forecast)
     struct policy p;
     struct err err;
     struct tally f;
-    assert_ok(policy_open(&p, policy_named("del"), &model, &o.sampling, &err), err);
+    assert_ok(policy_open(&p, policy_named(policy_registry, "del"), &model, &o.sampling, &err), err);
     double *window = &p.value[policy_knob_index(&p.info, "window")];
     assert_true(p.ops->what_if(&record, p.value, &f));
     *window = 33;
@@ -308,7 +298,7 @@ TEST(the_last_tokens_of_a_long_run_are_foretold)
     struct err err;
     const struct model_info model = {engine->model->desc.n_layers, engine->model->desc.width, engine->model->desc.vocab,
                                      engine->model->rho, NULL};
-    assert_ok(policy_open(&p, policy_named("dv"), &model, &o.sampling, &err), err);
+    assert_ok(policy_open(&p, policy_named(policy_registry, "dv"), &model, &o.sampling, &err), err);
     for (size_t i = 0; i < 2; i++) {
         const uint32_t k = (uint32_t)policy_knob_index(&p.info, set[i].name);
         assert_ok(knob_parse(&p.info.knobs[k], set[i].text, &p.value[k], &err), err);

@@ -141,7 +141,6 @@ follow_knob(const struct policy *p, uint32_t k, size_t prompt, double real_now, 
 static bool
 follow_policy(const char *name, const char *only, size_t most, size_t step)
 {
-    const struct policy_ops *const *ops = policy_registry;
     const struct model_info model = {engine->model->desc.n_layers, engine->model->desc.width, engine->model->desc.vocab,
                                      engine->model->rho, NULL};
     const struct sampling greedy = {.top_p = 1};
@@ -150,9 +149,7 @@ follow_policy(const char *name, const char *only, size_t most, size_t step)
     struct line lines[POLICY_KNOBS] = {{.least = 0}};
     uint64_t random = 7;
     bool kept = true;
-    while (strcmp((*ops)->name, name) != 0)
-        ops++;
-    assert_ok(policy_open(&p, *ops, &model, &greedy, &err), err);
+    assert_ok(policy_open(&p, policy_named(policy_registry, name), &model, &greedy, &err), err);
     for (size_t prompt = 0; prompt < most; prompt += step) {
         observe(name, prompt);
         const double real = measure(&p, prompt, p.value);

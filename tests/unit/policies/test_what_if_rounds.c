@@ -199,9 +199,7 @@ TEST(rounds_are_those_of_a_slow_reference)
     const struct model_info model = {LAYERS, 8, 64, 1, NULL};
     const struct sampling greedy = {.top_p = 1};
     for (size_t c = 0; c < sizeof cases / sizeof cases[0]; c++) {
-        const struct policy_ops *ops = NULL;
-        for (size_t i = 0; policy_registry[i] != NULL; i++)
-            ops = strcmp(policy_registry[i]->name, cases[c].policy) == 0 ? policy_registry[i] : ops;
+        const struct policy_ops *ops = policy_named(policy_registry, cases[c].policy);
         assert_non_null(ops);
         struct policy p;
         struct err err;

@@ -2,6 +2,7 @@
 #include <math.h>
 
 #include "engine/tune/engine_flags.h"
+#include "policies/policy.h"
 #include "tests/rigs/test.h"
 
 #define LLAMA "llama-server -m target"
@@ -31,12 +32,21 @@ static const struct preset dv = {.policy = "dv",
                                  .n_set = 3,
                                  .sampling = {"0", "0", "1", "7"}};
 
+static size_t
+flags(enum other_engine engine, const struct preset *p, const struct engine_models *m, const double *rates, uint32_t n,
+      char *out, size_t room)
+{
+    static const struct policy_ops unknown = {.name = "product"};
+    const struct policy_ops *ops = policy_named(policy_registry, p->policy);
+    return engine_flags(engine, ops != NULL ? ops : &unknown, p, m, rates, n, out, room);
+}
+
 static void
 is(enum other_engine engine, const struct preset *p, const struct engine_models *m, const double *rates, uint32_t n,
    const char *expected)
 {
     char out[1000];
-    const size_t length = engine_flags(engine, p, m, rates, n, out, sizeof out);
+    const size_t length = flags(engine, p, m, rates, n, out, sizeof out);
     assert_string_equal(out, expected);
     assert_int_equal(length, strlen(expected));
 }
@@ -126,20 +136,17 @@ TEST(each_policy_without_an_equivalent_in_another_engine_has_a_reason)
             snprintf(p.policy, sizeof p.policy, "%s", table[i].policy);
             snprintf(expected, sizeof expected, "no equivalent: %s", table[i].reason);
             is(engine, &p, &models, NULL, 0, expected);
-            assert_false(engine_has_policy(engine, p.policy));
-            assert_string_equal(engine_note(engine, p.policy), table[i].reason);
         }
 }
 
-TEST(engines_have_names_versions_and_notes)
+TEST(engines_have_names_and_versions)
 {
     for (enum other_engine engine = 0; engine < ENGINES; engine++) {
-        assert_true(engine_has_policy(engine, "sd") && engine_has_policy(engine, "ngram"));
+        assert_non_null(policy_named(policy_registry, "sd")->command[engine]);
+        assert_non_null(policy_named(policy_registry, "ngram")->command[engine]);
         assert_non_null(engine_names[engine]);
         assert_non_null(engine_versions[engine]);
     }
-    assert_null(engine_note(ENGINE_VLLM, "sd"));
-    assert_string_equal(engine_note(ENGINE_VLLM, "ngram"), "it takes the earliest occurrence of the longest match");
 }
 
 TEST(sampling_has_each_engines_form)
@@ -179,8 +186,8 @@ TEST(presets_that_sample_make_vllm_and_sglang_sample_their_drafts)
         snprintf(p.policy, sizeof p.policy, "%s", cases[i].policy);
         snprintf(p.set[1].text, sizeof p.set[1].text, "%s", cases[i].topk);
         snprintf(p.sampling[SAMPLING_TEMPERATURE], sizeof p.sampling[0], "%s", cases[i].temperature);
-        engine_flags(ENGINE_VLLM, &p, &models, NULL, 0, vllm, sizeof vllm);
-        engine_flags(ENGINE_SGLANG, &p, &models, NULL, 0, sglang, sizeof sglang);
+        flags(ENGINE_VLLM, &p, &models, NULL, 0, vllm, sizeof vllm);
+        flags(ENGINE_SGLANG, &p, &models, NULL, 0, sglang, sizeof sglang);
         assert_int_equal(strstr(vllm, sampled) != NULL, cases[i].vllm);
         assert_int_equal(strstr(sglang, rejection) != NULL, cases[i].sglang);
     }
@@ -226,7 +233,7 @@ TEST(only_the_command_of_llama_cpp_has_the_gguf_files)
     is(ENGINE_TRANSFORMERS, &plain, &ollama, NULL, 0,
        "model = AutoModelForCausalLM.from_pretrained('HF_FOLDER')\nmodel.generate(**inputs)");
     for (enum other_engine engine = 0; engine < ENGINES; engine++) {
-        engine_flags(engine, &plain, &gguf, NULL, 0, out, sizeof out);
+        flags(engine, &plain, &gguf, NULL, 0, out, sizeof out);
         if (engine == ENGINE_LLAMA_CPP)
             assert_null(engine_folder_note(out));
         else
@@ -292,11 +299,11 @@ TEST(two_drafters_have_rates_for_the_longer_drafts)
     struct preset p = {
         .policy = "ngram+sd", .set = {{"n_max", "4"}, {"n_min", "2"}, {"copied", "3"}, {"k", "5"}}, .n_set = 4};
     char out[1000];
-    engine_flags(ENGINE_LLAMA_CPP, &p, &models, rates, 2, out, sizeof out);
+    flags(ENGINE_LLAMA_CPP, &p, &models, rates, 2, out, sizeof out);
     assert_contains(out,
                     "--spec-draft-n-max 5 --spec-draft-n-min 0 --spec-draft-p-min 0 --spec-synth-rates 0.9,0.5,0,0,0");
     snprintf(p.set[2].text, sizeof p.set[2].text, "6");
-    engine_flags(ENGINE_LLAMA_CPP, &p, &models, rates, 2, out, sizeof out);
+    flags(ENGINE_LLAMA_CPP, &p, &models, rates, 2, out, sizeof out);
     assert_contains(out, "--spec-synth-rates 0.9,0.5,0,0,0,0");
     assert_lacks(out, "0,0,0,0,0");
 }
@@ -305,10 +312,10 @@ TEST(a_room_too_small_is_empty)
 {
     const char *text = LLAMA " --temp 0";
     char out[100];
-    assert_int_equal(engine_flags(ENGINE_LLAMA_CPP, &ar, &models, NULL, 0, NULL, 0), strlen(text));
+    assert_int_equal(flags(ENGINE_LLAMA_CPP, &ar, &models, NULL, 0, NULL, 0), strlen(text));
     for (size_t room = 1; room <= strlen(text) + 1; room++) {
         memset(out, 'x', sizeof out);
-        assert_int_equal(engine_flags(ENGINE_LLAMA_CPP, &ar, &models, NULL, 0, out, room), strlen(text));
+        assert_int_equal(flags(ENGINE_LLAMA_CPP, &ar, &models, NULL, 0, out, room), strlen(text));
         assert_string_equal(out, room > strlen(text) ? text : "");
         assert_int_equal(out[room], 'x');
     }
