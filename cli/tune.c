@@ -16,7 +16,7 @@
 #include "engine/scope/scope.h"
 #include "engine/tune/results.h"
 #include "engine/tune/tuner.h"
-#include "policies/policy.h"
+#include "policies/registry.h"
 
 #define SHOWN          12   /* rows of the table */
 #define ENGINE_COMMAND 2000 /* bytes */

@@ -12,9 +12,9 @@
 #include <math.h>
 #include <stdlib.h>
 
+#include "engine/events/policy.h"
 #include "policies/chain.h"
 #include "policies/del.h"
-#include "policies/policy.h"
 
 /* ---- sums, and the choice from them ---- */
 

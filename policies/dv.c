@@ -4,9 +4,9 @@
  *   m̄  ← 0.5 m̄ + 0.5 m,  m = accepted / drafted
  *   th' = th + ε if m̄ < target;  th if the longest draft was reached;  else th − ε
  *   th ← 0.9 th + 0.1 th' */
+#include "engine/events/policy.h"
 #include "policies/chain.h"
 #include "policies/engine_commands.h"
-#include "policies/policy.h"
 
 enum { KNOB_E = CHAIN_KNOB_EXIT, KNOB_TH, KNOB_TARGET, KNOB_EPSILON, KNOB_BETA_M, KNOB_BETA_TH, KNOB_MOST };
 

@@ -7,9 +7,9 @@
  * favour other tokens. */
 #include <math.h>
 
+#include "engine/events/policy.h"
 #include "policies/chain.h"
 #include "policies/engine_commands.h"
-#include "policies/policy.h"
 
 enum { KNOB_K, KNOB_TOPK, KNOB_NODES };
 

@@ -2,9 +2,9 @@
  * grows by one after a fully accepted round, up to a cap, and shrinks by one after a rejection, down to one. */
 #include <math.h>
 
+#include "engine/events/policy.h"
 #include "policies/chain.h"
 #include "policies/engine_commands.h"
-#include "policies/policy.h"
 
 enum { KNOB_E = CHAIN_KNOB_EXIT, KNOB_START, KNOB_CAP };
 

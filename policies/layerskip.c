@@ -3,9 +3,9 @@
  * states of drafting. */
 #include <math.h>
 
+#include "engine/events/policy.h"
 #include "policies/chain.h"
 #include "policies/engine_commands.h"
-#include "policies/policy.h"
 
 enum { KNOB_E = CHAIN_KNOB_EXIT, KNOB_GAMMA };
 

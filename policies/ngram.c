@@ -1,8 +1,8 @@
 /* Prompt lookup (docs/policies/ngram.md): drafts the tokens after an earlier occurrence of the
  * text's last tokens. It needs no model, and its drafts cost no time. */
+#include "engine/events/policy.h"
 #include "policies/engine_commands.h"
 #include "policies/lookup.h"
-#include "policies/policy.h"
 
 static bool
 ngram_open(struct policy *p, const struct model_info *model, const struct sampling *sampling, struct err *err)

@@ -1,9 +1,9 @@
 /* A rank of two drafters: n-grams where they match, else a draft model (docs/policies/ngram.md). A round
  * has the drafts of one of them. */
+#include "engine/events/policy.h"
 #include "policies/chain.h"
 #include "policies/engine_commands.h"
 #include "policies/lookup.h"
-#include "policies/policy.h"
 
 enum { KNOB_K = LOOKUP_NGRAM_KNOBS };
 

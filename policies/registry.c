@@ -1,4 +1,4 @@
-#include "policies/policy.h"
+#include "policies/registry.h"
 
 #include <stddef.h>
 

@@ -1,8 +1,8 @@
 /* Speculative decoding with a draft model (docs/policies/sd.md): a fixed number of tokens K, from a
  * model of its own or from the target's own first layers. */
+#include "engine/events/policy.h"
 #include "policies/chain.h"
 #include "policies/engine_commands.h"
-#include "policies/policy.h"
 
 enum { KNOB_K };
 

@@ -17,8 +17,8 @@
 #include <math.h>
 #include <stdlib.h>
 
+#include "engine/events/policy.h"
 #include "engine/session/round.h"
-#include "policies/policy.h"
 #include "policies/what_if.h"
 
 enum { KNOB_ALPHA, KNOB_TAU, KNOB_D_MAX, KNOB_W_MAX, KNOB_D_MIN, KNOB_STRIDE, KNOB_BONUS };

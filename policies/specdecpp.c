@@ -2,8 +2,8 @@
  * will reject one of the candidates. */
 #include <math.h>
 
+#include "engine/events/policy.h"
 #include "policies/chain.h"
-#include "policies/policy.h"
 
 enum { KNOB_H, KNOB_MIN, KNOB_MAX };
 

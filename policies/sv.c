@@ -5,9 +5,9 @@
  * (sv_goodput.h). The time of rounds is known from earlier rounds alone. */
 #include <math.h>
 
+#include "engine/events/policy.h"
 #include "engine/model/trained/sv_profile.h"
 #include "policies/chain.h"
-#include "policies/policy.h"
 #include "policies/sv_goodput.h"
 
 enum { KNOB_WINDOW, KNOB_CAP, KNOB_VERIFY, KNOB_ROW_COST, KNOB_DRAFT_COST };

@@ -14,8 +14,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "engine/events/policy.h"
 #include "engine/session/round.h"
-#include "policies/policy.h"
 #include "policies/swift_search.h"
 
 enum {

@@ -4,7 +4,7 @@
 
 #include "cli/bench/bench.h"
 #include "engine/tune/knob_sweep.h"
-#include "policies/policy.h"
+#include "policies/registry.h"
 
 #define GRID "--grid"
 

@@ -14,7 +14,7 @@
 #include "cli/options/commands.h"
 #include "engine/model/tokenizer/tokenizer.h"
 #include "engine/model/trained/sv_profile.h"
-#include "policies/policy.h"
+#include "policies/registry.h"
 #include "traces/writer.h"
 
 double

@@ -6,7 +6,7 @@
 #include <stdio.h>
 
 #include "cli/options/options.h"
-#include "policies/policy.h"
+#include "policies/registry.h"
 
 enum option_type {
     OPTION_SWITCH, /* bool: true if the option is given */

@@ -17,7 +17,7 @@
 #include "engine/tune/preset.h"
 #include "engine/tune/tuner.h"
 #include "kernels/request.h"
-#include "policies/policy.h"
+#include "policies/registry.h"
 
 /* Conversions from text to the members of struct options, by type. */
 

@@ -15,7 +15,7 @@
 #include "engine/measure/forecast.h"
 #include "engine/scope/scope.h"
 #include "engine/tune/results.h"
-#include "policies/policy.h"
+#include "policies/registry.h"
 
 #define VALUES 4 /* of a knob, at most */
 #define KNOBS  3

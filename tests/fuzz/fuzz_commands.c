@@ -2,7 +2,7 @@
  * the session ends well. The first byte says which policy begins, and whether there are one sequence or three. */
 #include <unistd.h>
 
-#include "policies/policy.h"
+#include "policies/registry.h"
 #include "tests/fuzz/app_rig.h"
 #include "tests/fuzz/fuzz.h"
 #include "tests/golden/tinymodel.h"

@@ -1,7 +1,7 @@
 #include "tests/rigs/biased_policies.h"
 
 #include "engine/session/session_internal.h"
-#include "policies/policy.h"
+#include "policies/registry.h"
 
 static const struct sampling hotter = {.temperature = 3, .top_k = 12, .top_p = 1};
 static const struct sampling flat = {.temperature = 1000, .top_p = 1};

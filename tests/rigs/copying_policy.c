@@ -3,7 +3,7 @@
 #include <math.h>
 
 #include "engine/session/round.h"
-#include "policies/policy.h"
+#include "policies/registry.h"
 #include "tests/rigs/test.h"
 
 enum { KNOB_GAMMA, KNOB_WIDTH };

@@ -2,7 +2,7 @@
 #include <unistd.h>
 
 #include "engine/model/trained/sv_profile.h"
-#include "policies/policy.h"
+#include "policies/registry.h"
 #include "tests/rigs/exact_rig.h"
 #include "tests/rigs/test.h"
 

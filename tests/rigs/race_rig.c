@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "base/rng.h"
-#include "policies/policy.h"
+#include "policies/registry.h"
 #include "tests/rigs/test.h"
 
 #define SESSION_TOKENS 160 /* that the session generates without a request for another run */

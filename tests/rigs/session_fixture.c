@@ -2,7 +2,7 @@
 
 #include <unistd.h>
 
-#include "policies/policy.h"
+#include "policies/registry.h"
 #include "tests/rigs/test.h"
 
 bool

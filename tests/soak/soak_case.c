@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "base/rng.h"
-#include "policies/policy.h"
+#include "policies/registry.h"
 #include "tests/rigs/knob_changes.h"
 #include "tests/soak/soak.h"
 

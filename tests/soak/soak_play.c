@@ -4,7 +4,7 @@
 
 #include "engine/events/sampling_knobs.h"
 #include "engine/model/tokenizer/tokenizer.h"
-#include "policies/policy.h"
+#include "policies/registry.h"
 #include "tests/rigs/knob_changes.h"
 #include "tests/soak/soak.h"
 

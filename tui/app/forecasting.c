@@ -1,6 +1,6 @@
 #include "tui/app/forecasting.h"
 #include "base/clock.h"
-#include "policies/policy.h"
+#include "policies/registry.h"
 
 #include <math.h>
 #include <stdio.h>

@@ -8,7 +8,7 @@
 #include "base/json_read.h"
 #include "base/program.h"
 #include "base/utf8.h"
-#include "policies/policy.h"
+#include "policies/registry.h"
 #include "tui/app/verbs.h"
 
 /* ---- undo ---- */

@@ -4,7 +4,7 @@
 #include <dlfcn.h>
 #include <unistd.h>
 
-#include "policies/policy.h"
+#include "policies/registry.h"
 #include "tests/golden/tinymodel.h"
 #include "tests/rigs/cuda_rig.h"
 #include "tests/rigs/seed.h"

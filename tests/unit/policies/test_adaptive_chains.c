@@ -2,7 +2,7 @@
  * round drafted with must follow from what verification said of the rounds before. */
 #include <math.h>
 
-#include "policies/policy.h"
+#include "policies/registry.h"
 #include "tests/rigs/recorded_run.h"
 #include "tests/rigs/session_fixture.h"
 #include "tests/rigs/test.h"

@@ -6,7 +6,7 @@
 #include "cli/options/commands.h"
 #include "engine/measure/forecast.h"
 #include "engine/scope/scope.h"
-#include "policies/policy.h"
+#include "policies/registry.h"
 #include "tests/rigs/session_fixture.h"
 #include "tests/rigs/test.h"
 

@@ -5,7 +5,7 @@
 
 #include "engine/session/session_internal.h"
 #include "kernels/tensor.h"
-#include "policies/policy.h"
+#include "policies/registry.h"
 #include "tests/golden/tinymodel.h"
 #include "tests/rigs/exact_rig.h"
 #include "tests/rigs/heads_rig.h"

@@ -4,7 +4,7 @@
 
 #include "engine/context/context.h"
 #include "engine/model/trained/sv_profile.h"
-#include "policies/policy.h"
+#include "policies/registry.h"
 #include "policies/sv_goodput.h"
 #include "tests/rigs/exact_rig.h"
 #include "tests/rigs/session_fixture.h"

@@ -5,7 +5,7 @@
 
 #include "cli/options/commands.h"
 #include "engine/measure/layer_record.h"
-#include "policies/policy.h"
+#include "policies/registry.h"
 #include "tests/rigs/observed_run.h"
 #include "tests/rigs/recorded_run.h"
 #include "tests/rigs/seed.h"

@@ -10,7 +10,7 @@
 #include "cli/options/files.h"
 #include "engine/measure/forecast.h"
 #include "engine/measure/metrics.h"
-#include "policies/policy.h"
+#include "policies/registry.h"
 #include "tests/rigs/observed_run.h"
 #include "tests/rigs/session_rig.h"
 #include "tests/rigs/test.h"

@@ -5,7 +5,7 @@
 #include "base/rng.h"
 #include "engine/measure/layer_record.h"
 #include "engine/measure/metrics.h"
-#include "policies/policy.h"
+#include "policies/registry.h"
 #include "tests/rigs/seed.h"
 #include "tests/rigs/test.h"
 

@@ -3,7 +3,7 @@
 
 #include "cli/generation/generation.h"
 #include "engine/measure/forecast.h"
-#include "policies/policy.h"
+#include "policies/registry.h"
 #include "tests/rigs/folders.h"
 #include "tests/rigs/observed_run.h"
 #include "tests/rigs/session_fixture.h"

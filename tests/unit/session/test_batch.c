@@ -1,7 +1,7 @@
 /* Several sequences in a session: each says what it says alone, and its rounds are those that it has alone; they come and
  * go; what they did together is counted once. Every run's events are also checked by the rig. */
 #include "base/rng.h"
-#include "policies/policy.h"
+#include "policies/registry.h"
 #include "tests/rigs/session_fixture.h"
 #include "tests/rigs/test.h"
 

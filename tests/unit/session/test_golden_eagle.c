@@ -11,7 +11,7 @@
 #include "base/json_read.h"
 #include "engine/model/model_open.h"
 #include "engine/session/session_internal.h"
-#include "policies/policy.h"
+#include "policies/registry.h"
 #include "tests/golden/tinymodel.h"
 #include "tests/rigs/cuda_rig.h"
 #include "tests/rigs/golden_logits.h"

@@ -2,7 +2,7 @@
  * and every event names its head. */
 #include <unistd.h>
 
-#include "policies/policy.h"
+#include "policies/registry.h"
 #include "tests/golden/tinymodel.h"
 #include "tests/rigs/heads_rig.h"
 #include "tests/rigs/seed.h"

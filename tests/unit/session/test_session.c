@@ -2,7 +2,7 @@
 #include <sched.h>
 
 #include "engine/measure/positions.h"
-#include "policies/policy.h"
+#include "policies/registry.h"
 #include "tests/rigs/recorded_run.h"
 #include "tests/rigs/session_fixture.h"
 #include "tests/rigs/test.h"

@@ -1,7 +1,7 @@
 /* Controls at the gates: breakpoints, steps, knobs, policies, and anything at random moments. Every run's events are also
  * checked by the rig. */
 #include "engine/session/round.h"
-#include "policies/policy.h"
+#include "policies/registry.h"
 #include "tests/rigs/seed.h"
 #include "tests/rigs/session_fixture.h"
 #include "tests/rigs/test.h"

@@ -6,7 +6,7 @@
 #include <semaphore.h>
 
 #include "engine/model/tokenizer/tokenizer.h"
-#include "policies/policy.h"
+#include "policies/registry.h"
 #include "tests/rigs/seed.h"
 #include "tests/rigs/session_fixture.h"
 #include "tests/rigs/test.h"

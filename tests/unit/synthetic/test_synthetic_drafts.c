@@ -2,7 +2,7 @@
 #include <math.h>
 
 #include "engine/model/model_open.h"
-#include "policies/policy.h"
+#include "policies/registry.h"
 #include "tests/rigs/session_rig.h"
 #include "tests/rigs/test.h"
 

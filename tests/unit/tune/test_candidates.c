@@ -3,7 +3,7 @@
 
 #include "engine/measure/metrics.h"
 #include "engine/tune/candidates.h"
-#include "policies/policy.h"
+#include "policies/registry.h"
 #include "tests/rigs/test.h"
 
 /* Fastest at a = 7, b = 0.3; c has no effect. */

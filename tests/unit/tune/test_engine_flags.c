@@ -2,7 +2,7 @@
 #include <math.h>
 
 #include "engine/tune/engine_flags.h"
-#include "policies/policy.h"
+#include "policies/registry.h"
 #include "tests/rigs/test.h"
 
 #define LLAMA "llama-server -m target"

@@ -1,6 +1,6 @@
 /* The registry: every policy of the program, in the order in which lists show them. */
-#ifndef POLICIES_POLICY_H
-#define POLICIES_POLICY_H
+#ifndef POLICIES_REGISTRY_H
+#define POLICIES_REGISTRY_H
 
 #include "engine/events/policy.h"
 
