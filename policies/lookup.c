@@ -38,7 +38,7 @@ struct places {
 };
 
 /* A candidate for the next draft: the most frequent one of a set of occurrences that agree up to its parent. */
-struct candidate {
+struct continuation {
     /* all: the occurrences along the parent's path; chosen: those of them that continue with `token` */
     set_t all, chosen;
     int32_t parent;
@@ -81,7 +81,7 @@ find(struct places *p, const struct lookup_rule *rule, const token_t *text, uint
 /* Finds the most frequent continuation of the occurrences in `all`; of equally frequent ones the latest. Returns false
  * if there is none. */
 static bool
-most_frequent(const struct places *p, const token_t *text, uint32_t n, struct candidate *c)
+most_frequent(const struct places *p, const token_t *text, uint32_t n, struct continuation *c)
 {
     c->chosen = 0;
     for (set_t left = c->all; left != 0;) {
@@ -109,7 +109,7 @@ most_frequent(const struct places *p, const token_t *text, uint32_t n, struct ca
 
 /* The likeliest candidate; of equally likely ones the least deep, then the one that occurred last. */
 static uint32_t
-best_of(const struct candidate *c, uint32_t n)
+best_of(const struct continuation *c, uint32_t n)
 {
     uint32_t best = 0;
     for (uint32_t i = 1; i < n; i++) {
@@ -142,11 +142,11 @@ lookup_text(struct lookup *l, const struct lookup_rule *rule, const token_t *tex
     const uint32_t depth = depth_of(rule, p.length, budget, &full);
     const bool tree = rule->nodes > rule->depth;
     /* The sets of candidates are disjoint: there are at most as many candidates as occurrences. */
-    struct candidate candidate[LOOKUP_PLACES] = {
+    struct continuation candidate[LOOKUP_PLACES] = {
         {.all = p.n < LOOKUP_PLACES ? ((set_t)1 << p.n) - 1 : ~(set_t)0, .parent = -1}};
     uint32_t waiting = p.n > 0 && most_frequent(&p, text, n, &candidate[0]);
     while (waiting > 0) {
-        struct candidate *c = &candidate[best_of(candidate, waiting)];
+        struct continuation *c = &candidate[best_of(candidate, waiting)];
         const double probability = (double)count(c->chosen) / p.n;
         if (probability < rule->probability || l->n == rule->nodes) {
             l->reason = probability < rule->probability ? "probability" : tree ? rule->full_tree : full;
@@ -157,7 +157,7 @@ lookup_text(struct lookup *l, const struct lookup_rule *rule, const token_t *tex
             *c = candidate[--waiting];
             continue;
         }
-        struct candidate next = {.all = c->chosen, .parent = (int32_t)l->n, .depth = c->depth + 1};
+        struct continuation next = {.all = c->chosen, .parent = (int32_t)l->n, .depth = c->depth + 1};
         l->node[l->n++] = (struct lookup_node){c->parent, c->depth + 1, c->token, probability};
         c->all &= ~c->chosen;
         if (!tree || !most_frequent(&p, text, n, c))

@@ -15,7 +15,7 @@
 #define PAIR 2 /* candidates between two runs of ar, if runs are paired */
 
 struct session_options
-bench_session(const struct bench *b, const struct candidate *candidate)
+bench_session(const struct bench *b, const struct bench_candidate *candidate)
 {
     struct session_options so = generation_options(b->o);
     so.policy = candidate->policy;
@@ -27,7 +27,7 @@ bench_session(const struct bench *b, const struct candidate *candidate)
 
 /* Compares a text with that of ar in the first pass, and stores it if it is the candidate's first. */
 static void
-take_text(const struct bench *b, struct candidate *candidate, size_t i, struct outcome_text *text)
+take_text(const struct bench *b, struct bench_candidate *candidate, size_t i, struct outcome_text *text)
 {
     const struct outcome_text *ar = &b->candidates[0].first[i];
     struct outcome_text *first = &candidate->first[i];
@@ -43,7 +43,8 @@ take_text(const struct bench *b, struct candidate *candidate, size_t i, struct o
 
 /* Runs one prompt, or all prompts of a batch; *sums: the sums over its rounds, 0 if it was interrupted. */
 static bool
-one(struct bench *b, struct candidate *candidate, uint32_t pass, size_t prompt, struct tally *sums, struct err *err)
+one(struct bench *b, struct bench_candidate *candidate, uint32_t pass, size_t prompt, struct tally *sums,
+    struct err *err)
 {
     struct generation g = {.engine = b->engine, .session = bench_session(b, candidate)};
     g.session.memory = &candidate->memory;

@@ -15,7 +15,7 @@ struct paired_run { /* of a candidate on a prompt */
 
 #define BENCH_CANDIDATES 1000 /* most points of a grid, over all policies */
 
-struct candidate { /* one policy at one point of the grid */
+struct bench_candidate { /* one policy at one point of the grid */
     const char *policy;
     struct knob_setting set[OPTIONS_MOST];
     size_t n_set;
@@ -35,9 +35,9 @@ struct bench {
     const struct options *o;
     struct engine *engine;
     struct prompt_list prompts;
-    struct prompt_text *batch;    /* (prompts.n) the same for a batch session; owned; NULL: a session per prompt */
-    size_t n_texts;               /* of a pass: as many as there are prompts, or sequences */
-    struct candidate *candidates; /* (n_candidates) owned; the first is ar */
+    struct prompt_text *batch; /* (prompts.n) the same for a batch session; owned; NULL: a session per prompt */
+    size_t n_texts;            /* of a pass: as many as there are prompts, or sequences */
+    struct bench_candidate *candidates; /* (n_candidates) owned; the first is ar */
     size_t n_candidates;
     uint32_t passes; /* that all candidates ran to their ends */
     bool paired;     /* ar runs again after every second candidate, so that a run is compared with its neighbours */
@@ -48,7 +48,7 @@ bool bench_begin(struct bench *, const struct options *, double *load_s, struct 
 void bench_end(struct bench *);
 
 /* Returns the session options of a candidate, without a prompt. */
-struct session_options bench_session(const struct bench *, const struct candidate *);
+struct session_options bench_session(const struct bench *, const struct bench_candidate *);
 
 /* Makes the candidates: `ar`, then every policy given (all if none was) at the product of the grids of its knobs. A
  * --set applies to each policy that has the knob. ERR_USAGE: a knob that no policy has, a value out of its bounds, a
@@ -57,7 +57,7 @@ bool bench_candidates(struct bench *, struct err *);
 void bench_candidates_free(struct bench *);
 
 /* Appends a copy of a candidate, with room for its results. */
-bool bench_append(struct bench *, const struct candidate *, struct err *);
+bool bench_append(struct bench *, const struct bench_candidate *, struct err *);
 /* Runs all candidates on all prompts, in turn, in every pass. */
 bool bench_run(struct bench *, struct err *);
 
@@ -67,14 +67,14 @@ cJSON *bench_json(const struct bench *);
 
 /* Confidence intervals of speeds; passes are the samples (engine/measure/estimate.h). */
 
-struct estimate bench_tokens_per_s(const struct bench *, const struct candidate *);
+struct estimate bench_tokens_per_s(const struct bench *, const struct bench_candidate *);
 /* Returns the speed of a candidate over that of another, from the passes that both ran. */
-struct estimate bench_ratio(const struct bench *, const struct candidate *, const struct candidate *other);
+struct estimate bench_ratio(const struct bench *, const struct bench_candidate *, const struct bench_candidate *other);
 /* Returns whether the 95% interval of that ratio is above 1. */
-bool bench_is_ahead(const struct bench *, const struct candidate *, const struct candidate *other);
+bool bench_is_ahead(const struct bench *, const struct bench_candidate *, const struct bench_candidate *other);
 /* Compares a candidate with the other candidates of its policy: "; faster than each other point", "; no clear
  * difference from gamma=3, gamma=4", "; one pass has no interval"; "" if it is the only one. */
-const char *bench_standing(const struct bench *, const struct candidate *, char *out, size_t n);
+const char *bench_standing(const struct bench *, const struct bench_candidate *, char *out, size_t n);
 
 /* --speed: measures how fast a model loads, reads a prompt and decodes without speculation. Prints a table, or writes
  * JSON to options->json: medians of options->repeat passes, prompt and decoding in turn. options->tokens are decoded

@@ -14,18 +14,18 @@ struct axis { /* --grid KNOB=a:b:step */
 };
 
 bool
-bench_append(struct bench *b, const struct candidate *candidate, struct err *err)
+bench_append(struct bench *b, const struct bench_candidate *candidate, struct err *err)
 {
     if (b->n_candidates == BENCH_CANDIDATES)
         return err_set(err, ERR_USAGE,
                        "the grid has more than %d points over all policies: take larger steps, fewer knobs, or name "
                        "one --policy",
                        BENCH_CANDIDATES);
-    struct candidate *more = realloc(b->candidates, (b->n_candidates + 1) * sizeof *more);
+    struct bench_candidate *more = realloc(b->candidates, (b->n_candidates + 1) * sizeof *more);
     if (more == NULL)
         return err_set(err, ERR_WORK, "out of memory");
     b->candidates = more;
-    struct candidate *new = &more[b->n_candidates++];
+    struct bench_candidate *new = &more[b->n_candidates++];
     *new = *candidate;
     new->pass = calloc(b->o->repeat, sizeof *new->pass);
     new->first = calloc(b->n_texts, sizeof *new->first);
@@ -37,13 +37,13 @@ bench_append(struct bench *b, const struct candidate *candidate, struct err *err
 
 /* Appends a candidate for each point of the policy's axes. */
 static bool
-append_points(struct bench *b, const struct candidate *plain, const struct knob_axis *const *axes, size_t n_axes,
+append_points(struct bench *b, const struct bench_candidate *plain, const struct knob_axis *const *axes, size_t n_axes,
               const struct knob *const *knobs, struct err *err)
 {
     const uint32_t points = knob_grid_points(axes, n_axes);
     for (uint32_t point = 0; point < points; point++) {
         uint32_t at[OPTIONS_MOST];
-        struct candidate candidate = *plain;
+        struct bench_candidate candidate = *plain;
         size_t used = strlen(candidate.point);
         knob_grid_at(axes, n_axes, point, at);
         for (size_t i = 0; i < n_axes; i++) {
@@ -64,7 +64,7 @@ static bool
 append_policy(struct bench *b, const struct policy *p, struct axis *axes, size_t n_axes, bool *taken, struct err *err)
 {
     const struct policy_info *info = &p->info;
-    struct candidate candidate = {.policy = p->ops->name};
+    struct bench_candidate candidate = {.policy = p->ops->name};
     const struct knob_axis *own[OPTIONS_MOST];
     const struct knob *knobs[OPTIONS_MOST];
     size_t n = 0;

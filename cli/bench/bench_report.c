@@ -12,19 +12,19 @@
 #include "engine/tune/results.h"
 
 struct estimate
-bench_tokens_per_s(const struct bench *b, const struct candidate *candidate)
+bench_tokens_per_s(const struct bench *b, const struct bench_candidate *candidate)
 {
     return passes_speed(candidate->pass, b->passes);
 }
 
 struct estimate
-bench_ratio(const struct bench *b, const struct candidate *candidate, const struct candidate *other)
+bench_ratio(const struct bench *b, const struct bench_candidate *candidate, const struct bench_candidate *other)
 {
     return passes_ratio(candidate->pass, other->pass, b->passes);
 }
 
 bool
-bench_is_ahead(const struct bench *b, const struct candidate *candidate, const struct candidate *other)
+bench_is_ahead(const struct bench *b, const struct bench_candidate *candidate, const struct bench_candidate *other)
 {
     return estimate_compare(bench_ratio(b, candidate, other)).verdict == DIFFERENCE_MORE;
 }
@@ -32,13 +32,13 @@ bench_is_ahead(const struct bench *b, const struct candidate *candidate, const s
 #define NAMED 3 /* at most; more are counted */
 
 const char *
-bench_standing(const struct bench *b, const struct candidate *candidate, char *out, size_t n)
+bench_standing(const struct bench *b, const struct bench_candidate *candidate, char *out, size_t n)
 {
     char names[NAMED * sizeof candidate->point] = "";
     unsigned near = 0, others = 0;
     out[0] = '\0';
     for (size_t i = 0; i < b->n_candidates; i++) {
-        const struct candidate *other = &b->candidates[i];
+        const struct bench_candidate *other = &b->candidates[i];
         if (other == candidate || strcmp(other->policy, candidate->policy) != 0)
             continue;
         others++;
@@ -64,7 +64,7 @@ bench_standing(const struct bench *b, const struct candidate *candidate, char *o
 enum { WIDE = 140 }; /* columns of a terminal that takes the whole table */
 
 static const char *
-lossless(const struct bench *b, const struct candidate *candidate)
+lossless(const struct bench *b, const struct bench_candidate *candidate)
 {
     if (b->o->sampling.temperature > 0)
         return "sampled";
@@ -72,7 +72,7 @@ lossless(const struct bench *b, const struct candidate *candidate)
 }
 
 static struct result
-result_of(const struct bench *b, const struct candidate *candidate)
+result_of(const struct bench *b, const struct bench_candidate *candidate)
 {
     struct metrics metrics;
     metrics_begin(&metrics, b->engine->model->desc.n_layers, b->engine->model->rho);
@@ -95,7 +95,7 @@ result_of(const struct bench *b, const struct candidate *candidate)
 }
 
 struct figures { /* a line of the table */
-    const struct candidate *candidate;
+    const struct bench_candidate *candidate;
     struct result r;
 };
 
@@ -143,7 +143,7 @@ static void
 name_the_best(const struct bench *b, const struct figures *f)
 {
     for (size_t i = 0; i < b->n_candidates; i++) {
-        const struct candidate *candidate = &b->candidates[i];
+        const struct bench_candidate *candidate = &b->candidates[i];
         if (candidate->point[0] == '\0' || (i > 0 && strcmp(candidate->policy, b->candidates[i - 1].policy) == 0))
             continue; /* one line per policy, at the first of its points */
         const struct figures *fast = best(f, b->n_candidates, candidate->policy, speedup),
@@ -165,7 +165,7 @@ print_why_not_faster(const struct bench *b, const struct figures *f)
     printf("\n%-12s %21s %7s %7s %7s %7s %7s %7s\n", "time", "measured of modelled", "draft", "heads", "verify",
            "probes", "waited", "learned");
     for (size_t i = 1; i < b->n_candidates; i++) {
-        const struct candidate *candidate = &b->candidates[i];
+        const struct bench_candidate *candidate = &b->candidates[i];
         if (strcmp(candidate->policy, b->candidates[i - 1].policy) == 0)
             continue;
         const struct figures *top = best(f, b->n_candidates, candidate->policy, speedup);
@@ -254,7 +254,7 @@ bench_table(const struct bench *b, struct err *err)
 
 /* Writes "head=lens exit_layer=3 gamma=5". */
 static void
-write_params(const struct bench *b, const struct candidate *candidate, char *out, size_t n)
+write_params(const struct bench *b, const struct bench_candidate *candidate, char *out, size_t n)
 {
     int used = 0;
     if (b->o->n_heads_given > 1)
@@ -288,7 +288,7 @@ bench_json(const struct bench *b)
 {
     cJSON *root = cJSON_CreateObject(), *results = cJSON_AddArrayToObject(root, "results");
     for (size_t i = 0; i < b->n_candidates; i++) {
-        const struct candidate *candidate = &b->candidates[i];
+        const struct bench_candidate *candidate = &b->candidates[i];
         struct outcome out = {.positions = candidate->acceptance.all.positions,
                               .metrics = {.layers = b->engine->model->desc.n_layers,
                                           .rho = b->engine->model->rho,

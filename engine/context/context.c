@@ -188,7 +188,7 @@ context_limits(const struct context *c)
 
 /* ---- sequences ---- */
 
-struct sequence *
+struct trunk *
 context_trunk(struct context *c, seq_t seq)
 {
     if (seq < c->limits.seqs && c->sequences[seq].used)
@@ -199,7 +199,7 @@ context_trunk(struct context *c, seq_t seq)
 
 /* Sets trunk[first..first+n) and lowers `sent` to the first changed entry. */
 static void
-context_write_trunk(struct sequence *q, uint32_t first, const slot_t *slots, size_t n)
+context_write_trunk(struct trunk *q, uint32_t first, const slot_t *slots, size_t n)
 {
     for (size_t i = 0; i < n; i++)
         if (q->trunk[first + i] != slots[i]) {
@@ -228,7 +228,7 @@ seq_t
 context_fork(struct context *c, seq_t from, uint32_t len)
 {
     context_clear_error(c);
-    const struct sequence *old = context_trunk(c, from);
+    const struct trunk *old = context_trunk(c, from);
     if (old == NULL)
         return SEQ_NONE;
     if (len > old->len) {
@@ -239,7 +239,7 @@ context_fork(struct context *c, seq_t from, uint32_t len)
     const seq_t fork = context_sequence(c);
     if (fork == SEQ_NONE)
         return SEQ_NONE;
-    struct sequence *q = &c->sequences[fork];
+    struct trunk *q = &c->sequences[fork];
     context_write_trunk(q, 0, old->trunk, len);
     q->len = len;
     q->unneeded = old->unneeded;
@@ -258,7 +258,7 @@ void
 context_truncate(struct context *c, seq_t seq, uint32_t len)
 {
     context_clear_error(c);
-    struct sequence *q = context_trunk(c, seq);
+    struct trunk *q = context_trunk(c, seq);
     if (q == NULL)
         return;
     if (len > q->len) {
@@ -314,7 +314,7 @@ bool
 context_keep(struct context *c, seq_t seq, const slot_t *path, size_t n)
 {
     context_clear_error(c);
-    struct sequence *q = context_trunk(c, seq);
+    struct trunk *q = context_trunk(c, seq);
     if (q == NULL || !check_path(c, seq, path, n) || !context_features_keep(c, q, path, n))
         return false;
     const uint32_t before = q->len;

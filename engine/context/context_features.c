@@ -59,7 +59,7 @@ context_features_drop(struct context *c, struct slot *row)
 }
 
 bool
-context_features_keep(struct context *c, const struct sequence *q, const slot_t *path, size_t n)
+context_features_keep(struct context *c, const struct trunk *q, const slot_t *path, size_t n)
 {
     const uint32_t each = c->limits.n_features;
     bool any = false;
@@ -87,7 +87,7 @@ context_features(const struct context *c, slot_t s)
 void
 context_features_need(struct context *c, seq_t seq, uint32_t pos)
 {
-    struct sequence *q = &c->sequences[seq];
+    struct trunk *q = &c->sequences[seq];
     for (uint32_t i = q->unneeded; i < pos && i < q->len; i++)
         context_features_drop(c, &c->slots[q->trunk[i]]);
     q->unneeded = pos;

@@ -202,7 +202,7 @@ context_refused(struct context *c, const char *what)
 static uint32_t
 ring_before(const struct context *c, const struct slot *row)
 {
-    const struct sequence *q = &c->sequences[row->seq];
+    const struct trunk *q = &c->sequences[row->seq];
     if (row->parent == SLOT_NONE && q->len == 0)
         return RING_NONE;
     const struct slot *before = &c->slots[row->parent != SLOT_NONE ? row->parent : q->trunk[q->len - 1]];
@@ -226,7 +226,7 @@ bool
 context_flush(struct context *c)
 {
     for (seq_t i = 0; i < c->limits.seqs; i++) {
-        struct sequence *q = &c->sequences[i];
+        struct trunk *q = &c->sequences[i];
         if (!q->used || q->sent >= q->len)
             continue;
         if (!c->ops->trunk(c->kv_cache, i, q->sent, q->trunk + q->sent, q->len - q->sent))
@@ -469,7 +469,7 @@ static bool
 read_chunks(struct context *c, seq_t seq, const token_t *tokens, size_t n, progress_fn done, void *user)
 {
     const size_t most = c->limits.max_rows;
-    const struct sequence *q = context_trunk(c, seq);
+    const struct trunk *q = context_trunk(c, seq);
     if (q == NULL)
         return false;
     if (n > c->limits.ctx - q->len)

@@ -37,7 +37,7 @@ struct checkpoint {
 
 #define CONTEXT_CHECKPOINTS 4
 
-struct sequence {
+struct trunk {
     bool used;
     uint32_t len;
     uint32_t unneeded;        /* its rows before this position need no features */
@@ -65,17 +65,17 @@ struct context {
     struct place *places; /* (ring + 1) */
     slot_t *open;         /* (ring) the n_open uncommitted rows, in order of append: parents before children */
     uint32_t n_open;
-    struct sequence *sequences; /* (seqs) */
-    slot_t *trunks;             /* (seqs, ctx) */
-    struct dist_pool *pool;     /* limits.dists */
-    bool own_pool;              /* the pool is closed with this context */
-    bool making;                /* distributions were queued since the last wait() */
-    struct row *rows;           /* (max_rows) rows of the forward pass being built */
-    slot_t *tails;              /* (max_rows, ring) the tails of these rows */
-    slot_t *prefill;            /* (same size as rows) slots of the chunk of a prompt in flight */
-    struct probe *probes;       /* (max_probes) */
-    struct verify_node *nodes;  /* (seqs, VERIFY_NODES) of the rounds being verified */
-    struct verify_req *rounds;  /* (seqs) */
+    struct trunk *sequences;   /* (seqs) */
+    slot_t *trunks;            /* (seqs, ctx) */
+    struct dist_pool *pool;    /* limits.dists */
+    bool own_pool;             /* the pool is closed with this context */
+    bool making;               /* distributions were queued since the last wait() */
+    struct row *rows;          /* (max_rows) rows of the forward pass being built */
+    slot_t *tails;             /* (max_rows, ring) the tails of these rows */
+    slot_t *prefill;           /* (same size as rows) slots of the chunk of a prompt in flight */
+    struct probe *probes;      /* (max_probes) */
+    struct verify_node *nodes; /* (seqs, VERIFY_NODES) of the rounds being verified */
+    struct verify_req *rounds; /* (seqs) */
     struct features features;
     uint32_t width;
     bool feeds;       /* a drafter's: rows are fed */
@@ -109,7 +109,7 @@ void context_experts_forget(struct context *, uint32_t place);
 /* Returns the row in a slot, or NULL after setting the error. */
 struct slot *context_row(struct context *, slot_t);
 /* Returns the sequence, or NULL after setting the error. */
-struct sequence *context_trunk(struct context *, seq_t);
+struct trunk *context_trunk(struct context *, seq_t);
 
 /* Drops one reference to the row. At 0, frees the slot and its place in the ring. */
 void context_release(struct context *, slot_t);
@@ -126,14 +126,14 @@ uint32_t context_places(const struct context *); /* number of places that can be
 
 bool context_states_open(struct context *, const struct model_desc *);
 /* Advances the sequence's state by committed rows at its end, whose inputs are in the ring. */
-bool context_state_advance(struct context *, struct sequence *, const slot_t *, size_t n);
+bool context_state_advance(struct context *, struct trunk *, const slot_t *, size_t n);
 /* Makes a checkpoint after rows were committed, if it is time for one. */
 void context_state_committed(struct context *, seq_t, uint32_t before);
-void context_state_release(struct context *, struct sequence *);
+void context_state_release(struct context *, struct trunk *);
 /* Goes back to a state before the trunk's present end; context_state_settle() runs the missing rows. */
-void context_state_rewind(struct context *, struct sequence *);
+void context_state_rewind(struct context *, struct trunk *);
 /* Lets a fork of the whole trunk share its state; returns false if it must be rewound instead. */
-bool context_state_share(struct context *, struct sequence *fork, const struct sequence *from);
+bool context_state_share(struct context *, struct trunk *fork, const struct trunk *from);
 /* Makes the state the one after all rows of the trunk; the trunk tables must have been sent. */
 bool context_state_settle(struct context *, seq_t);
 void context_checkpoint_drop(struct context *, slot_t);
@@ -143,7 +143,7 @@ void context_checkpoint_drop(struct context *, slot_t);
 bool context_features_open(struct context *);
 void context_features_close(struct context *);
 /* Copies the features of rows at the end of the sequence whose hidden states are in the ring. */
-bool context_features_keep(struct context *, const struct sequence *, const slot_t *path, size_t n);
+bool context_features_keep(struct context *, const struct trunk *, const slot_t *path, size_t n);
 void context_features_drop(struct context *, struct slot *);
 
 /* Queues what the backend needs before it computes: changed trunk tables, embeddings of new rows. */

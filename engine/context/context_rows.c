@@ -120,7 +120,7 @@ slot_t
 context_append(struct context *c, seq_t seq, slot_t parent, token_t token)
 {
     context_clear_error(c);
-    const struct sequence *q = context_trunk(c, seq);
+    const struct trunk *q = context_trunk(c, seq);
     if (q == NULL)
         return SLOT_NONE;
     uint32_t pos = q->len;

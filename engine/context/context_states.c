@@ -64,7 +64,7 @@ take(struct context *c)
 void
 context_checkpoint(struct context *c, seq_t seq, bool lasting)
 {
-    const struct sequence *q = &c->sequences[seq];
+    const struct trunk *q = &c->sequences[seq];
     if (c->states == NULL || q->len == 0 || q->in_state != q->len)
         return;
     const slot_t s = q->trunk[q->len - 1];
@@ -79,7 +79,7 @@ context_checkpoint(struct context *c, seq_t seq, bool lasting)
 /* ---- states of sequences ---- */
 
 void
-context_state_release(struct context *c, struct sequence *q)
+context_state_release(struct context *c, struct trunk *q)
 {
     if (c->states == NULL)
         return;
@@ -90,7 +90,7 @@ context_state_release(struct context *c, struct sequence *q)
 
 /* The state after the last checkpoint of the trunk, or the one before the first row. */
 void
-context_state_rewind(struct context *c, struct sequence *q)
+context_state_rewind(struct context *c, struct trunk *q)
 {
     const struct checkpoint *best = NULL;
     if (c->states == NULL)
@@ -110,7 +110,7 @@ context_state_rewind(struct context *c, struct sequence *q)
 }
 
 bool
-context_state_share(struct context *c, struct sequence *fork, const struct sequence *from)
+context_state_share(struct context *c, struct trunk *fork, const struct trunk *from)
 {
     if (c->states == NULL || from->in_state != from->len || from->len != fork->len)
         return false;
@@ -122,7 +122,7 @@ context_state_share(struct context *c, struct sequence *fork, const struct seque
 }
 
 bool
-context_state_advance(struct context *c, struct sequence *q, const slot_t *rows, size_t n)
+context_state_advance(struct context *c, struct trunk *q, const slot_t *rows, size_t n)
 {
     if (c->states == NULL || n == 0)
         return true;
@@ -139,7 +139,7 @@ context_state_advance(struct context *c, struct sequence *q, const slot_t *rows,
 
 /* An empty state, for rows at the start of a sequence. */
 static bool
-begin(struct context *c, struct sequence *q)
+begin(struct context *c, struct trunk *q)
 {
     if (q->state != STATE_NONE)
         return true;
@@ -151,7 +151,7 @@ begin(struct context *c, struct sequence *q)
 static bool
 run_again(struct context *c, seq_t seq, size_t n)
 {
-    struct sequence *q = &c->sequences[seq];
+    struct trunk *q = &c->sequences[seq];
     const slot_t *slots = q->trunk + q->in_state;
     for (size_t i = 0; i < n; i++)
         c->rows[i] = (struct row){.token = c->slots[slots[i]].token,
@@ -173,7 +173,7 @@ run_again(struct context *c, seq_t seq, size_t n)
 bool
 context_state_settle(struct context *c, seq_t seq)
 {
-    struct sequence *q = &c->sequences[seq];
+    struct trunk *q = &c->sequences[seq];
     if (c->states == NULL)
         return true;
     if (!begin(c, q))

@@ -11,7 +11,7 @@
 #include "engine/training/blas.h"
 #include "kernels/cpu/sampling.h"
 
-struct sequence { /* a prompt at hand */
+struct accept_response { /* a prompt at hand */
     struct accept_data *data;
     struct accept_prompt *prompt;
     uint64_t seed;
@@ -27,15 +27,15 @@ struct sequence { /* a prompt at hand */
 struct accept_data {
     struct accept_data_options options;
     struct reader target, draft;
-    uint32_t vocab;             /* ids that both have */
-    struct final_norm norm;     /* the draft's */
-    float *z, *q;               /* (the larger vocabulary), (vocab) */
-    uint32_t *order;            /* (vocab) scratch */
-    struct sequence *sequences; /* (options.sequences) */
+    uint32_t vocab;                    /* ids that both have */
+    struct final_norm norm;            /* the draft's */
+    float *z, *q;                      /* (the larger vocabulary), (vocab) */
+    uint32_t *order;                   /* (vocab) scratch */
+    struct accept_response *sequences; /* (options.sequences) */
 };
 
 static bool
-open_sequences(struct accept_data *a, struct sequence *l)
+open_sequences(struct accept_data *a, struct accept_response *l)
 {
     const uint32_t prompt = a->options.prompt, response = a->options.response;
     l->data = a;
@@ -114,7 +114,7 @@ accept_data_close(struct accept_data *a)
 /* ---- prompts ---- */
 
 static struct rng_key
-key_of(const struct sequence *l, uint32_t pos, enum rng_purpose purpose)
+key_of(const struct accept_response *l, uint32_t pos, enum rng_purpose purpose)
 {
     return (struct rng_key){.seed = l->seed, .pos = pos, .purpose = purpose};
 }
@@ -123,7 +123,7 @@ key_of(const struct sequence *l, uint32_t pos, enum rng_purpose purpose)
 static bool
 respond(void *user, struct reader *r, uint32_t at, slot_t slot)
 {
-    struct sequence *l = user;
+    struct accept_response *l = user;
     struct accept_data *a = l->data;
     const uint32_t n = (uint32_t)l->prompt->n + l->n_response;
     if (at + 1 < n)
@@ -142,7 +142,7 @@ respond(void *user, struct reader *r, uint32_t at, slot_t slot)
 static bool
 propose(void *user, struct reader *r, uint32_t at, slot_t slot)
 {
-    struct sequence *l = user;
+    struct accept_response *l = user;
     struct accept_data *a = l->data;
     if (at + 1 < l->prompt->n)
         return true;
@@ -162,7 +162,7 @@ propose(void *user, struct reader *r, uint32_t at, slot_t slot)
 static bool
 take(void *user, struct reader *r, uint32_t at, slot_t slot)
 {
-    const struct sequence *l = user;
+    const struct accept_response *l = user;
     struct accept_prompt *to = l->prompt;
     const uint32_t i = at - (uint32_t)to->n;
     float *x = to->x + to->rows * r->width;
@@ -182,7 +182,7 @@ texts_of(struct accept_data *a, size_t n, uint32_t less, bool alive, struct read
 {
     size_t count = 0;
     for (uint32_t i = 0; i < n; i++) {
-        struct sequence *l = &a->sequences[i];
+        struct accept_response *l = &a->sequences[i];
         if (!alive || !l->over)
             texts[count++] = (struct reader_text){
                 .sequence = i, .tokens = l->text, .to = (uint32_t)l->prompt->n + l->n_response - less, .user = l};
@@ -191,7 +191,7 @@ texts_of(struct accept_data *a, size_t n, uint32_t less, bool alive, struct read
 }
 
 static void
-mix(struct sequence *l)
+mix(struct accept_response *l)
 {
     for (uint32_t i = 0; i < l->n_response; i++) {
         const uint32_t pos = (uint32_t)l->prompt->n + i;
@@ -206,7 +206,7 @@ accept_data_prompts(struct accept_data *a, struct accept_prompt *prompts, size_t
 {
     struct reader_text texts[READER_SEQUENCES];
     for (uint32_t i = 0; i < n; i++) {
-        struct sequence *l = &a->sequences[i];
+        struct accept_response *l = &a->sequences[i];
         l->prompt = &prompts[i];
         l->prompt->rows = 0;
         l->seed = splitmix64_mix(a->options.seed + prompts[i].index * SPLITMIX64_STEP);

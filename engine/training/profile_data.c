@@ -7,7 +7,7 @@
 #include "engine/model/tokenizer/tokenizer.h"
 #include "kernels/cpu/sampling.h"
 
-struct sequence { /* a prompt at hand */
+struct profile_response { /* a prompt at hand */
     struct profile_data *data;
     struct profile_prompt *prompt;
     uint64_t seed;
@@ -21,10 +21,10 @@ struct sequence { /* a prompt at hand */
 struct profile_data {
     struct profile_data_options options;
     struct reader reader[READS];
-    uint32_t vocab;             /* ids that all three have */
-    float *scratch[3];          /* (vocab) distributions at hand */
-    uint32_t *order;            /* (vocab) scratch */
-    struct sequence *sequences; /* (options.sequences) */
+    uint32_t vocab;                     /* ids that all three have */
+    float *scratch[3];                  /* (vocab) distributions at hand */
+    uint32_t *order;                    /* (vocab) scratch */
+    struct profile_response *sequences; /* (options.sequences) */
 };
 
 static uint32_t
@@ -34,7 +34,7 @@ room_of(const struct profile_data_options *o)
 }
 
 static bool
-open_sequences(struct profile_data *d, struct sequence *l)
+open_sequences(struct profile_data *d, struct profile_response *l)
 {
     l->data = d;
     bool ok = (l->text = malloc(room_of(&d->options) * sizeof *l->text)) != NULL &&
@@ -103,7 +103,7 @@ profile_data_close(struct profile_data *d)
 /* ---- a round ---- */
 
 static float *
-logits_at(const struct sequence *l, enum reads model, uint32_t i)
+logits_at(const struct profile_response *l, enum reads model, uint32_t i)
 {
     return l->logits[model] + (size_t)i * l->data->reader[model].vocab;
 }
@@ -111,7 +111,7 @@ logits_at(const struct sequence *l, enum reads model, uint32_t i)
 static bool
 keep_logits(void *user, struct reader *r, uint32_t at, slot_t slot)
 {
-    const struct sequence *l = user;
+    const struct profile_response *l = user;
     const enum reads model = (enum reads)(r - l->data->reader);
     return at + 1 < l->n || reader_logits(r, slot, logits_at(l, model, at + 1 - l->n));
 }
@@ -124,7 +124,7 @@ read_on(struct profile_data *d, size_t n, enum reads model, uint32_t drafts, uin
     struct reader_text texts[READER_SEQUENCES];
     size_t count = 0;
     for (uint32_t i = 0; i < n; i++) {
-        struct sequence *l = &d->sequences[i];
+        struct profile_response *l = &d->sequences[i];
         const uint32_t more = drafts < l->drafts ? drafts : l->drafts;
         if (l->drafts > least)
             texts[count++] = (struct reader_text){.sequence = i, .tokens = l->text, .to = l->n + more, .user = l};
@@ -134,14 +134,14 @@ read_on(struct profile_data *d, size_t n, enum reads model, uint32_t drafts, uin
 
 /* Writes a model's distribution at position i of the round to `to`. */
 static const float *
-distribution(const struct sequence *l, enum reads model, uint32_t i, const struct sampling *how, float *to)
+distribution(const struct profile_response *l, enum reads model, uint32_t i, const struct sampling *how, float *to)
 {
     sampling_dist(logits_at(l, model, i), l->data->vocab, how, to, l->data->order);
     return to;
 }
 
 static float *
-q_at(const struct sequence *l, uint32_t i)
+q_at(const struct profile_response *l, uint32_t i)
 {
     return l->q + (size_t)i * l->data->vocab;
 }
@@ -154,7 +154,7 @@ draw_drafts(struct profile_data *d, size_t n)
         if (!read_on(d, n, READS_DRAFT, i, i))
             return false;
         for (size_t k = 0; k < n; k++) {
-            struct sequence *l = &d->sequences[k];
+            struct profile_response *l = &d->sequences[k];
             const struct rng_key key = {.seed = l->seed, .pos = l->n + i, .purpose = RNG_DRAFT};
             if (i >= l->drafts)
                 continue;
@@ -167,7 +167,7 @@ draw_drafts(struct profile_data *d, size_t n)
 
 /* The target's verdict on the lane's drafts, as in generation. */
 static void
-verify(const struct sequence *l, struct verdict *verdict)
+verify(const struct profile_response *l, struct verdict *verdict)
 {
     const struct profile_data *d = l->data;
     struct verify_node node[VERIFY_NODES];
@@ -184,7 +184,7 @@ verify(const struct sequence *l, struct verdict *verdict)
 }
 
 static struct sv_observation
-observe(const struct sequence *l, uint32_t i)
+observe(const struct profile_response *l, uint32_t i)
 {
     struct profile_data *d = l->data;
     const struct sampling *how = &d->options.sampling, whole = {.temperature = 1, .top_p = 1};
@@ -202,7 +202,7 @@ observe(const struct sequence *l, uint32_t i)
 
 /* How many drafts the next round has. */
 static void
-plan_round(struct sequence *l, bool over)
+plan_round(struct profile_response *l, bool over)
 {
     const uint32_t left = l->n + 1 < l->end ? l->end - l->n - 1 : 0, most = l->data->options.drafts;
     l->drafts = over ? 0 : left < most ? left : most;
@@ -210,7 +210,7 @@ plan_round(struct sequence *l, bool over)
 
 /* Verifies the drafts, and adds the accepted ones and the target's next token to the text. */
 static void
-judge(struct sequence *l)
+judge(struct profile_response *l)
 {
     struct profile_data *d = l->data;
     struct profile_prompt *to = l->prompt;
@@ -253,7 +253,7 @@ bool
 profile_data_prompts(struct profile_data *d, struct profile_prompt *prompts, size_t n, struct err *err)
 {
     for (uint32_t i = 0; i < n; i++) {
-        struct sequence *l = &d->sequences[i];
+        struct profile_response *l = &d->sequences[i];
         l->prompt = &prompts[i];
         l->prompt->n_seen = 0;
         l->prompt->rounds = (struct profile_rounds){0};

@@ -8,7 +8,7 @@
 
 #define FINALISTS 3
 
-struct candidate {
+struct racer {
     double *sample; /* (n_prompts) sums over the heats of each prompt; owned by race.samples */
     uint32_t heats, dropped;
 };
@@ -25,7 +25,7 @@ struct race {
     struct prompt *prompts;             /* (n_prompts + n_held) prompts of the heats, then held-out ones; owned */
     uint32_t n_prompts, n_held, passes; /* passes: runs on a held-out prompt */
     double *samples;                    /* (n, n_prompts); owned */
-    struct candidate of[RACE_CANDIDATES];
+    struct racer of[RACE_CANDIDATES];
     uint32_t n, heat; /* n: candidates; heat: complete heats */
     enum race_phase phase;
 
@@ -184,14 +184,14 @@ begin_heat(struct race *r)
 /* Returns the advantage of a candidate over another one, or over candidate 0 (NULL), on prompts of one category or (NULL)
  * of all. */
 static struct mean
-advantage_on(const struct race *r, const char *category, const struct candidate *a, const struct candidate *b)
+advantage_on(const struct race *r, const char *category, const struct racer *a, const struct racer *b)
 {
     const uint32_t n = a->heats < r->n_prompts ? a->heats : r->n_prompts;
     return mean_of(r->prompts, category, a->sample, b != NULL ? b->sample : NULL, n, a->heats);
 }
 
 static struct mean
-advantage(const struct race *r, const struct candidate *a, const struct candidate *b)
+advantage(const struct race *r, const struct racer *a, const struct racer *b)
 {
     return advantage_on(r, NULL, a, b);
 }
@@ -248,7 +248,7 @@ static void
 end_heat(struct race *r)
 {
     for (uint32_t i = 0; i < r->in_heat; i++) {
-        struct candidate *c = &r->of[r->order[i]];
+        struct racer *c = &r->of[r->order[i]];
         c->sample[c->heats++ % r->n_prompts] += log(r->seconds[0] / r->seconds[r->order[i]]);
     }
     r->heat++;
@@ -439,7 +439,7 @@ uint32_t
 race_standings(const struct race *r, struct race_standing out[RACE_CANDIDATES])
 {
     for (uint32_t i = 0; i < r->n; i++) {
-        const struct candidate *c = &r->of[i];
+        const struct racer *c = &r->of[i];
         const struct race_standing s = {i, c->heats, c->dropped, compare(advantage(r, c, NULL))};
         uint32_t at = i;
         for (; at > 0 && stands_before(&s, &out[at - 1]); at--)

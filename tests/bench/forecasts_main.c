@@ -38,7 +38,7 @@ static const struct grid {
 };
 
 struct forecast_row {
-    const struct candidate *candidate;
+    const struct bench_candidate *candidate;
     double values[POLICY_KNOBS];
     const struct policy_ops *ops;
     double measured, forecast, plain, modelled; /* speedups; plain: without corrections */
@@ -71,7 +71,7 @@ count(const double *value)
 static bool
 append_point(struct forecasts *f, const struct grid *g, const struct policy *p, uint32_t point, struct err *err)
 {
-    struct candidate candidate = {.policy = g->policy};
+    struct bench_candidate candidate = {.policy = g->policy};
     struct forecast_row *row = &f->row[f->n];
     size_t used = 0;
     row->ops = p->ops;
@@ -129,7 +129,8 @@ static bool
 record_prompt(struct bench *b, const char *prompt, enum head_mode head, struct layer_record *out, struct err *err)
 {
     const bool draft = engine_has(b->engine, AUX_DRAFT);
-    const struct candidate plain = {.policy = draft ? "sd" : "ar"}; /* a draft model is read if the policy needs it */
+    const struct bench_candidate plain = {.policy =
+                                              draft ? "sd" : "ar"}; /* a draft model is read if the policy needs it */
     struct session_options so = bench_session(b, &plain);
     struct session *session = NULL;
     struct scope *scope = NULL;
@@ -212,7 +213,7 @@ forecast(const struct forecasts *f, const struct policy_ops *ops, const double *
 enum passes { EVEN, ODD, ALL };
 
 static double
-sum_up(const struct forecasts *f, const struct candidate *c, double ar_us, enum passes which, struct tally *t)
+sum_up(const struct forecasts *f, const struct bench_candidate *c, double ar_us, enum passes which, struct tally *t)
 {
     *t = (struct tally){0};
     for (size_t i = 0; i < f->b->passes * f->b->prompts.n; i++) {
@@ -428,7 +429,7 @@ forecasts(struct bench *b, struct err *err)
     struct forecasts f = {.b = b};
     double need_us;
     b->paired = true;
-    bool ok = bench_append(b, &(struct candidate){.policy = "ar"}, err);
+    bool ok = bench_append(b, &(struct bench_candidate){.policy = "ar"}, err);
     for (size_t i = 0; i < sizeof grids / sizeof *grids && ok; i++)
         ok = append_grid(&f, &grids[i], err);
     for (size_t i = 0; i < f.n && ok; i++) /* candidates do not move any more */

@@ -9,7 +9,7 @@ enum { PASSES = 5, CANDIDATES = 4 };
 
 struct made {
     struct pass pass[CANDIDATES][PASSES];
-    struct candidate candidates[CANDIDATES];
+    struct bench_candidate candidates[CANDIDATES];
     struct bench bench;
 };
 
