@@ -91,7 +91,7 @@ swift_open(struct policy *p, const struct model_info *model, const struct sampli
            policy_series(p, "scored", "matchness, last set", SERIES_LINE, 1, 1) &&
            policy_series(p, "phase", "search (1 runs, 2 ended)", SERIES_PHASE, 1, 1) &&
            policy_series(p, "age", "sets since the best", SERIES_LINE, 1, 1) &&
-           policy_series(p, "aside", "optimisation, ms", SERIES_LINE, 1, 1) &&
+           policy_series(p, "learning", "optimisation, ms", SERIES_LINE, 1, 1) &&
            policy_series(p, "mask", "skipped sublayers", SERIES_MASK, 2, (int)model->layers);
 }
 
@@ -184,7 +184,7 @@ report(struct policy *p, struct round *r, enum phase phase)
         round_report(r, "age", 0, s->steps - s->best_step);
     }
     if (phase == PHASE_OPTIMISING)
-        round_report(r, "aside", 0, round_learning_ms(r));
+        round_report(r, "learning", 0, round_learning_ms(r));
     round_report(r, "phase", 0, phase);
     round_report(r, "phase", 1, phase == PHASE_SETTLED ? 1 : fmin(1, fmax(steps, patience)));
     for (uint32_t l = 1; l <= w->layers; l++) {

@@ -5,12 +5,12 @@
 
 #define FIELD(name, kind, from, size, limit, optional, added)                                                          \
     {                                                                                                                  \
-        name, COLUMN_##kind, offsetof(struct event, from), size, LIMIT_##limit, optional, added, false                 \
+        name, NULL, COLUMN_##kind, offsetof(struct event, from), size, LIMIT_##limit, optional, added, false           \
     }
 /* As ADDED, for mixtures of experts. */
 #define MOE(name, kind, from)                                                                                          \
     {                                                                                                                  \
-        name, COLUMN_##kind, offsetof(struct event, from), 0, LIMIT_NONE, true, true, true                             \
+        name, NULL, COLUMN_##kind, offsetof(struct event, from), 0, LIMIT_NONE, true, true, true                       \
     }
 #define COLUMN(name, kind, from)              FIELD(name, kind, from, 0, NONE, false, false)
 #define MAYBE(name, kind, from)               FIELD(name, kind, from, 0, NONE, true, false)
@@ -106,7 +106,8 @@ static const struct column rounds[] = {
     ADDED_NAME("stop_reason", round_end.stop_reason),
     ADDED("heads_us", REAL, round_end.heads_us),
     ADDED("wait_us", REAL, round_end.wait_us),
-    ADDED("aside_us", REAL, round_end.learning_us),
+    {"learning_us", "aside_us", COLUMN_REAL, offsetof(struct event, round_end.learning_us), 0, LIMIT_NONE, true, true,
+     false},
     MOE("verify_experts", REAL, round_end.verify_experts),
     ADDED_RANGED("reject_rank", I32, round_end.reject_rank, INDEX),
     ADDED_RANGED("cut", U32, round_end.cut, COUNT),

@@ -50,7 +50,7 @@ enum column_limit { /* the values that a reader accepts; L, ctx, vocab and polic
 };
 
 struct column {
-    const char *name;
+    const char *name, *former; /* former: the name in older files, which is read too; NULL: the same */
     enum column_kind kind;
     size_t offset; /* in struct event */
     size_t size;   /* of a COLUMN_NAME's array */

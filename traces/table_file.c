@@ -271,6 +271,12 @@ read_line(struct table_file *t, struct err *err)
 /* ---- header ---- */
 
 static bool
+is_named(const struct column *c, const char *name)
+{
+    return strcmp(c->name, name) == 0 || (c->former != NULL && strcmp(c->former, name) == 0);
+}
+
+static bool
 read_header(struct table_file *t, struct err *err)
 {
     if (!read_line(t, err))
@@ -282,7 +288,7 @@ read_header(struct table_file *t, struct err *err)
     t->header_fields = t->n_fields;
     for (size_t c = 0, next = 0; c < t->table->n_columns; c++) { /* most files have the columns in our order */
         size_t i = next, tried = 0, n;
-        for (; tried < t->n_fields && strcmp(field_text(t, i, &n), t->table->columns[c].name) != 0; tried++)
+        for (; tried < t->n_fields && !is_named(&t->table->columns[c], field_text(t, i, &n)); tried++)
             i = i + 1 < t->n_fields ? i + 1 : 0;
         const bool missing = tried == t->n_fields;
         if (missing && !t->table->columns[c].added)

@@ -6,7 +6,7 @@ import os
 import warnings
 from typing import TYPE_CHECKING, Any, Dict, Union
 
-from .tables import COLUMNS, TEXTS, unescape
+from .tables import COLUMNS, FORMER, TEXTS, unescape
 
 if TYPE_CHECKING:
     import pandas
@@ -35,6 +35,8 @@ def read(folder: Folder) -> "Dict[str, pandas.DataFrame]":
             with open(name, encoding="utf-8", newline="") as f:
                 whole = f.read()
             whole = whole[: whole.rfind("\n") + 1]  # a line that is still being written is none
+            header, end, lines = whole.partition("\n")
+            whole = ",".join(FORMER.get(column, column) for column in header.split(",")) + end + lines
             frame = pandas.read_csv(io.StringIO(whole), dtype=kinds, keep_default_na=False, na_values={
                 c: [""] for c in columns if c not in kinds})
         else:

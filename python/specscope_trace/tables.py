@@ -17,8 +17,9 @@ COLUMNS: Dict[str, List[str]] = {
     "controls": COMMON + ["round", "name", "old", "new", "applied_round"],
     "rounds": COMMON + ["round", "policy", "draft_us", "verify_us", "probe_us", "drafted", "verified", "accepted", "emitted",
                         "exit_layer", "threshold", "d_max", "w_max", "layers_loaded", "heads_loaded", "stop_reason",
-                        "heads_us", "wait_us", "aside_us", "verify_experts", "reject_rank", "cut"],
+                        "heads_us", "wait_us", "learning_us", "verify_experts", "reject_rank", "cut"],
 }
+FORMER = {"aside_us": "learning_us"}  # columns of older traces, and their names now
 ORDER = list(COLUMNS)  # in which the tables are written: what a round's line promises is there before it
 TEXTS = {"text", "key", "name", "old", "new", "policy", "stop_reason"}  # quoted, and escaped
 

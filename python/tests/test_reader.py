@@ -38,6 +38,21 @@ class Frames(unittest.TestCase):
             self.assertEqual(len(read(path)["layers"]), 0)
             t.close()
 
+    def test_former_names_of_columns_are_read(self):
+        with tempfile.TemporaryDirectory() as folder:
+            path = os.path.join(folder, "t")
+            with Trace(path, model=Model("toy", layers=4, vocab=10), context=32) as t:
+                t.begin([1, 2])
+                t.round([3], 1, 4, draft_seconds=0.001, verify_seconds=0.002)
+            name = os.path.join(path, "rounds.csv")
+            with open(name, encoding="utf-8") as f:
+                header, line = f.read().splitlines()
+            values = line.split(",")
+            values[header.split(",").index("learning_us")] = "1.5"
+            with open(name, "w", encoding="utf-8") as f:
+                f.write(header.replace("learning_us", "aside_us") + "\n" + ",".join(values) + "\n")
+            self.assertEqual(read(path)["rounds"]["learning_us"].tolist(), [1.5])
+
     def test_a_table_that_was_cut_after_closing_is_read_with_a_warning(self):
         with tempfile.TemporaryDirectory() as folder:
             path = os.path.join(folder, "t")

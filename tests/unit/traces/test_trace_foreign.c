@@ -57,7 +57,7 @@ TEST_WITH(the_lines_of_a_trace_are_those_that_the_format_describes, folder_set_u
         {"vocab.csv", "event,t_us,run,seq,token_id,text\n2,1001,1,0,7,\"seven\"\n"},
         {"rounds.csv",
          "event,t_us,run,seq,round,policy,draft_us,verify_us,probe_us,drafted,verified,accepted,emitted,exit_layer,"
-         "threshold,d_max,w_max,layers_loaded,heads_loaded,stop_reason,heads_us,wait_us,aside_us,"
+         "threshold,d_max,w_max,layers_loaded,heads_loaded,stop_reason,heads_us,wait_us,learning_us,"
          "verify_experts,reject_rank,cut\n"
          "8,1007,1,0,1,\"specbound\",10,20,0,1,1,1,1,,0.5,3,4,6,2,\"w_max\",2.5,,1.5,3.25,2,3\n"},
     };
@@ -234,7 +234,7 @@ TEST_WITH(columns_that_came_later_may_be_missing, folder_set_up, folder_tear_dow
     const char *folder = *state;
     char path[256], experts[300];
     write_small_trace(folder, path);
-    assert_true(edit(path, "rounds.csv", ",heads_us,wait_us,aside_us,verify_experts,reject_rank,cut\n", "\n"));
+    assert_true(edit(path, "rounds.csv", ",heads_us,wait_us,learning_us,verify_experts,reject_rank,cut\n", "\n"));
     assert_true(edit(path, "rounds.csv", ",2.5,,1.5,3.25,2,3\n", "\n"));
     assert_true(edit(path, "layers.csv", ",temperature\n", "\n") && edit(path, "layers.csv", ",1.25\n", "\n"));
     assert_true(edit(path, "layers.csv", ",model,", ","));
@@ -269,6 +269,20 @@ TEST_WITH(columns_that_came_later_may_be_missing, folder_set_up, folder_tear_dow
         fail_msg("%s", err.text);
     assert_int_equal(rounds, 1);
     assert_int_equal(layers, 1);
+    trace_reader_close(r);
+}
+
+TEST_WITH(a_column_is_read_by_its_former_name, folder_set_up, folder_tear_down)
+{
+    char path[256];
+    write_small_trace(*state, path);
+    assert_true(edit(path, "rounds.csv", ",learning_us,", ",aside_us,"));
+    struct trace_reader *r = open_trace(path);
+    struct event e;
+    struct err err = {0};
+    while (trace_reader_next(r, &e, &err) && e.type != EVENT_ROUND) {}
+    assert_int_equal(e.type, EVENT_ROUND);
+    assert_true(e.round_end.learning_us == 1.5f);
     trace_reader_close(r);
 }
 
