@@ -57,7 +57,7 @@ knob_valid(const struct knob *k, struct err *err)
             if (k->choices[i] == NULL || k->choices[i][0] == '\0')
                 return err_set(err, ERR_WORK, "knob %s: choice %d has no name", k->name, i);
     } else if (k->kind != KNOB_REAL && k->kind != KNOB_INTEGER) {
-        return err_set(err, ERR_WORK, "knob %s: of no known kind", k->name);
+        return err_set(err, ERR_WORK, "knob %s: its kind is unknown", k->name);
     }
     return true;
 }

@@ -17,7 +17,7 @@
 /* ---- policies and themes ---- */
 
 static void
-stand_at(struct chooser *ch, const char *name)
+cursor_at(struct chooser *ch, const char *name)
 {
     for (int i = 0; i < ch->n; i++)
         if (strcmp(ch->name[i], name) == 0)
@@ -35,7 +35,7 @@ chooser_policies(struct chooser *ch, const struct run_info *info, const char *no
         snprintf(ch->about[i], sizeof ch->about[0], "%s%s", p->missing != 0 ? "needs " : "",
                  p->missing != 0 ? policy_missing(p->missing, missing) : p->title);
     }
-    stand_at(ch, now);
+    cursor_at(ch, now);
     return ch->n > 0;
 }
 
@@ -44,7 +44,7 @@ chooser_themes(struct chooser *ch, const char *data_dir, const char *now)
 {
     *ch = (struct chooser){.title = "theme", .verb = "theme", .preview = true};
     ch->n = theme_list(ch->name, CHOICES, data_dir);
-    stand_at(ch, now);
+    cursor_at(ch, now);
 }
 
 enum chooser_result

@@ -16,11 +16,11 @@ static const struct glossary {
 } glossary[] = {
     {"tokens/round", "emitted tokens ÷ rounds: accepted drafts and the target's own token"},
     {"segment, last 32 rounds, run",
-     "the rounds that all numbers on the screen are of; a segment: those since the settings changed last (v)"},
+     "the rounds that all numbers on the screen describe; a segment: those since the last change of a setting (v)"},
     {"acceptance", "accepted drafts ÷ verified drafts"},
     {"eTPL", "emitted tokens ÷ layers loaded; a load reads one layer's weights once"},
     {"discard", "discarded drafts per emitted token"},
-    {"eq. 5", "SpecBound's equation 5: the speedup that acceptance and depth promise"},
+    {"eq. 5", "SpecBound's equation 5: the speedup predicted from acceptance and depth"},
     {"modelled ×", "weights that autoregressive decoding reads for the same tokens ÷ weights that were read; times are "
                    "not part of it"},
     {"measured of modelled",
@@ -30,7 +30,7 @@ static const struct glossary {
     {"waited, learned", "time paused within rounds; passes that a policy learns in (SWIFT's search)"},
     {"tok/s", "emitted tokens ÷ time of drafting and verifying"},
     {"12 ±3", "one standard error over the rounds of the number; that of × ar includes the baseline's"},
-    {"25/s shown · 410 engine", "what the run is slowed down to, and how fast the engine is in its rounds"},
+    {"25/s shown · 410 engine", "the speed that the screen shows, and the speed of the engine in its rounds"},
     {"goodput", "tok/s of a batch: tokens of all its sequences ÷ the rounds' time"},
     {"a tile's tok/s",
      "its tokens ÷ the whole time of the rounds that it took part in: the speed that its reader sees"},
@@ -44,7 +44,7 @@ static const struct glossary {
      "of a layer's prediction: confidence; entropy in nats; divergence from the last layer's; the rank that it "
      "gives the last layer's token, of which 1 is the best"},
     {"▒ exited, ▓ spurious",
-     "layers after the exit; confident and wrong: above the threshold, with another token than the last layer's"},
+     "layers after the exit; confident and wrong: confidence above the threshold, but not the last layer's token"},
     {"a12, w12, r12", "a model of several kinds of layers: attention, attention within a window, a recurrent layer"},
     {"experts a layer", "of a mixture of experts: how many of a layer's experts a verification reads, on average over "
                         "layers. Several rows "

@@ -108,7 +108,7 @@ const struct verb app_verbs[] = {
     {"theme", "[NAME]", "choose the theme: a name, or a file with a '/'", run_theme, offer_theme},
     {"panel", "NAME | N | next | previous", "focus a panel", run_panel, offer_panel},
     {"sequence", "N | next | previous", "show that sequence of a batch, from 1, in the panels", run_sequence, NULL},
-    {"window", "[segment | last | run | next]", "rounds that all numbers are of; last: 32 rounds", run_window, NULL},
+    {"window", "[segment | last | run | next]", "rounds that all numbers describe; last: 32 rounds", run_window, NULL},
     {"drafts", "on | off", "drafts after the end of the text: shown or hidden", run_drafts, offer_switch},
     {"zoom", "", "the focused panel alone, and back", run_zoom, NULL},
     {"probe", "off | policy | all", "which layers are probed", run_probe, NULL},

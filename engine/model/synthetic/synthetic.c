@@ -392,8 +392,8 @@ check_spec(const struct synthetic_spec *s, struct err *err)
         return err_set(err, ERR_USAGE, "%s: %s needs rows of a multiple of %zu numbers; choose another type or shape",
                        s->shape->name, tensor_type_name(s->type), block);
     if (s->exit >= s->shape->n_layers)
-        return err_set(err, ERR_USAGE, "%s: has %" PRIu32 " layers, none after %" PRIu32 " to plant", s->shape->name,
-                       s->shape->n_layers, s->exit);
+        return err_set(err, ERR_USAGE, "%s: has %" PRIu32 " layers, so none follows the exit after %" PRIu32,
+                       s->shape->name, s->shape->n_layers, s->exit);
     if (s->exit > 0 && !(s->acceptance >= SYNTHETIC_LEAST_ACCEPTANCE && s->acceptance <= SYNTHETIC_MOST_ACCEPTANCE))
         return err_set(err, ERR_USAGE, "%s: an acceptance of %g cannot be made; give one from %g to %g", s->shape->name,
                        s->acceptance, SYNTHETIC_LEAST_ACCEPTANCE, SYNTHETIC_MOST_ACCEPTANCE);
