@@ -112,8 +112,9 @@ add_line(struct survey *s, const struct table_file *t, struct err *err)
 
 /* ---- continuing ---- */
 
+/* take_ends: allows the events after the last complete round, up to the last `end` of a run. */
 static bool
-read_controls(struct survey *s, const struct run_info *run, uint64_t last, struct err *err)
+read_controls(struct survey *s, const struct run_info *run, uint64_t last, bool take_ends, struct err *err)
 {
     for (;;) {
         if (!table_next(&s->controls, run, last, err))
@@ -122,6 +123,8 @@ read_controls(struct survey *s, const struct run_info *run, uint64_t last, struc
             return true;
         if (!add_line(s, &s->controls, err))
             return false;
+        if (take_ends && s->controls.event.control.kind == RECORDED_END)
+            s->last_event = s->controls.event.number;
     }
 }
 
@@ -138,7 +141,7 @@ survey_continue(struct survey *s, const struct run_info *run, uint64_t closed, b
             break;
         const struct event *e = &s->rounds.event;
         const bool same = survey_same_round(&s->last_round, e);
-        if (!read_controls(s, run, e->number, err) || !add_line(s, &s->rounds, err))
+        if (!read_controls(s, run, e->number, false, err) || !add_line(s, &s->rounds, err))
             return false;
         if (!same && s->last_round.number > 0)
             s->candidate = s->last_round.number;
@@ -151,23 +154,7 @@ survey_continue(struct survey *s, const struct run_info *run, uint64_t closed, b
         s->last_event = s->candidate;
     if (closed > s->last_event)
         s->last_event = closed;
-    return read_controls(s, run, s->last_event, err);
-}
-
-/* Allows the events after the last complete round, up to the last `end` of a run. */
-static bool
-survey_take_end(struct survey *s, const struct run_info *run, struct err *err)
-{
-    for (;;) {
-        if (!table_next(&s->controls, run, UINT64_MAX, err))
-            return false;
-        if (!s->controls.more)
-            return true;
-        if (!add_line(s, &s->controls, err))
-            return false;
-        if (s->controls.event.control.kind == RECORDED_END)
-            s->last_event = s->controls.event.number;
-    }
+    return read_controls(s, run, s->last_event, false, err);
 }
 
 /* ---- growing ---- */
@@ -414,7 +401,7 @@ look_at_tables(struct trace_reader *r, uint64_t now_us, struct err *err)
         !survey_continue(&r->survey, &r->info, r->end.closed_event, true, err))
         return false;
     if (r->end.closed_event == 0 && now_us - r->growth.still_since >= STILL_US &&
-        !survey_take_end(&r->survey, &r->info, err))
+        !read_controls(&r->survey, &r->info, UINT64_MAX, true, err))
         return false;
     for (unsigned i = 0; i < TABLES; i++) /* a table with a line waits until it is returned */
         if (!r->tables[i].more && !table_next(&r->tables[i], &r->info, r->survey.last_event, err))

@@ -51,7 +51,8 @@ policies_list(enum command command)
 
 /* ---- --help ---- */
 
-const char *
+/* Writes the help with words and default: "layers shown: off, policy or all (all)". */
+static const char *
 option_sentence(const struct option_row *row, char *out, size_t n)
 {
     char words[160];

@@ -84,8 +84,6 @@ const struct option_row *option_find(const char *name, unsigned commands);
 bool option_set(struct options *, const struct option_row *, const char *text, struct err *);
 /* Writes the row's words as "a, b and c". */
 const char *option_words(const struct option_row *, const char *before_last, char *out, size_t n);
-/* Writes the help with words and default: "layers shown: off, policy or all (all)". */
-const char *option_sentence(const struct option_row *, char *out, size_t n);
 
 void options_help(enum command); /* to stdout */
 void options_manual(void);       /* the manual's list of options, in mdoc, to stdout */

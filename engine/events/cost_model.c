@@ -14,8 +14,8 @@
 #define US_MOST     1e9
 
 const uint32_t cost_rows[COST_ROWS] = {1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64};
-const char *const cost_array_names[COST_ARRAYS] = {"layer", "pass",          "head",  "probe",     "trained_probe",
-                                                   "exits", "trained_exits", "draft", "draft_head"};
+static const char *const cost_array_names[COST_ARRAYS] = {
+    "layer", "pass", "head", "probe", "trained_probe", "exits", "trained_exits", "draft", "draft_head"};
 static const char *const far_names[COST_FAR] = {"far_layer", "far_draft"};
 
 static const struct {

@@ -69,7 +69,6 @@ enum cost_array {
     COST_OF_DRAFT_HEAD,
     COST_ARRAYS
 };
-extern const char *const cost_array_names[COST_ARRAYS]; /* "layer", … */
 
 /* Arrays whose times depend on the position. Passes of a single row have that of layers for one row. */
 enum cost_far { COST_FAR_LAYER, COST_FAR_DRAFT, COST_FAR };

@@ -207,15 +207,21 @@ policy_knob(struct policy *policy, const struct knob *k)
     return true;
 }
 
+static bool
+add_knob(struct policy *p, struct knob *k, const char *name, const char *symbol, const char *help)
+{
+    snprintf(k->name, sizeof k->name, "%s", name);
+    snprintf(k->symbol, sizeof k->symbol, "%s", symbol);
+    snprintf(k->help, sizeof k->help, "%s", help);
+    return policy_knob(p, k);
+}
+
 bool
 policy_number(struct policy *p, const char *name, const char *symbol, double min, double max, double step, double def,
               const char *help)
 {
     struct knob k = {.kind = step >= 1 ? KNOB_INTEGER : KNOB_REAL, .min = min, .max = max, .step = step, .def = def};
-    snprintf(k.name, sizeof k.name, "%s", name);
-    snprintf(k.symbol, sizeof k.symbol, "%s", symbol);
-    snprintf(k.help, sizeof k.help, "%s", help);
-    return policy_knob(p, &k);
+    return add_knob(p, &k, name, symbol, help);
 }
 
 bool
@@ -225,10 +231,7 @@ policy_choice(struct policy *p, const char *name, const char *symbol, const char
     struct knob k = {.kind = KNOB_CHOICE, .max = -1, .step = 1, .def = def, .choices = names};
     for (int i = 0; names[i] != NULL; i++)
         k.max = i;
-    snprintf(k.name, sizeof k.name, "%s", name);
-    snprintf(k.symbol, sizeof k.symbol, "%s", symbol);
-    snprintf(k.help, sizeof k.help, "%s", help);
-    return policy_knob(p, &k);
+    return add_knob(p, &k, name, symbol, help);
 }
 
 bool

@@ -600,12 +600,6 @@ segments_now(const struct segments *s)
     return &shown(s)->next;
 }
 
-double
-segments_value(const struct segments *s, uint32_t policy, uint32_t knob)
-{
-    return policy < s->info->n_policies && knob < POLICY_KNOBS ? shown(s)->now.value[policy][knob] : NAN;
-}
-
 static const struct kept_prompt *
 prompt_of(const struct segments *s, const struct segment *at)
 {

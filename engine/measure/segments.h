@@ -68,7 +68,6 @@ bool segment_same_setting(const struct segment *, const struct segment *, const 
 void segments_focus(struct segments *, uint32_t seq);
 /* Returns the settings in force: its policy, value and head are valid. */
 const struct segment *segments_now(const struct segments *);
-double segments_value(const struct segments *, uint32_t policy, uint32_t knob); /* in force, of any policy */
 /* Returns the text of a segment's prompt, valid as long as the segments; NULL: not recorded. */
 const char *segments_prompt(const struct segments *, const struct segment *);
 /* Returns the messages before it (struct control), likewise; NULL: none. */

@@ -221,7 +221,8 @@ share_interval(uint64_t n, uint64_t of, double *low, double *high)
     *high = fmin(1, middle + half);
 }
 
-int
+/* -1: not within [0, 1] */
+static int
 calibration_bin(double confidence)
 {
     if (!(confidence >= 0 && confidence <= 1))

@@ -25,7 +25,6 @@ struct calibration {
     uint64_t all;
 };
 
-int calibration_bin(double confidence); /* -1: not within [0, 1] */
 /* Ignores confidences outside [0, 1]. */
 void calibration_add(struct calibration *, double confidence, int right);
 /* Expected calibration error: sum over bins of n / all * |right / n - mean confidence|. NAN: nothing was added. */

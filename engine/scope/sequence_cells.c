@@ -60,7 +60,8 @@ ring_forget(struct ring *r, uint32_t number)
         r->held[number % r->most] = 0;
 }
 
-void
+/* Keeps the memory. */
+static void
 ring_empty(struct ring *r)
 {
     if (r->n > 0)

@@ -19,7 +19,6 @@ struct ring {       /* zeros: empty */
 void *ring_keep(struct ring *, uint32_t most, size_t bytes, uint32_t number);
 void *ring_at(const struct ring *, uint32_t number); /* NULL: not in memory */
 void ring_forget(struct ring *, uint32_t number);
-void ring_empty(struct ring *); /* keeps the memory */
 size_t ring_bytes(const struct ring *);
 void ring_close(struct ring *); /* makes it zeros */
 

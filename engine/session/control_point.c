@@ -73,7 +73,8 @@ queue_change(struct session *s, struct mail *m)
     *end = m;
 }
 
-void
+/* Gives all sequences the settings of the first; drops changes of others that were not applied. */
+static void
 session_share_settings(struct session *s)
 {
     s->n_settings = 1;

@@ -272,8 +272,6 @@ enum next {                /* the caller's next action */
             NEXT_ROUND     /* continues */
 };
 enum next session_control_point(struct session *, enum control_point);
-/* Gives all sequences the settings of the first; drops changes of others that were not applied. */
-void session_share_settings(struct session *);
 void session_token_done(struct session *); /* after a token was drafted or emitted */
 void session_round_done(struct session *, uint32_t emitted);
 /* Ends work that a control interrupted, or that failed in a context or policy; emits the failure. Returns false. */

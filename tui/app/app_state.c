@@ -34,7 +34,8 @@ app_command(struct app *app, const char *line)
     return false;
 }
 
-bool
+/* Runs a command whose argument is a text, with all blanks after the one that follows the verb. */
+static bool
 app_text(struct app *app, const char *line)
 {
     struct err err = {0};

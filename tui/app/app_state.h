@@ -52,7 +52,6 @@ struct app {
 
 bool app_execute(struct app *, const char *line, struct err *);
 bool app_command(struct app *, const char *line); /* the same; shows the error as a message */
-bool app_text(struct app *, const char *line);    /* likewise; all blanks after the verb's blank belong to the text */
 void app_open_line(struct app *, enum line_use, const char *text);
 const char *app_prompt(const struct app *); /* the current prompt; NULL: unknown */
 bool app_continues(const struct app *);     /* the next prompt continues the conversation */

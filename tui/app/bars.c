@@ -14,7 +14,7 @@
 #define GAP    3 /* columns between items */
 #define JOINED 1 /* columns between an item and one joined to it */
 
-void
+__attribute__((format(printf, 5, 6))) static void
 bar_add(struct bar *bar, enum role role, int rank, bool right, const char *format, ...)
 {
     if (bar->n == BAR_ITEMS)
@@ -56,7 +56,7 @@ bar_choose(const struct bar *bar, int cols, bool shown[BAR_ITEMS])
     }
 }
 
-void
+static void
 bar_draw(const struct bar *bar, const struct canvas *c, struct clicks *clicks)
 {
     const struct bar_item *items = bar->item;

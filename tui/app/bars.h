@@ -22,8 +22,6 @@ struct bar {
     } item[BAR_ITEMS];
     int n;
 };
-__attribute__((format(printf, 5, 6))) void bar_add(struct bar *, enum role, int rank, bool right, const char *, ...);
-void bar_draw(const struct bar *, const struct canvas *, struct clicks *);
 
 void title_draw(const struct followed *, const struct landscape *, const struct canvas *, struct clicks *);
 void measures_draw(const struct scope *, const struct landscape *, const struct canvas *);

@@ -381,7 +381,8 @@ history_close(struct history *h, struct err *err)
 
 /* ---- prompts to start from ---- */
 
-void
+/* Clears the selection; also frees. */
+static void
 offers_begin(struct offers *o)
 {
     free(o->written);
@@ -389,7 +390,8 @@ offers_begin(struct offers *o)
     o->at = 0;
 }
 
-bool
+/* Returns false if the key selects no prompt. */
+static bool
 offers_key(struct offers *o, struct editor *e, int key)
 {
     const int n = (int)o->n;
@@ -407,14 +409,15 @@ offers_key(struct offers *o, struct editor *e, int key)
     return true;
 }
 
-int
+/* Rows that the list takes; 0: it is not drawn. */
+static int
 offers_rows(const struct offers *o)
 {
     const int n = (int)o->n;
     return n > 0 && n <= OFFERS_SHOWN ? n + 1 : 0;
 }
 
-void
+static void
 offers_draw(const struct offers *o, const struct canvas *c)
 {
     for (int x = 0; x < c->cols; x++)

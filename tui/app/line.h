@@ -58,11 +58,6 @@ struct offers {
     char *written; /* the user's own text while a prompt is selected; owned */
 };
 
-void offers_begin(struct offers *);                         /* clears the selection; also frees */
-bool offers_key(struct offers *, struct editor *, int key); /* returns false if the key selects no prompt */
-int offers_rows(const struct offers *);                     /* rows that the list takes; 0: it is not drawn */
-void offers_draw(const struct offers *, const struct canvas *);
-
 enum line_use { LINE_COMMAND, LINE_PROMPT, LINE_SEARCH, LINE_EXPORT, LINE_USES };
 
 struct line {

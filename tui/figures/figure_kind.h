@@ -48,8 +48,6 @@ struct figure_kind {
 FIGURE_KINDS(DECLARE)
 #undef DECLARE
 
-/* Draws the caption below all: the note, then model, policy, knobs and machine of every input. Sets the drawing's height. */
-void caption_draw(struct figure *);
 /* Prints "specbound: α 0.2, τ 0.55". Returns out. */
 char *caption_settings(const struct record_setting *, char *out, size_t size);
 

@@ -206,7 +206,8 @@ caption_inputs(const struct figure *f, double y, struct lettering letters)
     return draw_lines(f->d, 1, y, f->width - 2, letters, text);
 }
 
-void
+/* Draws the caption below all: the note, then model, policy, knobs and machine of every input. Sets the drawing's height. */
+static void
 caption_draw(struct figure *f)
 {
     const struct lettering letters = LETTERS(SIZE_CAPTION, INK_LIGHT);

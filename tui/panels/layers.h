@@ -54,7 +54,6 @@ int layers_row(const struct layers_panel *, enum layer_model, int layer);
 /* Fills p's columns: up to the newest position, or from p->left, which it moves so that the selection is visible. */
 void layers_columns(struct layers_panel *, const struct scope *, const struct selection *, int cols);
 
-int layers_exit(const struct scope_column *); /* the position's exit layer; 0: none */
 /* True if the position's token was drafted or committed by an earlier layer. */
 bool layers_beyond(const struct scope *, const struct scope_column *, int layer);
 /* The token's rank in the cell: 0 is first; PREDICTION_TOP: after the listed ones; -1: unknown. */

@@ -100,7 +100,8 @@ layers_columns(struct layers_panel *p, const struct scope *s, const struct selec
 
 /* ---- texts of cells ---- */
 
-int
+/* The position's exit layer; 0: none. */
+static int
 layers_exit(const struct scope_column *c)
 {
     if (c->fate == FATE_GHOST || c->fate == FATE_ACCEPTED || c->fate == FATE_REJECTED)

@@ -350,7 +350,8 @@ append_said(struct flow *f, const struct scope *s, const struct scope_said *said
     return true;
 }
 
-bool
+/* Builds the text from the end of a tile's text; a span's pos is its token's index in said[n]. */
+static bool
 flow_said(struct flow *f, const struct scope *s, const struct scope_said *said, uint32_t n, int width)
 {
     uint32_t at = 0;

@@ -50,8 +50,6 @@ struct flow {
 void flow_close(struct flow *);
 /* Updates the text, in lines of `width` columns. False: out of memory; the flow is empty. */
 bool flow_update(struct flow *, const struct scope *, int width);
-/* Builds the text from the end of a tile's text; a span's pos is its token's index in said[n]. */
-bool flow_said(struct flow *, const struct scope *, const struct scope_said *said, uint32_t n, int width);
 /* The first line to show on `rows` rows so that the end of the committed text is seen, with a row for drafts below it if there are
  * enough. */
 size_t flow_top(const struct flow *, size_t rows);

@@ -31,7 +31,8 @@ path_in(const char *folder, const char *file, struct err *err)
     return path;
 }
 
-bool
+/* Returns true if the folder contains a file of this name. */
+static bool
 hf_folder_has(const char *folder, const char *file)
 {
     char path[PATH_MAX]; /* no file can have a longer path */

@@ -32,9 +32,6 @@ const struct safetensor *const *hf_folder_find(const struct hf_folder *, const c
  * exist, it sets *text to NULL and succeeds. */
 bool hf_folder_text(const char *folder, const char *file, char **text, size_t *len, struct err *);
 
-/* Returns true if the folder contains a file of this name. */
-bool hf_folder_has(const char *folder, const char *file);
-
 /* Returns true if the path is a folder. */
 bool hf_is_folder(const char *path);
 

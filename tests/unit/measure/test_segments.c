@@ -404,7 +404,7 @@ SEGMENTS_TEST(two_settings_have_segments_of_their_own)
     assert_int_equal(segments_now(f->segments)->policy, f->policy);
     segments_focus(f->segments, 1);
     assert_int_equal(segments_now(f->segments)->policy, 1);
-    assert_number_equal(segments_value(f->segments, 1, 0), knob->min);
+    assert_number_equal(segments_now(f->segments)->value[0], knob->min);
     /* A run of one sequence has the settings of the first. */
     made_begin(f, "restart");
     play_one(f, 0, 2);
