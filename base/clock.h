@@ -19,4 +19,10 @@ clock_us(void)
     return clock_ns() / 1000;
 }
 
+static inline double
+clock_fine_us(void)
+{
+    return (double)clock_ns() * 1e-3;
+}
+
 #endif

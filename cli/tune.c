@@ -6,6 +6,7 @@
 #include <sys/ioctl.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "base/program.h"
 #include "base/utf8.h"
 #include "cli/drafts.h"
@@ -137,7 +138,7 @@ begin(struct tune *t, struct err *err)
 static void
 show_progress(struct tune *t)
 {
-    const double now = now_us(), left = tuner_left_s(t->tuner);
+    const double now = clock_fine_us(), left = tuner_left_s(t->tuner);
     struct winsize size = {.ws_col = 0};
     char line[300], what[80], name[60], time[16];
     if (!t->shows_progress || now - t->progress_us < PROGRESS_US)

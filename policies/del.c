@@ -37,12 +37,6 @@ del_sums_close(struct del_sums *s)
 }
 
 void
-del_sums_reset(struct del_sums *s)
-{
-    del_sums_decay(s, 0);
-}
-
-void
 del_sums_decay(struct del_sums *s, double omega)
 {
     s->n *= omega;
@@ -192,7 +186,7 @@ static bool
 del_prefilled(struct policy *p, struct round *r)
 {
     struct del *d = p->state;
-    del_sums_reset(&d->sums);
+    del_sums_decay(&d->sums, 0);
     uint32_t length = context_length(r->ctx, r->seq), window = (uint32_t)p->value[KNOB_WINDOW];
     uint32_t n = length < window ? length : window;
     return learn(p, r, length - n, n, 1);

@@ -15,7 +15,6 @@ struct del_sums {
 
 bool del_sums_open(struct del_sums *, uint32_t layers); /* false: out of memory */
 void del_sums_close(struct del_sums *);
-void del_sums_reset(struct del_sums *);
 void del_sums_decay(struct del_sums *, double omega);               /* S ← ω S */
 void del_sums_add(struct del_sums *, const struct prediction *row); /* (L) predictions of layers 1..L at one position */
 

@@ -14,12 +14,6 @@ goodput_expected(const double *p, uint32_t gamma)
     return expected;
 }
 
-double
-goodput(const double *p, uint32_t gamma, const double *latency)
-{
-    return (goodput_expected(p, gamma) + 1) / latency[gamma];
-}
-
 void
 goodput_allocate(const double *const *p, const uint32_t *most, uint32_t n, const double *latency, bool past_dips,
                  uint32_t *gamma)

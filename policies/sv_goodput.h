@@ -14,7 +14,6 @@
 #define GOODPUT_SEQUENCES 64 /* at most */
 
 double goodput_expected(const double *p, uint32_t gamma);
-double goodput(const double *p, uint32_t gamma, const double *latency);
 
 /* γ of each of n sequences that are verified together, for the goodput of the whole round,
  *

@@ -5,6 +5,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "cli/bench/bench.h"
 #include "cli/generation/generation.h"
 #include "cli/options/commands.h"
@@ -85,7 +86,7 @@ struct progress {
 static void
 show(const struct progress *p, const char *policy, const char *point)
 {
-    double spent = (now_us() - p->start) * 1e-6;
+    double spent = (clock_fine_us() - p->start) * 1e-6;
     char left[24] = "";
     if (p->done > 0) {
         unsigned seconds = (unsigned)(spent / (double)p->done * (double)(p->work - p->done) + 0.5);
@@ -130,7 +131,7 @@ bench_run(struct bench *b, struct err *err)
 {
     const size_t runs = b->batch != NULL ? 1 : b->prompts.n; /* of a pass */
     struct progress progress = {
-        .work = b->o->repeat * runs * b->n_candidates, .shown = isatty(STDERR_FILENO), .start = now_us()};
+        .work = b->o->repeat * runs * b->n_candidates, .shown = isatty(STDERR_FILENO), .start = clock_fine_us()};
     bool ok = true;
     for (uint32_t pass = 0; pass < b->o->repeat; pass++) {
         for (size_t p = 0; p < runs && ok; p++)
@@ -203,11 +204,11 @@ bench_begin(struct bench *b, const struct options *o, double *load_s, struct err
     generation_catch_signals();
     bool ok = outputs_possible(o->json, &results_json_file, o->csv, &results_csv_file, err) &&
               (o->speed || o->steps || (read_prompts(b, err) && list_texts(b, err)));
-    const double start = now_us();
+    const double start = clock_fine_us();
     ok = ok && generation_engine(o, &b->engine, err);
     if (ok)
         engine_repack(b->engine, NULL);
-    *load_s = (now_us() - start) * 1e-6;
+    *load_s = (clock_fine_us() - start) * 1e-6;
     return ok;
 }
 

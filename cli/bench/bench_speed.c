@@ -4,6 +4,7 @@
 #include <cjson/cJSON.h>
 #include <stdlib.h>
 
+#include "base/clock.h"
 #include "cli/generation/generation.h"
 #include "cli/options/files.h"
 #include "engine/context/context.h"
@@ -42,13 +43,13 @@ verify_rows(struct context *ctx, seq_t seq, uint32_t n, bool tree, uint32_t laye
             return false;
         rows[i] = (struct verify_row){.parent = parent, .token = (token_t)(5 + i), .slot = slots[i], .q = DIST_NONE};
     }
-    double start = now_us();
+    double start = clock_fine_us();
     if (!context_advance(ctx, slots, n, layers, NULL))
         return false;
-    *forward_us = now_us() - start;
+    *forward_us = clock_fine_us() - start;
     if (!context_verify(ctx, seq, rows, n, &greedy, 1, &verdict))
         return false;
-    *all_us = now_us() - start;
+    *all_us = clock_fine_us() - start;
     context_discard(ctx, slots[0]);
     return true;
 }
@@ -63,9 +64,9 @@ probe_rows(struct context *ctx, seq_t seq, uint32_t rows, bool all_layers, uint3
         for (uint32_t l = all_layers ? 1 : layers / 2; l <= (all_layers ? layers : layers / 2); l++)
             probes[n++] = (struct context_probe){
                 .slot = context_at(ctx, seq, depth - 1 - r), .layer = l, .temperature = 1, .versus_final = all_layers};
-    double start = now_us();
+    double start = clock_fine_us();
     bool ok = context_predict(ctx, probes, n, predictions);
-    *us = now_us() - start;
+    *us = clock_fine_us() - start;
     return ok;
 }
 
@@ -167,9 +168,9 @@ static bool
 prefill(struct speed *s, double *seconds)
 {
     seq_t seq = context_sequence(s->ctx);
-    double start = now_us();
+    double start = clock_fine_us();
     bool ok = seq != SEQ_NONE && context_prompt(s->ctx, seq, s->prompt, s->n_prompt, NULL, NULL);
-    *seconds = (now_us() - start) * 1e-6;
+    *seconds = (clock_fine_us() - start) * 1e-6;
     if (ok) /* on failure the context stores the error, and is closed next */
         context_drop(s->ctx, seq);
     return ok;
@@ -183,7 +184,7 @@ decode(struct speed *s, double *seconds)
     seq_t seq = context_sequence(s->ctx);
     token_t token = s->prompt[0];
     bool ok = seq != SEQ_NONE;
-    double start = now_us();
+    double start = clock_fine_us();
     for (uint32_t i = 0; i < s->n_decoded && ok; i++) {
         slot_t slot = context_append(s->ctx, seq, SLOT_NONE, token);
         const struct verify_row row = {.parent = -1, .token = token, .slot = slot, .q = DIST_NONE};
@@ -192,7 +193,7 @@ decode(struct speed *s, double *seconds)
              context_verify(s->ctx, seq, &row, 1, &greedy, 1, &verdict) && context_keep(s->ctx, seq, &slot, 1);
         token = ok ? verdict.next : token;
     }
-    *seconds = (now_us() - start) * 1e-6;
+    *seconds = (clock_fine_us() - start) * 1e-6;
     if (ok) /* on failure the context stores the error, and is closed next */
         context_drop(s->ctx, seq);
     return ok;

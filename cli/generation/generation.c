@@ -17,12 +17,6 @@
 #include "policies/registry.h"
 #include "traces/writer.h"
 
-double
-now_us(void)
-{
-    return (double)clock_ns() * 1e-3;
-}
-
 static int
 ascending(const void *a, const void *b)
 {
@@ -280,7 +274,7 @@ static bool
 load_progress(void *user, double done)
 {
     struct load_progress *p = user;
-    if (now_us() - p->start_us > 5e5) {
+    if (clock_fine_us() - p->start_us > 5e5) {
         show_progress("loading", done);
         p->shown = true;
     }
@@ -406,7 +400,7 @@ generation_engine(const struct options *o, struct engine **engine, struct err *e
                                            .ctx = o->ctx,
                                            .sequences = o->batch,
                                            .notice = print_before};
-    struct load_progress progress = {.start_us = now_us()};
+    struct load_progress progress = {.start_us = clock_fine_us()};
     bool ok = engine_open(engine, &options, load_progress, &progress, err);
     if (progress.shown)
         clear_progress();

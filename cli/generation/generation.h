@@ -44,7 +44,6 @@ void json_seed(cJSON *to, uint64_t seed);                         /* as text: a 
 extern const struct file_kind results_json_file;
 bool json_write(const cJSON *, const char *path, struct err *);
 
-double now_us(void);                /* of the monotonic clock */
 double median(double *v, size_t n); /* the upper one of an even number; sorts v; n > 0 */
 
 /* Loads the model, with a bar on stderr when it takes over half a second, and a line there if the engine has a note

@@ -22,8 +22,12 @@ train_main(struct options *o, int *status, struct err *err)
 }
 
 bool
-train_can_write(const char *command, const char *out, const struct file_kind *kind, struct err *err)
+train_can_begin(const struct options *o, const char *command, const char *text, const struct file_kind *kind,
+                struct err *err)
 {
+    const char *out = o->train.out;
+    if (o->train.text == NULL && o->prompts_file == NULL)
+        return err_set(err, ERR_USAGE, "train %s: --text FILE is missing: %s", command, text);
     if (out == NULL)
         return err_set(err, ERR_USAGE, "train %s: --out FILE is missing: what to write", command);
     return file_replaceable(AT_FDCWD, out, kind, err) && file_replace_possible(AT_FDCWD, out, err);

@@ -8,9 +8,10 @@
 #include "engine/model/tokenizer/tokenizer.h"
 #include "engine/training/blas.h"
 
-/* Fails at once if the result could not be written after hours: `out` is missing, or it exists and is not a regular
- * file of this kind. command: "heads". */
-bool train_can_write(const char *command, const char *out, const struct file_kind *, struct err *);
+/* Fails at once if there is no text, whose use `text` describes, or if the result could not be written after hours: --out
+ * is missing, or it exists and is not a regular file of this kind. command: "heads". */
+bool train_can_begin(const struct options *, const char *command, const char *text, const struct file_kind *,
+                     struct err *);
 
 /* Opens the model with an auxiliary model for each role in `needs` (NEEDS()): the given model, which may be the
  * target's own first layers, or the file beside the target. */

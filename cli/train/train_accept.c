@@ -227,14 +227,6 @@ train_accept_loop(const struct accept_job *j, struct err *err)
 #define HELD_EVERY 8 /* one of HELD_EVERY prompts is held out */
 
 static bool
-check(const struct options *o, struct err *err)
-{
-    if (o->train.text == NULL)
-        return err_set(err, ERR_USAGE, "train accept: --text FILE is missing: the text that the target continues");
-    return train_can_write("accept", o->train.out, &accept_head_file, err);
-}
-
-static bool
 make_room(struct accept_rows *r, size_t more, uint32_t width, struct err *err)
 {
     if (r->n + more <= r->room)
@@ -379,7 +371,8 @@ train_accept_main(struct options *o, int *status, struct err *err)
     (void)status;
     generation_catch_signals();
     struct accept_job j = {.options = o, .start_us = clock_us()};
-    const bool ok = check(o, err) && run(&j, err);
+    const bool ok =
+        train_can_begin(o, "accept", "the text that the target continues", &accept_head_file, err) && run(&j, err);
     free_job(&j);
     return ok;
 }

@@ -51,14 +51,6 @@ struct job {
     uint64_t done, evaluated_at; /* tokens trained on, in all and before the last evaluation */
 };
 
-static bool
-check(const struct options *o, struct err *err)
-{
-    if (o->train.text == NULL)
-        return err_set(err, ERR_USAGE, "train heads: --text FILE is missing: what to train on");
-    return train_can_write("heads", o->train.out, &exit_heads_file, err);
-}
-
 /* ---- the text ---- */
 
 static bool
@@ -392,7 +384,7 @@ train_heads_main(struct options *o, int *status, struct err *err)
     (void)status;
     generation_catch_signals();
     struct job j = {.options = o, .start_us = clock_us()};
-    const bool ok = check(o, err) && train(&j, err);
+    const bool ok = train_can_begin(o, "heads", "what to train on", &exit_heads_file, err) && train(&j, err);
     close_job(&j);
     return ok;
 }

@@ -26,15 +26,6 @@ struct profile_job {
 };
 
 static bool
-check(const struct options *o, struct err *err)
-{
-    if (o->train.text == NULL && o->prompts_file == NULL)
-        return err_set(err, ERR_USAGE,
-                       "train profile: --text FILE is missing: what prompts are cut out of; or --prompts");
-    return train_can_write("profile", o->train.out, &sv_profile_file, err);
-}
-
-static bool
 make_room(struct profile_job *j, size_t more, struct err *err)
 {
     if (j->n_seen + more <= j->room)
@@ -186,7 +177,8 @@ train_profile_main(struct options *o, int *status, struct err *err)
     (void)status;
     generation_catch_signals();
     struct profile_job j = {.options = o, .start_us = clock_us()};
-    const bool ok = check(o, err) && run(&j, err);
+    const bool ok = train_can_begin(o, "profile", "what prompts are cut out of; or --prompts", &sv_profile_file, err) &&
+                    run(&j, err);
     profile_data_close(j.data);
     train_prompts_close(&j.prompts);
     engine_close(j.engine);

@@ -132,7 +132,6 @@ const float *context_features(const struct context *, slot_t);
 /* Declares that rows of the sequence, and of its later forks, need features from position `pos` on, which is 0 at first. Those of
  * rows before it are dropped, also for forks. A lower position holds for rows that are committed from now on. */
 void context_features_need(struct context *, seq_t, uint32_t pos);
-uint32_t context_features_kept(const struct context *); /* number of rows with features */
 /* In a drafter's context: computes the input of n <= max_rows rows at depth 0 from features (n, drafter.features). A row
  * that was not fed before it is advanced continues the row before it, whose output must be in the ring. */
 bool context_feed(struct context *, const slot_t *, size_t n, const float *features);
@@ -163,8 +162,6 @@ bool context_draws(struct context *, const dist_t *, const struct rng_key *, siz
 token_t context_likeliest(struct context *, dist_t, const token_t *without, size_t n_without);
 /* Computes the overlap of two distributions for each of n drafted tokens (kernels/backend.h), with one wait for all. */
 bool context_overlaps(struct context *, const struct overlap_req *, size_t n);
-/* Releases all distributions, at the end of a round. Does nothing if the pool is shared: use dist_pool_release(). */
-void context_release_dists(struct context *);
 
 struct verify_row { /* as struct verify_node, with slots */
     int32_t parent;
@@ -205,7 +202,6 @@ struct loads context_loads(const struct context *);
 /* For tests. */
 bool context_read_logits(struct context *, slot_t, uint32_t layer, float *out); /* (vocab) */
 bool context_read_dist(struct context *, dist_t, float *out);                   /* (the pool's vocab) */
-uint32_t context_free_slots(const struct context *);
 /* Writes where the device's time was spent since the last call. Returns false and writes "" if it is not measured. */
 bool context_describe_time(struct context *, char *text, size_t room);
 

@@ -205,13 +205,6 @@ context_likeliest(struct context *c, dist_t from, const token_t *without, size_t
     return draw(c, &request, 1) ? likeliest : TOKEN_NONE;
 }
 
-void
-context_release_dists(struct context *c)
-{
-    if (c->own_pool)
-        dist_pool_release(c->pool);
-}
-
 bool
 context_overlaps(struct context *c, const struct overlap_req *requests, size_t n)
 {

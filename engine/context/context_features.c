@@ -5,16 +5,14 @@
 #include "engine/context/context.h"
 #include "engine/context/context_internal.h"
 
-#define CHUNK 64 /* rows */
-
 bool
 context_features_open(struct context *c)
 {
     struct features *f = &c->features;
     if (c->limits.n_features == 0)
         return true;
-    return (f->chunk = calloc(c->n_slots / CHUNK + 1, sizeof *f->chunk)) != NULL &&
-           (f->free = calloc((size_t)c->n_slots + CHUNK, sizeof *f->free)) != NULL;
+    return (f->chunk = calloc(c->n_slots / FEATURES_CHUNK + 1, sizeof *f->chunk)) != NULL &&
+           (f->free = calloc((size_t)c->n_slots + FEATURES_CHUNK, sizeof *f->free)) != NULL;
 }
 
 void
@@ -29,7 +27,8 @@ context_features_close(struct context *c)
 static float *
 at(const struct context *c, uint32_t place)
 {
-    return c->features.chunk[place / CHUNK] + (size_t)(place % CHUNK) * c->limits.n_features * c->width;
+    return c->features.chunk[place / FEATURES_CHUNK] +
+           (size_t)(place % FEATURES_CHUNK) * c->limits.n_features * c->width;
 }
 
 /* Gives a row a place. There are never more places than slots, rounded up to chunks. */
@@ -38,12 +37,12 @@ take(struct context *c, struct slot *row)
 {
     struct features *f = &c->features;
     if (f->n_free == 0) {
-        float *more = malloc((size_t)CHUNK * c->limits.n_features * c->width * sizeof *more);
+        float *more = malloc((size_t)FEATURES_CHUNK * c->limits.n_features * c->width * sizeof *more);
         if (more == NULL)
             return err_set(&c->err, ERR_WORK, "not enough memory for the features of %u rows",
-                           (f->n_chunks + 1) * CHUNK);
-        for (uint32_t i = CHUNK; i > 0; i--)
-            f->free[f->n_free++] = f->n_chunks * CHUNK + i - 1;
+                           (f->n_chunks + 1) * FEATURES_CHUNK);
+        for (uint32_t i = FEATURES_CHUNK; i > 0; i--)
+            f->free[f->n_free++] = f->n_chunks * FEATURES_CHUNK + i - 1;
         f->chunk[f->n_chunks++] = more;
     }
     row->features = f->free[--f->n_free];
@@ -91,10 +90,4 @@ context_features_need(struct context *c, seq_t seq, uint32_t pos)
     for (uint32_t i = q->unneeded; i < pos && i < q->len; i++)
         context_features_drop(c, &c->slots[q->trunk[i]]);
     q->unneeded = pos;
-}
-
-uint32_t
-context_features_kept(const struct context *c)
-{
-    return c->features.n_chunks * CHUNK - c->features.n_free;
 }

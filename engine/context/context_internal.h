@@ -46,7 +46,8 @@ struct trunk {
     slot_t *trunk;            /* (ctx) */
 };
 
-#define FEATURES_NONE UINT32_MAX
+#define FEATURES_NONE  UINT32_MAX
+#define FEATURES_CHUNK 64 /* rows */
 
 /* Places for features, in chunks of rows; a stack of free places. Zeros: none are kept. */
 struct features {

@@ -217,12 +217,6 @@ context_hidden_kept(const struct context *c, slot_t s)
     return s < c->n_slots && c->slots[s].refs > 0 && c->slots[s].ring != RING_NONE;
 }
 
-uint32_t
-context_free_slots(const struct context *c)
-{
-    return c->n_free;
-}
-
 bool
 dist_pool_open(struct dist_pool **out, const struct backend_ops *ops, struct backend *backend, uint32_t vocab,
                uint32_t n, struct err *err)

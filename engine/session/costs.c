@@ -44,12 +44,6 @@ struct bench_rows {
     struct timing_of of;
 };
 
-static double
-now_us(void)
-{
-    return (double)clock_ns() / 1000;
-}
-
 static int
 compare(const void *a, const void *b)
 {
@@ -103,9 +97,9 @@ discard(struct bench_rows *b)
 static bool
 advance(struct bench_rows *b, uint32_t n, uint32_t to, double *us)
 {
-    const double start = now_us();
+    const double start = clock_fine_us();
     const bool ok = context_advance(b->ctx, b->row, n, to, NULL);
-    *us = now_us() - start;
+    *us = clock_fine_us() - start;
     return ok;
 }
 
@@ -114,9 +108,9 @@ probe(struct bench_rows *b, uint32_t n, uint32_t layer, enum head_choice head, d
 {
     for (uint32_t i = 0; i < n; i++)
         b->probe[i] = (struct context_probe){.slot = b->row[i], .layer = layer, .head = head, .temperature = 1};
-    const double start = now_us();
+    const double start = clock_fine_us();
     const bool ok = context_predict(b->ctx, b->probe, n, b->prediction);
-    *us = now_us() - start;
+    *us = clock_fine_us() - start;
     return ok;
 }
 
@@ -129,9 +123,9 @@ verify(struct bench_rows *b, uint32_t n, double *us)
     for (uint32_t i = 0; i < n; i++)
         rows[i] = (struct verify_row){
             .parent = (int32_t)i - 1, .token = context_token(b->ctx, b->row[i]), .slot = b->row[i], .q = DIST_NONE};
-    const double start = now_us();
+    const double start = clock_fine_us();
     const bool ok = context_verify(b->ctx, b->seq, rows, n, &greedy, 1, &verdict);
-    *us = now_us() - start;
+    *us = clock_fine_us() - start;
     return ok;
 }
 
@@ -187,10 +181,10 @@ static bool
 fixed_costs(struct bench_rows *b, uint32_t rep, double *step_us)
 {
     double pass, head;
-    const double start = now_us();
+    const double start = clock_fine_us();
     const bool ok = append(b, b->seq, 1) && advance(b, 1, b->layers, &pass) && verify(b, 1, &head) &&
                     context_keep(b->ctx, b->seq, b->row, 1);
-    *step_us = now_us() - start;
+    *step_us = clock_fine_us() - start;
     b->of.round[rep] = ok ? *step_us - pass - head : 0;
     return ok;
 }
@@ -255,9 +249,9 @@ draft_passes(struct bench_rows *b, uint32_t rep)
             continue;
         }
         for (uint32_t i = 0; i < DRAFTS && ok; i++) {
-            const double start = now_us();
+            const double start = clock_fine_us();
             draft = context_append(b->ctx, b->seq, i == 0 ? SLOT_NONE : draft, draw(b));
-            host += now_us() - start;
+            host += clock_fine_us() - start;
             first = i == 0 ? draft : first;
             b->row[0] = draft;
             ok = draft != SLOT_NONE && advance(b, 1, depth, &us) && probe(b, 1, depth, USE_LENS, &head);

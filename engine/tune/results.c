@@ -2,6 +2,9 @@
 
 #include <math.h>
 #include <stddef.h>
+#include <string.h>
+
+#include <csv.h>
 
 #define CSV_BEGINS "policy,params"
 
@@ -40,15 +43,9 @@ result_value(const struct result *r, int column)
 }
 
 void
-results_csv_text(FILE *out, const char *text) /* a quote is written twice */
+results_csv_text(FILE *out, const char *text)
 {
-    fputc('"', out);
-    for (; *text != '\0'; text++) {
-        if (*text == '"')
-            fputc('"', out);
-        fputc(*text, out);
-    }
-    fputc('"', out);
+    csv_fwrite(out, text, strlen(text));
 }
 
 const struct file_kind results_csv_file = {.what = "results of specscope as CSV", .begins = CSV_BEGINS ","};

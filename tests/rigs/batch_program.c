@@ -3,6 +3,7 @@
 #include <math.h>
 
 #include "engine/context/context.h"
+#include "tests/rigs/context_inside.h"
 #include "tests/rigs/draws.h"
 #include "tests/rigs/symbolic_backend.h"
 #include "tests/rigs/test.h"

@@ -5,6 +5,7 @@
 #include "base/rng.h"
 #include "engine/context/context.h"
 #include "kernels/cpu/sampling.h"
+#include "tests/rigs/context_inside.h"
 #include "tests/rigs/test.h"
 
 enum {

@@ -154,7 +154,6 @@ TEST_WITH(numbers_are_handed_out_once_until_all_are_released, open_readers, clos
         assert_int_equal(dist_of(i % 2 ? &all->many : &all->few), i);
     assert_int_equal(context_dist(all->few.c, all->few.end, 0, USE_LENS, &plain), DIST_NONE);
     assert_error(all->few.c, ERR_WORK, "all 5 distributions");
-    context_release_dists(all->few.c); /* they are not its own */
     assert_true(context_read_dist(all->few.c, 3, p));
     dist_pool_release(all->pool); /* with some still queued */
     assert_false(context_read_dist(all->many.c, 0, p));

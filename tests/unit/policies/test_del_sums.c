@@ -48,7 +48,7 @@ TEST(sums_count_matches_and_confidences_apart)
     assert_number_equal(s.n, 1);
     assert_number_equal(del_alpha(&s, 1), 0.5);
     assert_number_equal(del_tau(&s, 1), 0.375);
-    del_sums_reset(&s);
+    del_sums_decay(&s, 0);
     assert_number_equal(s.n, 0);
     assert_number_equal(del_alpha(&s, 1), 0);
     assert_number_equal(del_tau(&s, 1), 0);

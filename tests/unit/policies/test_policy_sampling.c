@@ -10,6 +10,7 @@
 #include "engine/session/session_internal.h"
 #include "tests/rigs/biased_policies.h"
 #include "tests/rigs/chi_square.h"
+#include "tests/rigs/context_inside.h"
 #include "tests/rigs/copying_policy.h"
 #include "tests/rigs/seed.h"
 #include "tests/rigs/session_fixture.h"

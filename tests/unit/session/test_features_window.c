@@ -7,6 +7,7 @@
 #include "engine/session/session_internal.h"
 #include "policies/chain.h"
 #include "policies/registry.h"
+#include "tests/rigs/context_inside.h"
 #include "tests/rigs/seed.h"
 #include "tests/rigs/session_rig.h"
 #include "tests/rigs/test.h"
