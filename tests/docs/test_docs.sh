@@ -105,12 +105,13 @@ has_knobs() {
     [ "$(knobs "$1")" = "$(awk '/^## Knobs/ { seen = 1 } seen && /^```/ { on = !on; next } on' "$page")" ]
 }
 table() { # of README.md
-    sed -n 's/^\([a-z+]*\)  *\([^;]*\)[; ]*\(.*\)/| [\1](docs\/policies\/\1.md) | \2 | \3 |/p' "$WORK/policies"
+    sed -n 's/^\([a-z+][a-z+]*\)  *\([^;]*\)[; ]*\(.*\)/| [\1](docs\/policies\/\1.md) | \2 | \3 |/p' "$WORK/policies"
 }
+ROW='^| \[[a-z+]*](docs/policies/'
 has_table() {
-    [ -z "${UPDATE:-}" ] || { sed '/^| \[.*docs\/policies\//d' README.md | sed "/^| policy | what/{n;r $WORK/table
+    [ -z "${UPDATE:-}" ] || { sed "\\,$ROW,d" README.md | sed "/^| policy | what/{n;r $WORK/table
 }" >"$WORK/page" && cp "$WORK/page" README.md; }
-    grep '^| \[.*docs/policies/' README.md | cmp - "$WORK/table"
+    grep "$ROW" README.md | diff - "$WORK/table"
 }
 table >"$WORK/table"
 check "README.md lists the policies with their papers (UPDATE=1 $0 writes the list)" has_table

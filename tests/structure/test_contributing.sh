@@ -42,6 +42,10 @@ documents() { # more of the environment: the documents' tests, in the copy
         sh tests/docs/test_docs.sh)
 }
 check "documents of the new policy are written" documents DOCUMENTS=" " UPDATE=1
+for name in $(sed -n 's/^```c policies\/\(.*\)\.c$/\1/p' CONTRIBUTING.md); do
+    added=$(diff README.md "$COPY/README.md" | sed -n 's/^\([<>] | .[a-z+]*\).*/\1/p')
+    check "README.md gets a row for the new policy $name and is otherwise the same" [ "$added" = "> | [$name" ]
+done
 check "documents of the new policy pass their tests" documents
 
 works "run --policy ar works" run -n 60 --ignore-eos --policy ar -p hello "$TINY"
