@@ -19,6 +19,7 @@ if [ -n "$LONG" ]; then # random cases, which SPECSCOPE_SEED repeats
 else # the same cases each time; with two blocks an emulated GPU takes a fifth less time than with its three
     export SPECSCOPE_CUDA_BLOCKS="${SPECSCOPE_CUDA_BLOCKS:-2}"
 fi
+PINNED= # the processor of a loop of scripts
 LOG=$BUILD/test-logs
 mkdir -p "$LOG"
 tally() { # name, log, exit status, when it began (seconds)
@@ -39,7 +40,7 @@ one() { # the name of a script below tests/ or of a program: runs it and prints 
     log=$LOG/$(echo "$1" | tr / -).log
     began=$(date +%s)
     case $1 in
-    *.sh) sh "tests/$1" >"$log" 2>&1 </dev/null ;;
+    *.sh) ${PINNED:+taskset -c "$PINNED"} sh "tests/$1" >"$log" 2>&1 </dev/null ;;
     *) "$BUILD/tests/$1" >"$log" 2>&1 </dev/null ;;
     esac
     report=$(tally "$1" "$log" $? "$began")
@@ -53,7 +54,15 @@ programs() { # those that no other loop has taken
         [ -x "$BUILD/tests/$program" ] && mkdir "$LOG/taken/$program" 2>/dev/null && one "$program"
     done
 }
-scripts() { # files
+# In the short test each loop of scripts has one processor, so that the program computes with one thread. With two, and other tests at
+# the same time, threads that wait for each other take a fifth more time.
+processor() { # the nth that this process may use
+    [ -n "$LONG" ] || taskset -cp $$ 2>/dev/null | sed 's/.*: //' | tr ',' '\n' |
+        awk -F- -v nth="$1" '{ for (i = $1; i <= $NF; i++) usable[n++] = i } END { if (n > 0) print usable[nth % n] }'
+}
+scripts() { # number of the loop, files
+    PINNED=$(processor "$1")
+    shift
     for script; do
         [ -e "$script" ] && one "${script#tests/}"
     done
@@ -65,10 +74,10 @@ total() { awk -v column="$1" '{ n += $column } END { print n + 0 }' "$LOG/counts
 : >"$LOG/counts"
 rm -rf "$LOG/taken"
 mkdir "$LOG/taken"
-{ scripts tests/screens/test_*.sh; programs; } &
-{ scripts tests/cuda/test_*.sh tests/emulator/test_*.sh tests/docs/test_*.sh tests/f*/test_*.sh; programs; } &
+{ scripts 0 tests/screens/test_*.sh; programs; } &
+{ scripts 1 tests/cuda/test_*.sh tests/emulator/test_*.sh tests/docs/test_*.sh tests/f*/test_*.sh; programs; } &
 # shellcheck disable=SC2046 # names without spaces
-{ scripts $(printf '%s\n' tests/*/test_*.sh | grep -Ev '^tests/(screens|cuda|emulator|docs|f[a-z]*)/'); programs; } &
+{ scripts 2 $(printf '%s\n' tests/*/test_*.sh | grep -Ev '^tests/(screens|cuda|emulator|docs|f[a-z]*)/'); programs; } &
 programs
 wait
 failing=$(awk '$2 > 0 { print $3 }' "$LOG/counts")

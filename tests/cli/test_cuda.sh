@@ -137,7 +137,7 @@ unset EMULATED_CUDA_MEMORY_MIB
 
 group "training"
 yes 'the quick brown fox jumps over the lazy dog' | head -n 8 >"$TMP/text"
-train() { works "$1" train heads --model "$TINY" --text "$TMP/text" --out "$TMP/$2.safetensors" --tokens 64 --window 32 --batch 32 --backend cuda; }
+train() { works "$1" train heads --model "$TINY" --text "$TMP/text" --out "$TMP/$2.safetensors" --tokens 32 --window 16 --batch 16 --backend cuda; }
 train "heads are trained with a GPU" gpu
 check "training multiplies on the GPU" grep -q 'multiplies on the GPU' "$TMP/err"
 mkdir "$TMP/alone" && cp "$EMULATED" "$TMP/alone/"
@@ -201,7 +201,7 @@ unset SPECSCOPE_CUDA_PROFILE
 
 group "a GPU that fails in mid-run"
 export EMULATED_CUDA_FAIL_KIND=lost
-export EMULATED_CUDA_FAIL=600 # of the runtime's calls; loading takes some 150 of them
+export EMULATED_CUDA_FAIL=400 # of the runtime's calls; loading takes some 150 of them
 refuses_after_text() {
     [ "$status" -eq 1 ] && one_line && grep -q 'GPU 0 (.*accepts no more work' "$TMP/err"
 }

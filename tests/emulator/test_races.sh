@@ -14,7 +14,7 @@ finds_nothing() { # program
     "$@" >"$TMP/out" 2>"$TMP/err" && ! grep -q '^emulated GPU' "$TMP/err" && ! grep -q 'Running 0 test' "$TMP/out"
 }
 
-SEED=${SPECSCOPE_SEED:-1}
+SEED=${SPECSCOPE_SEED:-3}
 SHORT=test_cuda_head_statistics
 SOME= # program/tests
 LONG="test_cuda_steps test_cuda_verify test_cuda_head test_cuda_products test_cuda_sampling test_cuda_overlap test_cuda_synthetic"
@@ -50,8 +50,9 @@ for order in 0 "$SEED" ${SPECSCOPE_LONG:+1 2 3}; do
     SPECSCOPE_CUDA_PROFILE=
     [ "$order" -ne 0 ] || SPECSCOPE_CUDA_PROFILE=$TMP/phases # profiles with checked accesses, too
     export SPECSCOPE_CUDA_PROFILE
-    check "nothing races in a run of the program, in order $order" finds_nothing "$PROGRAM" run -n 6 --ignore-eos --backend cuda \
+    check "nothing races in a run of the program, in order $order" finds_nothing "$PROGRAM" run -n 4 --ignore-eos --backend cuda \
         --policy layerskip -p 'hello there' "$TINY"
+    [ "$order" -eq 0 ] || [ -n "${SPECSCOPE_LONG:-}" ] || continue
     check "nothing races in a run of a mixture of experts, in order $order" finds_nothing "$PROGRAM" run -n 3 --ignore-eos --backend cuda --policy layerskip -p hi \
         tests/golden/families/glm4_moe-groups
 done
