@@ -15,8 +15,8 @@ tasks_are_forty() {
 check "the bundled list of prompts for other models has ten tasks of each of four categories" tasks_are_forty
 head -6 "$TMP/nine.jsonl" >"$TMP/six.jsonl"
 works "tune runs a race" tune -n 24 --policy ngram --policy sd --draft self:2 --ignore-eos --time 2m --prompts "$TMP/nine.jsonl" --json "$TMP/race.json" --csv "$TMP/race.csv" --save best "$TINY"
-ranked() { # every setting of the race has a row, in the order of ranks, and one setting is named for use
-    awk '/ settings raced in / { raced = $1 } $1 == rank + 1 && $2 ~ /^[0-9.]+$/ { rank++ } /^To use / { named++ }
+ranked() { # every setting of the race has a row, in the order of ranks, or is counted below the table, and one setting is named for use
+    awk '/ settings raced in / { raced = $1 } $1 == rank + 1 && $2 ~ /^[0-9.]+$/ { rank++ } $1 == "..." { rank += $2 } /^To use / { named++ }
         END { exit !(raced > 0 && rank == raced && named == 1) }' "$TMP/out"
 }
 check "tune ranks every setting and names one winner" ranked
