@@ -12,7 +12,7 @@ generate(const char *text, const char *exit_layer, uint32_t tokens, struct sessi
     struct engine *engine;
     struct err err = {0};
     const struct engine_options options = {
-        .model_path = text, .synth = true, .backend = "cpu", .backend_options = {.threads = 2, .gpu = -1}};
+        .model_path = text, .synth = true, .backend = "cpu", .backend_options = {.threads = 1, .gpu = -1}};
     if (!engine_open(&engine, &options, NULL, NULL, &err))
         fail_msg("%s: %s", text, err.text);
     struct knob_setting set[1] = {{.name = "exit_layer"}};
