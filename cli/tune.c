@@ -155,7 +155,7 @@ show_progress(struct tune *t)
     if (!isnan(left))
         used += (size_t)snprintf(line + used, sizeof line - used, "; at most %s left",
                                  tune_time_text(left, time, sizeof time));
-    if (t->tuner->n_candidates > 0 && race_heat(t->tuner->race) > 0) {
+    if (t->tuner->n_candidates > 0 && t->tuner->race->heat > 0) {
         const uint32_t first = tuner_winner(t->tuner);
         bool held_out;
         snprintf(line + used, sizeof line - used, "; fastest: %s, %.2f x ar",
@@ -256,7 +256,7 @@ print_standings(const struct tuner *t)
     struct race_standing all[RACE_CANDIDATES];
     const uint32_t n = race_standings(t->race, all);
     char name[700], time[16];
-    printf("%u settings raced in %u heats, %s\n", n, race_heat(t->race),
+    printf("%u settings raced in %u heats, %s\n", n, t->race->heat,
            tune_time_text(tuner_elapsed_s(t), time, sizeof time));
     if (tuner_left_out(t, name, sizeof name)[0] != '\0')
         printf("not raced: %s\n", name);
@@ -570,12 +570,12 @@ print_report(const struct tune *t)
     print_standings(t->tuner);
     if (race_held_out_runs(r, &all) >= 2) {
         printf("\nOn %u held-out prompts, which took no part in the race%s:\n",
-               (unsigned)race_held_out(r, race_winner(r), 0, NULL).n,
+               (unsigned)race_held_out(r, r->finalist[RACE_WINNER], 0, NULL).n,
                t->tuner->phase == TUNE_OVER ? "" : " (interrupted)");
-        if (race_winner(r) != 0)
-            print_held_out(t->tuner, race_winner(r));
-        if (race_runner_up(r) != 0)
-            print_held_out(t->tuner, race_runner_up(r));
+        if (r->finalist[RACE_WINNER] != 0)
+            print_held_out(t->tuner, r->finalist[RACE_WINNER]);
+        if (r->finalist[RACE_RUNNER_UP] != 0)
+            print_held_out(t->tuner, r->finalist[RACE_RUNNER_UP]);
     } else {
         printf("\n%s: nothing was measured on held-out prompts\n",
                t->tuner->phase == TUNE_OVER ? "the time was over" : "interrupted");
@@ -596,7 +596,7 @@ print_report(const struct tune *t)
 static bool
 report(const struct tune *t, struct err *err)
 {
-    if (t->tuner->n_candidates == 0 || race_heat(t->tuner->race) == 0)
+    if (t->tuner->n_candidates == 0 || t->tuner->race->heat == 0)
         return err_set(err, ERR_CANCELLED, "interrupted before a heat was complete");
     bool ok = save(t->o->save, &t->tuner->candidate[advised(t->tuner)], err);
     if (!output_is_stdout(t->o->json) && !output_is_stdout(t->o->csv))

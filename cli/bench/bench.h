@@ -65,12 +65,8 @@ bool bench_table(const struct bench *, struct err *);                 /* to stdo
 bool bench_csv(const struct bench *, const char *path, struct err *); /* RFC 4180, one line a candidate */
 cJSON *bench_json(const struct bench *);
 
-/* Confidence intervals of speeds; passes are the samples (engine/measure/estimate.h). */
-
-struct estimate bench_tokens_per_s(const struct bench *, const struct bench_candidate *);
-/* Returns the speed of a candidate over that of another, from the passes that both ran. */
-struct estimate bench_ratio(const struct bench *, const struct bench_candidate *, const struct bench_candidate *other);
-/* Returns whether the 95% interval of that ratio is above 1. */
+/* Returns whether the 95% interval of the ratio of their speeds is above 1; passes are the samples
+ * (engine/measure/estimate.h). */
 bool bench_is_ahead(const struct bench *, const struct bench_candidate *, const struct bench_candidate *other);
 /* Compares a candidate with the other candidates of its policy: "; faster than each other point", "; no clear
  * difference from gamma=3, gamma=4", "; one pass has no interval"; "" if it is the only one. */

@@ -11,22 +11,10 @@
 #include "cli/options/files.h"
 #include "engine/tune/results.h"
 
-struct estimate
-bench_tokens_per_s(const struct bench *b, const struct bench_candidate *candidate)
-{
-    return passes_speed(candidate->pass, b->passes);
-}
-
-struct estimate
-bench_ratio(const struct bench *b, const struct bench_candidate *candidate, const struct bench_candidate *other)
-{
-    return passes_ratio(candidate->pass, other->pass, b->passes);
-}
-
 bool
 bench_is_ahead(const struct bench *b, const struct bench_candidate *candidate, const struct bench_candidate *other)
 {
-    return estimate_compare(bench_ratio(b, candidate, other)).verdict == DIFFERENCE_MORE;
+    return estimate_compare(passes_ratio(candidate->pass, other->pass, b->passes)).verdict == DIFFERENCE_MORE;
 }
 
 #define NAMED 3 /* at most; more are counted */
@@ -85,11 +73,11 @@ result_of(const struct bench *b, const struct bench_candidate *candidate)
     const struct measures ar = metrics_measures(&metrics, &b->candidates[0].total);
     r.speedup = r.m.tokens_per_s / ar.tokens_per_s;
     r.speedup_all_in = r.m.tokens_per_s_all_in / ar.tokens_per_s;
-    const struct estimate times = bench_ratio(b, candidate, &b->candidates[0]);
+    const struct estimate times = passes_ratio(candidate->pass, b->candidates[0].pass, b->passes);
     r.samples = b->passes > 0 ? b->passes : (double)NAN;
     r.speedup_se = candidate == &b->candidates[0] ? NAN : times.se;
     r.interval = estimate_compare(candidate == &b->candidates[0] ? (struct estimate){.value = NAN, .se = NAN} : times);
-    r.speed_se = bench_tokens_per_s(b, candidate).se;
+    r.speed_se = passes_speed(candidate->pass, b->passes).se;
     r.ratio = r.speedup / r.m.modelled;
     return r;
 }

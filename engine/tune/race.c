@@ -6,38 +6,6 @@
 
 #include "base/rng.h"
 
-#define FINALISTS 3
-
-struct racer {
-    double *sample; /* (n_prompts) sums over the heats of each prompt; owned by race.samples */
-    uint32_t heats, dropped;
-};
-
-struct prompt {
-    uint64_t hash;
-    uint32_t index; /* of the prompt in the list */
-    uint32_t place; /* among the heats' prompts of its category, or among the held-out ones */
-    char category[32];
-};
-
-struct race {
-    uint64_t random;
-    struct prompt *prompts;             /* (n_prompts + n_held) prompts of the heats, then held-out ones; owned */
-    uint32_t n_prompts, n_held, passes; /* passes: runs on a held-out prompt */
-    double *samples;                    /* (n, n_prompts); owned */
-    struct racer of[RACE_CANDIDATES];
-    uint32_t n, heat; /* n: candidates; heat: complete heats */
-    enum race_phase phase;
-
-    /* of the heat, or of a held-out prompt */
-    uint32_t order[RACE_CANDIDATES], in_heat, at;
-    double seconds[RACE_CANDIDATES];
-
-    uint32_t finalist[FINALISTS], n_finalists; /* winner, runner-up, candidate 0 */
-    double *held;                              /* (FINALISTS, n_held) sums of ln(seconds); owned */
-    uint32_t held_at;                          /* runs that all finalists have had */
-};
-
 /* ---- statistics ---- */
 
 struct mean {
@@ -55,7 +23,7 @@ mean_of_sums(double sum, double squares, uint32_t n)
 /* Mean and standard error over n prompts, or (category not NULL) those of a category. A prompt's value is the mean of
  * a[i] − b[i] (b: NULL for zeros) over its heats; a and b are sums over these heats. */
 static struct mean
-mean_of(const struct prompt *prompts, const char *category, const double *a, const double *b, uint32_t n,
+mean_of(const struct raced_prompt *prompts, const char *category, const double *a, const double *b, uint32_t n,
         uint32_t heats)
 {
     double sum = 0, squares = 0;
@@ -101,7 +69,7 @@ hash_of(const char *text, uint64_t seed)
 static int
 by_category(const void *a, const void *b)
 {
-    const struct prompt *x = a, *y = b;
+    const struct raced_prompt *x = a, *y = b;
     const int order = strcmp(x->category, y->category);
     return order != 0 ? order : x->hash < y->hash ? -1 : x->hash > y->hash;
 }
@@ -110,7 +78,7 @@ by_category(const void *a, const void *b)
 static int
 in_turns(const void *a, const void *b)
 {
-    const struct prompt *x = a, *y = b;
+    const struct raced_prompt *x = a, *y = b;
     if (x->place != y->place)
         return x->place < y->place ? -1 : 1;
     return x->hash < y->hash ? -1 : x->hash > y->hash;
@@ -120,14 +88,14 @@ in_turns(const void *a, const void *b)
 static bool
 split(struct race *r, const struct race_prompt *list, uint32_t n)
 {
-    struct prompt *all = calloc(n, sizeof *all);
+    struct raced_prompt *all = calloc(n, sizeof *all);
     r->prompts = calloc(n, sizeof *r->prompts);
     if (all == NULL || r->prompts == NULL) {
         free(all);
         return false;
     }
     for (uint32_t i = 0; i < n; i++) {
-        all[i] = (struct prompt){.hash = hash_of(list[i].text, r->random), .index = i};
+        all[i] = (struct raced_prompt){.hash = hash_of(list[i].text, r->random), .index = i};
         if (list[i].category != NULL)
             strncat(all[i].category, list[i].category, sizeof all[i].category - 1);
     }
@@ -216,9 +184,9 @@ begin_held_out(struct race *r)
 {
     struct race_standing all[RACE_CANDIDATES];
     race_standings(r, all);
-    r->finalist[0] = all[0].candidate;
-    r->finalist[1] = all[1].candidate;
-    r->finalist[2] = 0;
+    r->finalist[RACE_WINNER] = all[0].candidate;
+    r->finalist[RACE_RUNNER_UP] = all[1].candidate;
+    r->finalist[RACE_BASE] = 0;
     r->n_finalists = all[0].candidate == 0 || all[1].candidate == 0 ? 2 : 3;
     r->phase = RACE_HELD_OUT;
     r->at = 0;
@@ -290,30 +258,12 @@ race_open(struct race **out, const struct race_prompt *prompts, uint32_t n, uint
     r->random = seed;
     r->passes = RACE_PASSES;
     r->phase = RACE_OVER;
-    if (!split(r, prompts, n) || (r->held = calloc((size_t)FINALISTS * r->n_held, sizeof *r->held)) == NULL) {
+    if (!split(r, prompts, n) || (r->held = calloc((size_t)RACE_FINALISTS * r->n_held, sizeof *r->held)) == NULL) {
         race_close(r);
         *out = NULL;
         return err_set(err, ERR_WORK, "out of memory for a race");
     }
     return true;
-}
-
-uint32_t
-race_n_prompts(const struct race *r)
-{
-    return r->n_prompts;
-}
-
-uint32_t
-race_prompt(const struct race *r, uint32_t i)
-{
-    return r->prompts[i].index;
-}
-
-uint32_t
-race_n_held_out(const struct race *r)
-{
-    return r->n_held;
 }
 
 bool
@@ -411,12 +361,6 @@ race_held_out_runs(const struct race *r, uint32_t *all)
 }
 
 uint32_t
-race_heat(const struct race *r)
-{
-    return r->heat;
-}
-
-uint32_t
 race_left(const struct race *r)
 {
     uint32_t left = 0;
@@ -453,18 +397,6 @@ struct comparison
 race_speed(const struct race *r, uint32_t candidate, const char *category)
 {
     return compare(advantage_on(r, category, &r->of[candidate], NULL));
-}
-
-uint32_t
-race_winner(const struct race *r)
-{
-    return r->finalist[0];
-}
-
-uint32_t
-race_runner_up(const struct race *r)
-{
-    return r->finalist[1];
 }
 
 struct comparison

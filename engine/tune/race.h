@@ -28,7 +28,38 @@ struct race_prompt {
 
 enum race_phase { RACE_RUNS, RACE_HELD_OUT, RACE_OVER };
 
-struct race;
+/* The fastest remaining candidate after the heats, the next one, which may have been dropped, and candidate 0. */
+enum { RACE_WINNER, RACE_RUNNER_UP, RACE_BASE, RACE_FINALISTS };
+
+struct racer {
+    double *sample; /* (n_prompts) sums over the heats of each prompt; owned by race.samples */
+    uint32_t heats, dropped;
+};
+
+struct raced_prompt {
+    uint64_t hash;
+    uint32_t index; /* of the prompt in the list */
+    uint32_t place; /* among the heats' prompts of its category, or among the held-out ones */
+    char category[32];
+};
+
+struct race { /* read it; functions below change it */
+    uint64_t random;
+    struct raced_prompt *prompts;       /* (n_prompts + n_held) prompts of the heats, then held-out ones; owned */
+    uint32_t n_prompts, n_held, passes; /* passes: runs on a held-out prompt */
+    double *samples;                    /* (n, n_prompts); owned */
+    struct racer of[RACE_CANDIDATES];
+    uint32_t n, heat; /* n: candidates; heat: complete heats */
+    enum race_phase phase;
+
+    /* of the heat, or of a held-out prompt */
+    uint32_t order[RACE_CANDIDATES], in_heat, at;
+    double seconds[RACE_CANDIDATES];
+
+    uint32_t finalist[RACE_FINALISTS], n_finalists; /* 2 if candidate 0 is the winner or the runner-up */
+    double *held;                                   /* (RACE_FINALISTS, n_held) sums of ln(seconds); owned */
+    uint32_t held_at;                               /* runs that all finalists have had */
+};
 
 #define RACE_PROMPTS 6 /* at least: two are held out */
 
@@ -36,10 +67,6 @@ struct race;
  * the orders. */
 bool race_open(struct race **, const struct race_prompt *, uint32_t n, uint64_t seed, struct err *);
 void race_close(struct race *);
-/* Prompts of the heats, used to choose candidates before the race: their number, and the index of the i-th one. */
-uint32_t race_n_prompts(const struct race *);
-uint32_t race_prompt(const struct race *, uint32_t i);
-uint32_t race_n_held_out(const struct race *); /* prompts */
 /* Begins with 2 to RACE_CANDIDATES candidates. Returns false if memory runs out. */
 bool race_begin(struct race *, uint32_t candidates, struct err *);
 
@@ -63,7 +90,6 @@ struct race_standing {
     uint32_t dropped;        /* heat, from 1, after which it was dropped; 0: not dropped */
     struct comparison speed; /* × candidate 0, the geometric mean over prompts */
 };
-uint32_t race_heat(const struct race *); /* heats that are complete */
 uint32_t race_left(const struct race *); /* candidates */
 /* Writes all candidates: the remaining ones by speed, then the dropped ones, the last dropped first. Returns their
  * number. */
@@ -72,9 +98,6 @@ uint32_t race_standings(const struct race *, struct race_standing out[RACE_CANDI
 /* The speed of a candidate in its heats, × candidate 0, on prompts of one category or (NULL) of all. */
 struct comparison race_speed(const struct race *, uint32_t candidate, const char *category);
 
-/* After the heats: the fastest remaining candidate and the next one; the runner-up may have been dropped. */
-uint32_t race_winner(const struct race *);
-uint32_t race_runner_up(const struct race *);
 /* Returns the runs that each finalist has had on held-out prompts, and their number at the end. */
 uint32_t race_held_out_runs(const struct race *, uint32_t *all);
 /* Returns the speed of candidate `a` ÷ that of `b` on held-out prompts, of one category or (NULL) of all, by the runs so

@@ -148,7 +148,7 @@ tuner_begin(struct tuner *t, const struct tune_request *r, struct err *err)
         forget(t);
         return false;
     }
-    t->plan.held_out = race_n_held_out(t->race);
+    t->plan.held_out = t->race->n_held;
     t->phase = TUNE_RECORDS;
     t->run = TUNE_RUN_DUE;
     return true;
@@ -396,7 +396,7 @@ runs_in_time(const struct tuner *t)
 static bool
 is_late(struct tuner *t)
 {
-    const uint32_t heat = race_heat(t->race);
+    const uint32_t heat = t->race->heat;
     if (!(t->time_s > 0) || heat == 0)
         return false;
     if (heat < RACE_HEATS)
@@ -471,7 +471,7 @@ next_record(struct tuner *t, const struct run_host *host, bool *more, struct err
     t->recording = draft;
     return (!begins ||
             host->post(host->user, CONTROL_PROBE, NULL, t->greedy ? probe_mode_names[PROBE_ALL] : policy_only, err)) &&
-           ask(t, host, &run, draft, race_prompt(t->race, draft > 0 ? 0 : t->records_run), err) &&
+           ask(t, host, &run, draft, t->race->prompts[draft > 0 ? 0 : t->records_run].index, err) &&
            (!begins || !t->greedy || host->post(host->user, CONTROL_COSTS, NULL, NULL, err));
 }
 
@@ -543,9 +543,8 @@ runs_left(const struct tuner *t)
     if (t->phase == TUNE_HELD_OUT)
         had = race_held_out_runs(t->race, &all);
     const double held = (double)TUNE_FINALISTS * (all - had);
-    const double heats = t->phase == TUNE_HELD_OUT ? 0
-                                                   : (double)race_left(t->race) *
-                                                         (race_n_prompts(t->race) * RACE_PASSES - race_heat(t->race));
+    const double heats =
+        t->phase == TUNE_HELD_OUT ? 0 : (double)race_left(t->race) * (t->race->n_prompts * RACE_PASSES - t->race->heat);
     return held + heats;
 }
 
@@ -578,13 +577,13 @@ tuner_progress(const struct tuner *t, char *out, size_t n)
         had = race_held_out_runs(t->race, &all);
         snprintf(out, n, "held-out prompts · %u of %u · %.0f s", had + 1, all, s);
         break;
-    case TUNE_OVER: snprintf(out, n, "%u settings · %u heats · %.0f s", t->n_candidates, race_heat(t->race), s); break;
+    case TUNE_OVER: snprintf(out, n, "%u settings · %u heats · %.0f s", t->n_candidates, t->race->heat, s); break;
     default:
         if (t->n_candidates == 0)
             snprintf(out, n, "stopped before the first heat");
         else
             snprintf(out, n, "%u of %u left · heat %u · %.0f s%s", race_left(t->race), t->n_candidates,
-                     race_heat(t->race) + 1, s, stopped);
+                     t->race->heat + 1, s, stopped);
     }
     return out;
 }
@@ -614,7 +613,7 @@ uint32_t
 tuner_winner(const struct tuner *t)
 {
     struct race_standing all[RACE_CANDIDATES];
-    const uint32_t finalists[] = {race_winner(t->race), race_runner_up(t->race), 0};
+    const uint32_t finalists[] = {t->race->finalist[RACE_WINNER], t->race->finalist[RACE_RUNNER_UP], 0};
     uint32_t best = finalists[0], done;
     if (race_held_out_runs(t->race, &done) < 2) {
         race_standings(t->race, all);

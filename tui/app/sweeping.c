@@ -267,7 +267,7 @@ uint32_t
 sweeping_done(const struct sweeping *sw)
 {
     const struct race *race = sweeping_races(sw) && sw->tuner->n_candidates > 0 ? sw->tuner->race : NULL;
-    return race != NULL ? race_heat(race) : sweeping_races(sw) ? 0 : sweep_done(sw->sweep);
+    return race != NULL ? race->heat : sweeping_races(sw) ? 0 : sweep_done(sw->sweep);
 }
 
 /* ---- the last run of a candidate ---- */
@@ -351,7 +351,7 @@ race_summary(const struct tuner *t, char *out, size_t n)
     char name[120], why[400];
     const struct race *r = t->race;
     uint32_t all;
-    if (r == NULL || race_heat(r) == 0) {
+    if (r == NULL || r->heat == 0) {
         snprintf(out, n, "the race stopped before a heat was complete");
         return;
     }
@@ -365,7 +365,7 @@ race_summary(const struct tuner *t, char *out, size_t n)
         snprintf(out, n, "too little time for held-out prompts; first in the heats: %s, %.2f × ar", name,
                  race_speed(r, tuner_winner(t), NULL).value);
     else if (race_held_out_runs(r, &all) < 2)
-        snprintf(out, n, "the race stopped in heat %u; fastest so far: %s", race_heat(r) + 1, name);
+        snprintf(out, n, "the race stopped in heat %u; fastest so far: %s", r->heat + 1, name);
     else if (tuner_winner(t) == 0)
         snprintf(out, n, "plain decoding is the fastest: no setting beat it");
     else if (!tuner_clear(t))

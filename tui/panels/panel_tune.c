@@ -208,9 +208,9 @@ draw_race(struct tune_panel *p, const struct view *v, const struct canvas *c)
     const int n = (int)ranked(p, v, all, &row);
     const struct race *r = v->tuner->race;
     const bool result = race_held_out_runs(r, &held) >= 2 && c->rows > 5;
-    const bool runner_up = race_runner_up(r) != 0 && tuner_winner(v->tuner) == race_runner_up(r);
-    const uint32_t first = runner_up ? race_runner_up(r) : race_winner(r),
-                   next = runner_up ? race_winner(r) : race_runner_up(r);
+    const bool runner_up = r->finalist[RACE_RUNNER_UP] != 0 && tuner_winner(v->tuner) == r->finalist[RACE_RUNNER_UP];
+    const uint32_t first = runner_up ? r->finalist[RACE_RUNNER_UP] : r->finalist[RACE_WINNER],
+                   next = runner_up ? r->finalist[RACE_WINNER] : r->finalist[RACE_RUNNER_UP];
     const bool second = result && next != 0 && next != first && (c->rows > 10 || c->rows - n > 2);
     const bool details = c->rows > 4 && (p->moved || c->rows > 10 || c->rows - n > 1 + result + second);
     const int below = details + result + second;
@@ -304,7 +304,7 @@ note_tune(void *state, const struct view *v, char *out, int n)
     tuner_progress(v->tuner, out, (size_t)n);
     const size_t used = strlen(out);
     const bool over = v->tuner->phase == TUNE_OVER;
-    if (!has_rows(v) || race_heat(v->tuner->race) == 0)
+    if (!has_rows(v) || v->tuner->race->heat == 0)
         return;
     if (over && tuner_winner(v->tuner) > 0 && !tuner_clear(v->tuner))
         snprintf(out + used, (size_t)n - used, " · none is clearly faster");

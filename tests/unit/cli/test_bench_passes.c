@@ -35,10 +35,10 @@ TEST(drift_of_all_settings_is_no_noise_between_them)
 {
     struct made m;
     make(&m, (const double[]){100, 120, 121, 90}, 0.0001);
-    const struct estimate r = bench_ratio(&m.bench, &m.candidates[2], &m.candidates[0]);
+    const struct estimate r = passes_ratio(m.candidates[2].pass, m.candidates[0].pass, m.bench.passes);
     assert_near(r.value, 1.21, 0.001);
     assert_less(r.se, 0.001);
-    assert_greater(bench_tokens_per_s(&m.bench, &m.candidates[2]).se, 3); /* of the speed itself it is */
+    assert_greater(passes_speed(m.candidates[2].pass, m.bench.passes).se, 3); /* of the speed itself it is */
     assert_true(bench_is_ahead(&m.bench, &m.candidates[2], &m.candidates[1]));
     assert_false(bench_is_ahead(&m.bench, &m.candidates[1], &m.candidates[2]));
     char standing[400];
@@ -78,7 +78,8 @@ TEST(intervals_of_few_passes_contain_the_true_speedup)
                 m.pass[i][p].s *= 1 + 0.05 * off;
             }
         m.bench.passes = 3;
-        const struct comparison c = estimate_compare(bench_ratio(&m.bench, &m.candidates[1], &m.candidates[0]));
+        const struct comparison c =
+            estimate_compare(passes_ratio(m.candidates[1].pass, m.candidates[0].pass, m.bench.passes));
         holds += c.low <= 1 && c.high >= 1;
         ahead += bench_is_ahead(&m.bench, &m.candidates[1], &m.candidates[0]);
         assert_int_equal(bench_is_ahead(&m.bench, &m.candidates[1], &m.candidates[0]), c.low > 1);

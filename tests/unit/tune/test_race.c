@@ -57,8 +57,8 @@ race_of(struct times *t, uint32_t n, uint64_t with, uint32_t *winner)
     struct race *r = open_race(n, with);
     draw_times(t, n);
     run(r, t);
-    *winner = race_winner(r);
-    const struct comparison c = race_held_out(r, *winner, race_runner_up(r), NULL);
+    *winner = r->finalist[RACE_WINNER];
+    const struct comparison c = race_held_out(r, *winner, r->finalist[RACE_RUNNER_UP], NULL);
     race_close(r);
     return c;
 }
@@ -98,7 +98,7 @@ TEST(the_best_of_many_wins_and_the_slow_ones_are_dropped)
         draw_times(&t, 20);
         run(r, &t);
         assert_int_equal(race_standings(r, all), 20);
-        close += t.speed[race_winner(r)] > 1.97;
+        close += t.speed[r->finalist[RACE_WINNER]] > 1.97;
         for (uint32_t c = 0; c < 20; c++) {
             wrong += all[c].dropped > 0 && all[c].candidate == 19;
             assert_true(all[c].dropped > 0 || t.speed[all[c].candidate] > 1);
@@ -106,8 +106,8 @@ TEST(the_best_of_many_wins_and_the_slow_ones_are_dropped)
                 assert_at_least(all[c].dropped, RACE_HEATS);
             assert_true(c == 0 || all[c - 1].dropped == 0 || all[c].dropped <= all[c - 1].dropped);
         }
-        assert_int_equal(race_held_out(r, race_winner(r), 0, NULL).verdict, DIFFERENCE_MORE);
-        assert_greater(race_held_out(r, race_winner(r), 0, NULL).low, 1.7);
+        assert_int_equal(race_held_out(r, r->finalist[RACE_WINNER], 0, NULL).verdict, DIFFERENCE_MORE);
+        assert_greater(race_held_out(r, r->finalist[RACE_WINNER], 0, NULL).low, 1.7);
         race_close(r);
     }
     print_message("%u of %d winners are the best one, which was dropped %u times\n", close, RACES, wrong);
@@ -127,7 +127,7 @@ TEST(a_heat_is_one_prompt_for_each_candidate_left_in_alternating_order)
             order[heat][i] = candidate;
             race_took(r, 1 + uniform());
         }
-        assert_int_equal(race_heat(r), heat + 1);
+        assert_int_equal(r->heat, heat + 1);
     }
     uint32_t seen = 0;
     for (uint32_t i = 0; i < 6; i++) {
@@ -144,7 +144,7 @@ TEST(halving_keeps_the_faster_half_and_plain_decoding)
     struct race *r = open_race(N, seed);
     struct race_standing all[RACE_CANDIDATES];
     uint32_t candidate, prompt, seen = 0;
-    for (uint32_t i = 0; race_heat(r) < RACE_HEATS; i++) {
+    for (uint32_t i = 0; r->heat < RACE_HEATS; i++) {
         race_fit(r, 1);
         assert_int_equal(race_left(r), N);
         race_next(r, &candidate, &prompt);
@@ -159,7 +159,7 @@ TEST(halving_keeps_the_faster_half_and_plain_decoding)
     for (uint32_t i = 0; i < left; i++)
         kept[all[i].candidate] = true;
     race_next(r, &candidate, &prompt);
-    while (race_heat(r) == RACE_HEATS) {
+    while (r->heat == RACE_HEATS) {
         assert_true(kept[candidate] || candidate == 0);
         seen |= 1U << candidate;
         race_took(r, 1);
@@ -190,7 +190,7 @@ TEST(halving_finds_the_faster_of_many_in_the_same_number_of_runs)
                     race_fit(r, RUNS - runs);
             }
             race_finish_heats(r);
-            won[halved] += log(t.speed[race_winner(r)]) / RACES;
+            won[halved] += log(t.speed[r->finalist[RACE_WINNER]]) / RACES;
             race_close(r);
         }
     }
@@ -203,7 +203,7 @@ TEST(a_third_of_each_category_is_held_out)
     struct race *r = open_race(2, seed);
     bool in_heat[PROMPTS] = {false};
     uint32_t candidate, prompt, held[3] = {0};
-    assert_int_equal(race_n_held_out(r), PROMPTS / 3);
+    assert_int_equal(r->n_held, PROMPTS / 3);
     while (race_next(r, &candidate, &prompt) != RACE_OVER) {
         if (race_next(r, &candidate, &prompt) == RACE_RUNS) {
             in_heat[prompt] = true;
@@ -235,10 +235,10 @@ TEST(categories_alternate_in_heats_and_held_out_prompts)
     }
     for (uint64_t n = 0; n < 20; n++) {
         assert_ok(race_open(&r, list, N, n, &err), err);
-        for (uint32_t i = 0; i < race_n_prompts(r) / CATEGORIES; i++) {
+        for (uint32_t i = 0; i < r->n_prompts / CATEGORIES; i++) {
             uint32_t seen = 0;
             for (uint32_t k = 0; k < CATEGORIES; k++)
-                seen |= 1u << race_prompt(r, i * CATEGORIES + k) % CATEGORIES;
+                seen |= 1u << r->prompts[i * CATEGORIES + k].index % CATEGORIES;
             assert_int_equal(seen, (1u << CATEGORIES) - 1);
         }
         race_close(r);
@@ -257,7 +257,7 @@ TEST(time_may_end_the_heats)
             race_took(r, candidate == 3 ? 0.5 : 1);
     }
     assert_int_equal(phase, RACE_HELD_OUT);
-    assert_int_equal(race_winner(r), 3);
+    assert_int_equal(r->finalist[RACE_WINNER], 3);
     while (race_next(r, &candidate, &prompt) == RACE_HELD_OUT)
         race_took(r, candidate == 3 ? 0.5 : 1);
     assert_near(race_held_out(r, 3, 0, NULL).value, 2, 1e-9);

@@ -178,8 +178,8 @@ TUNER_TEST(the_winner_is_the_fastest_on_held_out_prompts_also_if_it_was_second_o
         rig.held_out_noise = table[i].noise;
         race(TUNE_TIME);
         const struct race *r = rig.tuner->race;
-        assert_string_equal(tuner_name(rig.tuner, race_winner(r), " ", name, sizeof name), "sd k=4");
-        assert_int_equal(tuner_winner(rig.tuner), table[i].second ? race_runner_up(r) : 0);
+        assert_string_equal(tuner_name(rig.tuner, r->finalist[RACE_WINNER], " ", name, sizeof name), "sd k=4");
+        assert_int_equal(tuner_winner(rig.tuner), table[i].second ? r->finalist[RACE_RUNNER_UP] : 0);
         assert_int_equal(tuner_clear(rig.tuner), table[i].clear);
     }
 }
@@ -264,7 +264,7 @@ TUNER_TEST(a_race_that_is_too_short_for_held_out_prompts_has_heats)
     rig.run_s = 8;
     race(120);
     assert_int_equal(rig.tuner->n_candidates, 2);
-    assert_at_least(race_heat(rig.tuner->race), 1);
+    assert_at_least(rig.tuner->race->heat, 1);
     assert_less(tuner_elapsed_s(rig.tuner), 120 + 30);
     assert_false(tuner_clear(rig.tuner));
     assert_int_not_equal(tuner_winner(rig.tuner), 0);
@@ -292,7 +292,7 @@ TUNER_TEST(a_stopped_race_has_the_standings_so_far)
     assert_ok(race_rig_run(&rig, 3 + 14 * 2 + 5, &err), err);
     tuner_stop(rig.tuner);
     assert_false(tuner_running(rig.tuner));
-    assert_int_equal(race_heat(rig.tuner->race), 2);
+    assert_int_equal(rig.tuner->race->heat, 2);
     assert_string_equal(tuner_name(rig.tuner, tuner_winner(rig.tuner), " ", text, sizeof text), "sd k=4");
     assert_contains(tuner_progress(rig.tuner, text, sizeof text), ", stopped");
     race(TUNE_TIME); /* and another one begins anew */
