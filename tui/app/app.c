@@ -69,7 +69,7 @@ open_app(struct app *app, const struct source *source, struct err *err)
     upcoming_begin(&app->upcoming, o->prompts, alone ? o->n_prompts : 0,
                    alone && !o->once && !o->quit_at_end && o->script == NULL, app_prompt(app));
     if (o->own_prompt)
-        upcoming_own(&app->upcoming);
+        app->upcoming.own = true;
     if (source->note != NULL)
         message_print(&app->message, "%s", source->note);
     if (!choose_theme(app, err))
@@ -261,12 +261,12 @@ go_on_by_itself(struct app *app)
         ended = ended || strcmp(now->end, ends[i]) == 0;
     upcoming_look(u, now->run, ended, sweeping_now(&app->run.sweeping), clock_us());
     if (!follow_idle(&app->run))
-        upcoming_wait(u, clock_us());
+        u->since_us = clock_us();
     if (app->mode != MODE_PANELS)
-        upcoming_hold(u);
+        u->held = true;
     const int seconds = upcoming_seconds(u, clock_us());
     if (seconds == 0 && (upcoming_next(u, app_prompt(app)) == NULL || !app_command(app, "next")))
-        upcoming_hold(u);
+        u->held = true;
     app->screen.dirty = app->screen.dirty || seconds != u->shown_s;
     u->shown_s = seconds;
 }

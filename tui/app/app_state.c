@@ -76,9 +76,10 @@ app_choose_scope(struct app *app)
 {
     if (!follow_live(&app->run))
         return;
-    app->panes.view.scope = sweeping_scope(&app->run.sweeping);
+    const struct sweeping *sweeping = &app->run.sweeping;
+    app->panes.view.scope = sweeping->shown != NULL ? sweeping->shown : app->run.scope;
     /* a run that is over has no pending settings */
-    app->panes.view.requested = app->run.sweeping.shown == NULL ? &app->run.requested : NULL;
+    app->panes.view.requested = sweeping->shown == NULL ? &app->run.requested : NULL;
 }
 
 bool
@@ -294,7 +295,7 @@ app_key(struct app *app, const struct input *in)
 {
     app->screen.dirty = true;
     if (in->key != INPUT_RESIZE)
-        upcoming_hold(&app->upcoming);
+        app->upcoming.held = true;
     if (in->key == INPUT_LOST) {
         app_leave(app, 128 + SIGHUP, NULL); /* the caller closes the trace */
         return;

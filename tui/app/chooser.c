@@ -94,12 +94,6 @@ chooser_draw(const struct chooser *ch, const struct canvas *c)
 
 #define NOWHERE SIZE_MAX
 
-void
-model_chooser_begin(struct model_chooser *c, struct model_list *list)
-{
-    *c = (struct model_chooser){.list = list};
-}
-
 bool
 model_chooser_outdated(const struct model_chooser *c)
 {

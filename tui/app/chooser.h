@@ -44,7 +44,7 @@ size_t model_list_seen(struct model_list *);
 /* The models of this machine: a list that typing filters, and the description of the selected one. Models that cannot run are dim, with
  * the reason. */
 
-struct model_chooser {
+struct model_chooser {       /* zeros at first, except for the list */
     struct model_list *list; /* borrowed */
     char filter[64];         /* words that a listed name contains; case is ignored */
     size_t at;               /* index of the model that Enter opens */
@@ -54,7 +54,6 @@ struct model_chooser {
     char message[400]; /* why the last model could not be opened; "": none */
 };
 
-void model_chooser_begin(struct model_chooser *, struct model_list *);
 /* Handles a key or the mouse. Letters filter; q leaves the menu if nothing was typed and no name begins with q. */
 enum chooser_result model_chooser_input(struct model_chooser *, const struct input *);
 /* Draws on the whole screen, which is at least 40×10. */

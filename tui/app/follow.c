@@ -70,18 +70,6 @@ changes_forth(const struct changes *t)
     return t->at < t->n ? &t->change[t->at] : NULL;
 }
 
-void
-changes_undo(struct changes *t)
-{
-    t->at--;
-}
-
-void
-changes_redo(struct changes *t)
-{
-    t->at++;
-}
-
 /* ---- following a run ---- */
 
 #define SLICE_US 12000 /* longest time of reading events before keys are handled */
@@ -263,7 +251,7 @@ follow_take_back(struct followed *f, bool back, const struct change **which, str
         return true;
     if (!sweeping_stop(&f->sweeping, err) || !post(f, t->seq, t->kind, t->name, back ? t->before : t->after, 0, err))
         return false;
-    (back ? changes_undo : changes_redo)(&f->changes);
+    f->changes.at = back ? f->changes.at - 1 : f->changes.at + 1;
     return true;
 }
 
@@ -277,7 +265,7 @@ report_found(const struct followed *f, const char *what, uint32_t seq, uint32_t 
     if (scope_is_batch(f->scope))
         snprintf(of, sizeof of, " of sequence %u", (unsigned)seq + 1);
     message_print(message, "%.80s, in round %u%s; ] continues to the next", what, (unsigned)round, of);
-    message_is_of_run(message);
+    message->of_run = true;
 }
 
 /* Points at what met the condition in the newest round; in a round of a sequence that is not in focus, at the round. */
@@ -310,7 +298,7 @@ report_baseline(struct followed *f, const char *text, struct message *message)
     else
         message_print(message, "autoregressive: %.0f ±%.*f tokens/s on the same prompt", strtod(text, NULL),
                       se < 9.95 ? 1 : 0, se);
-    message_is_of_run(message);
+    message->of_run = true;
 }
 
 static void
@@ -320,10 +308,10 @@ report_lossless(const char *text, struct message *message)
         struct err err = {0};
         err_set(&err, ERR_WORK, "not lossless: the autoregressive run differs (%.60s)", text);
         message_fail(message, &err);
-        message_is_of_run(message);
+        message->of_run = true;
     } else if (strncmp(text, "nothing", 7) == 0) {
         message_print(message, "baseline: %.60s", text);
-        message_is_of_run(message);
+        message->of_run = true;
     }
 }
 

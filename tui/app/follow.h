@@ -35,8 +35,6 @@ void changes_forget_second(struct changes *);     /* drops the changes of sequen
 /* The next change to undo, or to redo; NULL: none. */
 const struct change *changes_back(const struct changes *);
 const struct change *changes_forth(const struct changes *);
-void changes_undo(struct changes *); /* marks the change of changes_back() as undone */
-void changes_redo(struct changes *); /* marks the change of changes_forth() as made */
 
 struct followed {
     const struct source *source; /* borrowed */

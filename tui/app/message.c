@@ -21,12 +21,6 @@ message_show(struct message *m, const char *text)
 }
 
 void
-message_is_of_run(struct message *m)
-{
-    m->of_run = true;
-}
-
-void
 message_run_begins(struct message *m)
 {
     if (m->of_run)

@@ -10,7 +10,7 @@
 struct message {
     char text[400]; /* printable; "": none */
     enum role role;
-    bool of_run; /* it is a result of the run; the next run removes it */
+    bool of_run; /* it is a result of the run, as the caller says after message_print(); the next run removes it */
     struct {
         char text[400];
         enum role role;
@@ -19,8 +19,6 @@ struct message {
 };
 
 __attribute__((format(printf, 2, 3))) void message_print(struct message *, const char *format, ...);
-/* Marks the last message as a result of the run. */
-void message_is_of_run(struct message *);
 void message_run_begins(struct message *); /* removes the last run's result from the screen, not from the list */
 void message_fail(struct message *, const struct err *);
 void message_show(struct message *, const char *text); /* shown until the next key; not kept in the list */

@@ -61,11 +61,9 @@ model_screen_run(struct model_list *list, const struct model_screen_options *o, 
                  struct err *err)
 {
     struct screen screen = {0};
-    struct model_chooser c;
+    struct model_chooser c = {.list = list, .at = o->at};
     int status = 1;
     *left = true;
-    model_chooser_begin(&c, list);
-    c.at = o->at;
     if (o->message != NULL)
         snprintf(c.message, sizeof c.message, "%s", o->message);
     if (screen_open(&screen, true, err)) {

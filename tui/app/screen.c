@@ -14,7 +14,7 @@ switch_to_direct(struct screen *s)
     if (!screen_outdated(s))
         return false;
     s->asked_direct = true;
-    if (!terminal_output_whole(&s->terminal.output) || !paint_direct(&s->paint))
+    if (s->terminal.output.memory < 0 || !paint_direct(&s->paint))
         return false;
     s->terminal.output.slots = s->paint.slot;
     return true;
@@ -33,7 +33,7 @@ screen_open(struct screen *s, bool keys, struct err *err)
 void
 screen_close(struct screen *s)
 {
-    paint_close(&s->paint);
+    grid_close(&s->paint.shown);
     terminal_close(&s->terminal);
     grid_close(&s->grid);
 }
@@ -76,8 +76,7 @@ screen_begin(struct screen *s)
 bool
 screen_show(struct screen *s)
 {
-    if (s->repaint)
-        paint_forget(&s->paint);
+    s->paint.stale = s->paint.stale || s->repaint;
     if (!paint_show(&s->paint, &s->grid))
         return false;
     terminal_refresh(&s->terminal, s->repaint);

@@ -272,12 +272,6 @@ sweeping_done(const struct sweeping *sw)
 
 /* ---- the last run of a candidate ---- */
 
-const struct scope *
-sweeping_scope(const struct sweeping *sw)
-{
-    return sw->shown != NULL ? sw->shown : sw->scope;
-}
-
 /* Adds the tokens' texts of the session's scope: VOCAB events come once for each session. */
 static void
 add_words(struct scope *to, const struct scope *from, uint32_t vocab)

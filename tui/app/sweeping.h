@@ -40,8 +40,6 @@ bool sweeping_race(struct sweeping *, const struct tune_request *, const char *p
 bool sweeping_races(const struct sweeping *); /* a race is running */
 /* Shows the last run of a candidate; the session's for NULL, and if the candidate has none. */
 bool sweeping_show(struct sweeping *, const uint32_t *candidate, struct err *);
-/* The scope that panels show. */
-const struct scope *sweeping_scope(const struct sweeping *);
 void sweeping_event(struct sweeping *, const struct event *);
 /* Posts the next requests. *over: the sweep has ended. Fails if it stopped because of an error; *over is set, too. */
 bool sweeping_continue(struct sweeping *, bool *over, struct err *);

@@ -39,12 +39,6 @@ upcoming_take(struct upcoming *u, const char *prompt)
 }
 
 void
-upcoming_own(struct upcoming *u)
-{
-    u->own = true;
-}
-
-void
 upcoming_look(struct upcoming *u, uint32_t run, bool ended, bool stay, uint64_t now_us)
 {
     const bool just_ended = ended && (!u->ended || run != u->run); /* its begin may also be after the last call */
@@ -57,18 +51,6 @@ upcoming_look(struct upcoming *u, uint32_t run, bool ended, bool stay, uint64_t 
     u->stays = stay || (u->stays && !ended);
     u->run = run;
     u->ended = ended;
-}
-
-void
-upcoming_wait(struct upcoming *u, uint64_t now_us)
-{
-    u->since_us = now_us;
-}
-
-void
-upcoming_hold(struct upcoming *u)
-{
-    u->held = true;
 }
 
 int

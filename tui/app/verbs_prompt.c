@@ -124,7 +124,7 @@ run(struct app *app, const char *text, bool anew, struct err *err)
     app->run.ended = false;
     app->run.break_round = 0;
     app->anew = false;
-    upcoming_own(&app->upcoming);
+    app->upcoming.own = true;
     return follow_post(&app->run, CONTROL_RESUME, NULL, NULL, 0, err);
 }
 

@@ -91,7 +91,7 @@ run_toggle(struct app *app, const char *rest, struct err *err)
                                                : replay_status(app->run.source->replay).playing;
     if (follow_live(&app->run) && app->run.ended) {
         message_print(&app->message, "the run is over: r runs it again, x generates more tokens");
-        message_is_of_run(&app->message);
+        app->message.of_run = true;
         return true;
     }
     return moving ? run_pause(app, rest, err) : run_resume(app, rest, err);
@@ -385,7 +385,7 @@ list_models(struct app *app, struct err *err)
     model_list_close(app->models);
     if (!model_list_open(&app->models, app->options.bundled, err))
         return false;
-    model_chooser_begin(&app->model_chooser, app->models);
+    app->model_chooser = (struct model_chooser){.list = app->models};
     app->mode = MODE_MODELS;
     return true;
 }
@@ -491,7 +491,7 @@ run_jump(struct app *app, const char *rest, struct err *err)
     if (round > 0) {
         selection_to_place(&app->panes.selection, &place);
         message_print(&app->message, "%s, in round %u", what, (unsigned)round);
-        message_is_of_run(&app->message);
+        app->message.of_run = true;
         return true;
     }
     if (!back)

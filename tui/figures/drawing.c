@@ -13,24 +13,12 @@
 #define TEXT_MOST 1000 /* bytes of a text, escaped */
 
 void
-drawing_open(struct drawing *d, double width)
-{
-    *d = (struct drawing){.width = width};
-}
-
-void
 drawing_close(struct drawing *d)
 {
     free(d->shapes);
     free(d->points);
     free(d->texts);
     *d = (struct drawing){0};
-}
-
-bool
-drawing_whole(const struct drawing *d)
-{
-    return !d->no_memory;
 }
 
 /* Extends an array of n elements by `more`; NULL: out of memory. */

@@ -1,7 +1,7 @@
 /* A figure as a list of shapes in points (1/72 inch), y downwards, in the order of drawing. render.h makes a file of it, and tests read
  * the list. So figures need no graphics library, and have the same shapes on every machine.
  *
- * Drawing never fails: when memory runs out, later shapes are omitted and drawing_whole() returns false. */
+ * Drawing never fails: when memory runs out, later shapes are omitted and no_memory is set. */
 #ifndef TUI_FIGURES_DRAWING_H
 #define TUI_FIGURES_DRAWING_H
 
@@ -52,7 +52,7 @@ struct shape {
     double radius;
 };
 
-struct drawing {
+struct drawing { /* zeros except for the width: empty */
     double width, height;
     struct shape *shapes; /* (n_shapes) */
     struct point *points;
@@ -61,9 +61,7 @@ struct drawing {
     bool no_memory;
 };
 
-void drawing_open(struct drawing *, double width);
 void drawing_close(struct drawing *);
-bool drawing_whole(const struct drawing *); /* whether no shape was omitted */
 
 void drawing_path(struct drawing *, const struct point *, size_t n, bool closed, struct pen);
 void drawing_line(struct drawing *, double x1, double y1, double x2, double y2, struct pen);

@@ -367,7 +367,7 @@ draw_inputs(struct drawing *d, const struct figure_kind *kind, const char *const
         bench_table_close(&input[i].table);
     }
     free(input);
-    return ok && (drawing_whole(d) || err_set(err, ERR_WORK, "out of memory for the figure"));
+    return ok && (!d->no_memory || err_set(err, ERR_WORK, "out of memory for the figure"));
 }
 
 bool
@@ -375,7 +375,7 @@ figure_draw(struct drawing *d, const char *kind, const char *const *inputs, size
             struct err *err)
 {
     const struct figure_kind *k = kind_named(kind);
-    drawing_open(d, o->width > 0 ? o->width : k != NULL ? k->width * MM : 0);
+    *d = (struct drawing){.width = o->width > 0 ? o->width : k != NULL ? k->width * MM : 0};
     if (k == NULL) {
         char names[160] = "";
         for (size_t i = 0; kinds[i] != NULL; i++)

@@ -121,18 +121,6 @@ paint_direct(struct paint *p)
 }
 
 void
-paint_close(struct paint *p)
-{
-    grid_close(&p->shown);
-}
-
-void
-paint_forget(struct paint *p)
-{
-    p->stale = true;
-}
-
-void
 paint_theme(struct paint *p, const struct theme *theme)
 {
     if (p->depth == PAINT_NONE)

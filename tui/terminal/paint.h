@@ -24,9 +24,9 @@ struct paint {
         int fg, bg;
     } role[ROLES], heat[GRID_HEATS]; /* the theme in the terminal's colour numbers */
     struct grid shown;               /* the terminal's contents */
-    bool stale;                      /* everything must be sent again */
-    bool slots;                      /* 24-bit colours through slots */
-    int32_t slot[PAINT_SLOTS];       /* 0xRRGGBB of a colour number, up to */
+    bool stale; /* everything must be sent again; the caller sets it if the terminal's contents were lost */
+    bool slots; /* 24-bit colours through slots */
+    int32_t slot[PAINT_SLOTS]; /* 0xRRGGBB of a colour number, up to */
     int n_slots;
     int pairs, max_pairs;
     struct {
@@ -41,12 +41,10 @@ void paint_open(struct paint *, bool utf8);
  * false and changes nothing if they are in use already, the terminal shows no colours, or it sets 256 colours in an
  * unknown way. */
 bool paint_direct(struct paint *);
-void paint_close(struct paint *);
 void paint_theme(struct paint *, const struct theme *); /* copied; without colours only its attributes count */
 /* Writes the changes since the last call to curses' screen; the caller then calls doupdate(). Cells with another width
  * in the terminal's locale become '?', in g too. Returns false if memory runs out. */
 bool paint_show(struct paint *, struct grid *g);
-void paint_forget(struct paint *); /* the terminal's contents were lost */
 
 /* Nearest colour number of a palette; rgb as 0xRRGGBB, THEME_NO_RGB gives -1. Pure; for tests. */
 int paint_nearest(enum paint_depth, int32_t rgb);

@@ -68,7 +68,7 @@ bool builtin_locale(void);
 
 struct terminal_output {
     FILE *file; /* for newterm(); only curses writes to it */
-    int memory; /* -1: none; curses then writes to the terminal directly */
+    int memory; /* -1: none; curses then writes to the terminal directly, and slots have no effect */
     char *bytes;
     size_t room;
     const int32_t *slots; /* (OUTPUT_SLOTS) 0xRRGGBB by colour number, -1: unchanged; NULL: all unchanged; borrowed */
@@ -84,8 +84,6 @@ void terminal_output_end(struct terminal_output *);   /* after it: sends the fra
  * that ends the program, bytes that the terminal does not accept soon are dropped. */
 void terminal_output_send(const char *bytes, size_t n);
 bool terminal_output_room(int ms); /* whether the terminal accepts bytes within ms */
-
-bool terminal_output_whole(const struct terminal_output *); /* whether frames pass through here, which slots need */
 
 /* Copies n bytes of curses' output and replaces CSI 38;5;N m and CSI 48;5;N m by CSI 38;2;R;G;B m and so on. `out` has
  * room for 2 n bytes. Returns the number of bytes written. Pure. */

@@ -50,12 +50,6 @@ terminal_output_begin(struct terminal_output *o)
 }
 
 bool
-terminal_output_whole(const struct terminal_output *o)
-{
-    return o->memory >= 0;
-}
-
-bool
 terminal_output_room(int ms)
 {
     return poll(&(struct pollfd){.fd = STDOUT_FILENO, .events = POLLOUT}, 1, ms) > 0;

@@ -27,7 +27,7 @@ TEST(a_result_goes_when_the_next_run_begins)
     message_run_begins(m);
     assert_string_equal(m->text, "saved to here"); /* that is no result of a run */
     message_print(m, "autoregressive: 31 tokens/s on the same prompt");
-    message_is_of_run(m);
+    m->of_run = true;
     message_run_begins(m);
     assert_string_equal(m->text, "");
     assert_int_equal(m->n, 2); /* it is still in the list */

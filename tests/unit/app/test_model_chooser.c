@@ -62,7 +62,7 @@ begin(struct model_list **list)
     struct err err = {0};
     assert_ok(model_list_open(list, BUNDLED, &err), err);
     assert_int_equal(model_list_count(*list), 4);
-    model_chooser_begin(&c, *list);
+    c = (struct model_chooser){.list = *list};
     return c;
 }
 
@@ -175,7 +175,7 @@ TEST(q_closes_the_list_unless_a_model_begins_with_it)
     put_file(home, ".cache/huggingface/hub/models--Qwen--Q/snapshots/c", "config.json");
     struct err err = {0};
     assert_ok(model_list_open(&l, BUNDLED, &err), err);
-    model_chooser_begin(&c, l);
+    c = (struct model_chooser){.list = l};
     assert_int_equal(press(&c, 'q'), CHOOSER_MOVED);
     assert_string_equal(model_list_name(l, c.at), "hf:Qwen/Q");
     assert_int_equal(press(&c, 'q'), CHOOSER_LEFT);

@@ -57,17 +57,17 @@ TEST(a_key_keeps_the_text_until_the_next_one_ends)
 {
     struct upcoming u;
     upcoming_begin(&u, list, 3, true, "one");
-    upcoming_hold(&u); /* a key in mid-run says nothing of the end */
+    u.held = true; /* a key in mid-run says nothing of the end */
     upcoming_look(&u, 1, true, false, SECOND);
     assert_int_equal(upcoming_seconds(&u, SECOND), 5);
-    upcoming_hold(&u);
+    u.held = true;
     upcoming_look(&u, 1, true, false, 2 * SECOND);
     assert_int_equal(upcoming_seconds(&u, 100 * SECOND), -1);
     assert_string_equal(upcoming_next(&u, "one"), "two"); /* it is still there to be asked for */
     upcoming_look(&u, 1, false, false, 100 * SECOND);
     upcoming_look(&u, 1, true, false, 101 * SECOND);
     assert_int_equal(upcoming_seconds(&u, 101 * SECOND), 5);
-    upcoming_hold(&u);
+    u.held = true;
     upcoming_look(&u, 2, true, false, 110 * SECOND); /* which began and ended since the last call */
     assert_int_equal(upcoming_seconds(&u, 110 * SECOND), 5);
 }
@@ -77,11 +77,11 @@ TEST(the_next_prompt_waits_for_measurements_after_the_end)
     struct upcoming u;
     upcoming_begin(&u, list, 3, true, "one");
     upcoming_look(&u, 1, true, false, SECOND);
-    upcoming_wait(&u, 50 * SECOND); /* a baseline is under way, until here */
+    u.since_us = 50 * SECOND; /* a baseline is under way, until here */
     assert_int_equal(upcoming_seconds(&u, 51 * SECOND), 4);
     assert_int_equal(upcoming_seconds(&u, 55 * SECOND), 0);
-    upcoming_hold(&u); /* a text that was to stay stays after a baseline, too */
-    upcoming_wait(&u, 60 * SECOND);
+    u.held = true; /* a text that was to stay stays after a baseline, too */
+    u.since_us = 60 * SECOND;
     upcoming_look(&u, 1, true, false, 61 * SECOND);
     assert_int_equal(upcoming_seconds(&u, 100 * SECOND), -1);
 }
@@ -109,7 +109,7 @@ TEST(no_prompt_of_the_list_replaces_the_users_own_by_itself)
 {
     struct upcoming u;
     upcoming_begin(&u, list, 3, true, "mine");
-    upcoming_own(&u);
+    u.own = true;
     upcoming_look(&u, 1, true, false, SECOND);
     assert_int_equal(upcoming_seconds(&u, 100 * SECOND), -1);
     assert_string_equal(upcoming_next(&u, "mine"), "one"); /* only on request, */

@@ -251,8 +251,7 @@ TEST(wide_characters_and_marks_have_their_widths)
 
 TEST(control_characters_in_texts_are_made_visible)
 {
-    struct drawing d;
-    drawing_open(&d, 100);
+    struct drawing d = {.width = 100};
     drawing_text(&d, 1, 2, LETTERS(10, INK), "a\033[2J<&>\"\n\xff");
     drawing_text(&d, 1, 2, LETTERS(10, INK), "");
     assert_int_equal(d.n_shapes, 1);
