@@ -187,12 +187,12 @@ choose_model(struct showing *w, const char *message, int *status)
     bool left = true;
     *status = 1;
     if (model_list_open(&list, bundled_model_path(), &err)) {
-        for (size_t i = 0; i < model_list_count(list); i++)
-            if (strcmp(model_list_path(list, i), w->model) == 0)
+        for (size_t i = 0; i < list->n; i++)
+            if (strcmp(list->at[i].path, w->model) == 0)
                 options.at = i;
         *status = model_screen_run(list, &options, &chosen, &left, &err);
         if (!left)
-            snprintf(w->next.path, sizeof w->next.path, "%s", model_list_path(list, chosen));
+            snprintf(w->next.path, sizeof w->next.path, "%s", list->at[chosen].path);
     }
     model_list_close(list);
     if (*status == 1)

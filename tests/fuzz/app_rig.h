@@ -2,7 +2,7 @@
 #ifndef TESTS_FUZZ_APP_RIG_H
 #define TESTS_FUZZ_APP_RIG_H
 
-#include "tui/app/app_cycle.h"
+#include "tui/app/app_state.h"
 
 /* Once for the process: a terminal in the place of standard input and output, and a folder of its own to work in, which goes at
  * the end. root: where the process was before. */

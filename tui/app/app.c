@@ -3,8 +3,6 @@
 #include <time.h>
 
 #include "base/clock.h"
-#include "tui/app/app_cycle.h"
-#include "tui/app/frame.h"
 #include "tui/app/verbs.h"
 
 #define FRAME_US      33333  /* at most 30 frames a second */

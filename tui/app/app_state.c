@@ -168,7 +168,7 @@ choose_model(struct app *app, const struct input *in)
     case CHOOSER_STAYS:
     case CHOOSER_MOVED: break;
     case CHOOSER_CHOSEN:
-        snprintf(line, sizeof line, "open %s", model_list_path(c->list, c->at));
+        snprintf(line, sizeof line, "open %s", c->list->at[c->at].path);
         app->mode = MODE_PANELS;
         if (app_execute(app, line, &err))
             break;

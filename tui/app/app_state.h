@@ -63,4 +63,15 @@ void app_leave(struct app *, int exit_status, const struct err *why);
 /* Handles a key or the mouse: the focused panel first, then the table of keys, each of which is a ':' command. */
 void app_key(struct app *, const struct input *);
 
+/* Draws a frame: layout, panels, bars and overlays, sent to the terminal (frame.c). Fails without memory. */
+bool frame_draw(struct app *, struct err *);
+
+/* The parts of app_run() (app.c), which tests call, too. */
+
+/* Opens the terminal, draws a frame, starts the run. Call app_end() also after a failure. */
+bool app_begin(struct app *, const struct source *, const struct app_options *);
+/* Waits at most `patience` milliseconds for a key, then handles keys, events, the script and the frame. */
+void app_cycle(struct app *, int patience);
+int app_end(struct app *, struct err *); /* restores the terminal; returns the exit status of app_run() */
+
 #endif

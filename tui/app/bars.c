@@ -9,7 +9,24 @@
 #include "base/utf8.h"
 #include "tui/panels/landscape.h"
 
-/* ---- items: each is shown whole or not at all; the least important ones are dropped first ---- */
+/* ---- items ---- */
+
+#define BAR_ITEMS 24
+
+/* Items are shown whole or not at all: if there is no room, those with the highest `rank` are dropped first. An item with
+ * `least` columns is cut to these before any other is dropped. */
+struct bar {
+    struct bar_item {
+        char text[96];
+        enum role role;
+        int rank;
+        int least;        /* columns; 0: the item is not cut */
+        bool right;       /* from the right end */
+        bool joined;      /* to the item before it, with one column between them; shown only with that item */
+        const char *line; /* the ':' line that a click runs; NULL: none */
+    } item[BAR_ITEMS];
+    int n;
+};
 
 #define GAP    3 /* columns between items */
 #define JOINED 1 /* columns between an item and one joined to it */

@@ -6,23 +6,6 @@
 #include "tui/app/key_row.h"
 #include "tui/app/panes.h"
 
-#define BAR_ITEMS 24
-
-/* Items are shown whole or not at all: if there is no room, those with the highest `rank` are dropped first. An item with
- * `least` columns is cut to these before any other is dropped. */
-struct bar {
-    struct bar_item {
-        char text[96];
-        enum role role;
-        int rank;
-        int least;        /* columns; 0: the item is not cut */
-        bool right;       /* from the right end */
-        bool joined;      /* to the item before it, with one column between them; shown only with that item */
-        const char *line; /* the ':' line that a click runs; NULL: none */
-    } item[BAR_ITEMS];
-    int n;
-};
-
 void title_draw(const struct followed *, const struct landscape *, const struct canvas *, struct clicks *);
 void measures_draw(const struct scope *, const struct landscape *, const struct canvas *);
 void device_draw(const struct scope *, const struct canvas *); /* draws where the device's time is spent */

@@ -2,7 +2,6 @@
 
 #include <ctype.h>
 #include <inttypes.h>
-#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -105,7 +104,7 @@ model_chooser_outdated(const struct model_chooser *c)
 bool
 model_chooser_listed(const struct model_chooser *c, size_t i)
 {
-    const char *name = model_list_name(c->list, i);
+    const char *name = c->list->at[i].name;
     char word[sizeof c->filter];
     for (const char *at = c->filter; *(at += strspn(at, " ")) != '\0';) {
         const size_t n = strcspn(at, " ");
@@ -121,7 +120,7 @@ model_chooser_listed(const struct model_chooser *c, size_t i)
 static enum chooser_result
 move(struct model_chooser *c, int by)
 {
-    const size_t n = model_list_count(c->list), from = c->at;
+    const size_t n = c->list->n, from = c->at;
     for (size_t i = from; by != 0 && (by > 0 ? i + 1 < n : i > 0);) {
         i = by > 0 ? i + 1 : i - 1;
         if (model_chooser_listed(c, i)) {
@@ -136,7 +135,7 @@ move(struct model_chooser *c, int by)
 static enum chooser_result
 filtered(struct model_chooser *c)
 {
-    const size_t n = model_list_count(c->list);
+    const size_t n = c->list->n;
     for (size_t i = 0; i < n && !model_chooser_listed(c, c->at); i++)
         if (model_chooser_listed(c, i))
             c->at = i;
@@ -148,7 +147,7 @@ static size_t
 in_row(const struct model_chooser *c, size_t row)
 {
     row += c->top;
-    for (size_t i = 0; i < model_list_count(c->list); i++)
+    for (size_t i = 0; i < c->list->n; i++)
         if (model_chooser_listed(c, i) && row-- == 0)
             return i;
     return NOWHERE;
@@ -160,8 +159,8 @@ in_row(const struct model_chooser *c, size_t row)
 static bool
 begins_a_name(const struct model_chooser *c, char letter)
 {
-    for (size_t i = 0; i < model_list_count(c->list); i++) {
-        const char *name = model_list_name(c->list, i);
+    for (size_t i = 0; i < c->list->n; i++) {
+        const char *name = c->list->at[i].name;
         for (const char *at = name; *at != '\0'; at++)
             if (tolower((unsigned char)*at) == letter && (at == name || at[-1] == '/' || at[-1] == ':'))
                 return true;
@@ -239,8 +238,8 @@ static int
 longest_name(const struct model_chooser *c)
 {
     int longest = 0;
-    for (size_t i = 0; i < model_list_count(c->list); i++) {
-        const int width = text_width(model_list_name(c->list, i));
+    for (size_t i = 0; i < c->list->n; i++) {
+        const int width = text_width(c->list->at[i].name);
         longest = width > longest ? width : longest;
     }
     return longest;
@@ -287,7 +286,7 @@ draw_row(struct model_chooser *c, size_t i, const struct columns *k, const struc
     int x = 3 + k->name + GAP;
     if (here)
         canvas_text(row, 0, 1, ROLE_FOCUS, "▸");
-    draw_name(row, 0, 3, k->name, here && !dim ? ROLE_FOCUS : text, model_list_name(c->list, i));
+    draw_name(row, 0, 3, k->name, here && !dim ? ROLE_FOCUS : text, c->list->at[i].name);
     if (!seen || dim) {
         if (seen)
             x += 1 + canvas_text(row, 0, x, ROLE_WARN, "✗");
@@ -310,7 +309,7 @@ draw_list(struct model_chooser *c, const struct canvas *list)
 {
     const struct columns k = columns_for(c, list->cols);
     size_t n = 0, here = 0;
-    for (size_t i = 0; i < model_list_count(c->list); i++) {
+    for (size_t i = 0; i < c->list->n; i++) {
         here = i == c->at ? n : here;
         n += model_chooser_listed(c, i);
     }
@@ -320,7 +319,7 @@ draw_list(struct model_chooser *c, const struct canvas *list)
     c->top = here < c->top ? here : here >= c->top + rows ? here - rows + 1 : c->top;
     c->top = n <= rows ? 0 : c->top > n - rows ? n - rows : c->top;
     size_t row = 0;
-    for (size_t i = 0; i < model_list_count(c->list); i++) {
+    for (size_t i = 0; i < c->list->n; i++) {
         if (!model_chooser_listed(c, i))
             continue;
         if (row >= c->top && row < c->top + rows) {
@@ -371,7 +370,7 @@ draw_details(struct model_chooser *c, const struct canvas *details)
     char text[600];
     if (details->rows == 0)
         return;
-    draw_name(details, 0, 1, details->cols - 2, ROLE_DIM, model_list_path(c->list, c->at));
+    draw_name(details, 0, 1, details->cols - 2, ROLE_DIM, c->list->at[c->at].path);
     const struct canvas rest = canvas_inside(details, 1, 1, details->rows - 1, details->cols - 2);
     if (!model_list_look(c->list, c->at, &summary)) {
         canvas_paragraph(&rest, ROLE_DIM, "not inspected yet");
@@ -392,7 +391,7 @@ draw_details(struct model_chooser *c, const struct canvas *details)
 static void
 draw_title(struct model_chooser *c, const struct canvas *row)
 {
-    const size_t n = model_list_count(c->list);
+    const size_t n = c->list->n;
     char right[64];
     size_t run = 0;
     c->seen = model_list_seen(c->list);
@@ -454,21 +453,6 @@ model_chooser_draw(struct model_chooser *c, const struct canvas *whole)
         draw_details(c, &details);
     draw_keys(c, n, &status);
 }
-
-struct listed {
-    char *name, *path;
-    struct model_summary summary; /* valid once the thread has read it */
-};
-
-struct model_list {
-    struct listed *at; /* (n) */
-    size_t n, room;
-    pthread_t thread;
-    bool running;
-    pthread_mutex_t lock; /* of the following fields and of `look` */
-    size_t seen;          /* number of models whose `look` is valid */
-    bool closing;
-};
 
 static bool
 add(void *user, const char *name, const char *path)
@@ -557,24 +541,6 @@ model_list_close(struct model_list *l)
     }
     free(l->at);
     free(l);
-}
-
-size_t
-model_list_count(const struct model_list *l)
-{
-    return l->n;
-}
-
-const char *
-model_list_name(const struct model_list *l, size_t i)
-{
-    return l->at[i].name;
-}
-
-const char *
-model_list_path(const struct model_list *l, size_t i)
-{
-    return l->at[i].path;
 }
 
 bool

@@ -2,6 +2,8 @@
 #ifndef TUI_APP_CHOOSER_H
 #define TUI_APP_CHOOSER_H
 
+#include <pthread.h>
+
 #include "engine/events/run_info.h"
 #include "engine/model/model_open.h"
 #include "tui/terminal/canvas.h"
@@ -26,16 +28,25 @@ void chooser_draw(const struct chooser *, const struct canvas *); /* on the whol
 
 /* The models on this machine: the names at once, and a description of each, which a thread reads one after the other. */
 
-struct model_list;
+struct listed {
+    char *name, *path;            /* the name that the user types (printable), and the path; owned */
+    struct model_summary summary; /* of model_list_look() */
+};
+
+struct model_list {
+    struct listed *at; /* (n) does not change after model_list_open(), except for the summaries */
+    size_t n, room;
+    pthread_t thread;
+    bool running;
+    pthread_mutex_t lock; /* of the summaries and of the following fields */
+    size_t seen;          /* number of models that have been read: model_list_seen() */
+    bool closing;
+};
 
 /* bundled: the path of the program's own model, the first of the list. */
 bool model_list_open(struct model_list **, const char *bundled, struct err *);
 void model_list_close(struct model_list *); /* waits until the model being read is closed; may be NULL */
 
-size_t model_list_count(const struct model_list *);
-/* The name that the user types (printable), and the path. */
-const char *model_list_name(const struct model_list *, size_t i);
-const char *model_list_path(const struct model_list *, size_t i);
 /* Returns false if the model has not been read yet. */
 bool model_list_look(struct model_list *, size_t i, struct model_summary *);
 /* Number of models that have been read. */

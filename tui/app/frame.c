@@ -1,6 +1,7 @@
-#include "tui/app/frame.h"
+/* A frame: layout, panels, bars and overlays, sent to the terminal. */
 #include "base/clock.h"
 #include "base/utf8.h"
+#include "tui/app/app_state.h"
 #include "tui/app/bars.h"
 
 #include <math.h>

@@ -381,6 +381,8 @@ history_close(struct history *h, struct err *err)
 
 /* ---- prompts to start from ---- */
 
+#define OFFERS_SHOWN 16 /* a longer list is not drawn, but Tab still selects from it */
+
 /* Clears the selection; also frees. */
 static void
 offers_begin(struct offers *o)

@@ -49,8 +49,6 @@ int editor_rows(const struct editor *, int cols); /* rows that the whole text ta
 
 /* Prompts to start from, listed below the prompt that is being written: Tab selects each in turn, then the user's own text again. */
 
-#define OFFERS_SHOWN 16 /* a longer list is not drawn, but Tab still selects from it */
-
 struct offers {
     char *const *prompts; /* (n); borrowed */
     size_t n;

@@ -5,7 +5,6 @@
 #include <string.h>
 #include <strings.h>
 
-#include "tui/app/frame.h"
 #include "tui/app/verbs.h"
 
 /* ---- the screen ---- */

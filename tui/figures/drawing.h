@@ -77,9 +77,6 @@ double lettering_width(const struct lettering *, const char *utf8);
 /* Cuts the text to `room`, with '…' at the end; "" if there is no room for that either. Returns out. */
 char *lettering_fit(const struct lettering *, const char *utf8, double room, char *out, size_t size);
 
-/* Writes one line per shape, with hundredths of a point. False if writing failed. */
-bool drawing_list(const struct drawing *, FILE *);
-
 /* The style of figures in print: white paper, and hue alone carries no information. Ramps darken with the value; lines differ in
  * lightness, dashes and marks. */
 

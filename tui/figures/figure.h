@@ -16,7 +16,6 @@ struct figure_options {
     const char *axes;    /* "acceptance_rate,speedup" of a pareto; NULL: its default */
     const char *caption; /* replaces the caption's description of the inputs; NULL: none */
 };
-#define FIGURE_OPTIONS ((struct figure_options){.from = -1, .to = -1, .seq = -1})
 
 /* Converts "85mm", "3.3in" or "240pt" to points. ERR_USAGE: another form, or not between 10 mm and 2 m. */
 bool figure_length(const char *text, double *points, struct err *);

@@ -1,4 +1,5 @@
-#include "tui/panels/text_turns.h"
+/* Finds the turns of a conversation in the tokens of its prompt. */
+#include "tui/panels/text_flow.h"
 
 #include <stdlib.h>
 #include <string.h>

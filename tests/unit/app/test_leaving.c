@@ -13,7 +13,7 @@
 
 #include "tests/rigs/test.h"
 #include "traces/replay.h"
-#include "tui/app/app_cycle.h"
+#include "tui/app/app_state.h"
 
 #define TRACE      "tests/screens/traces/sv"
 #define PATIENT_MS 300000

@@ -61,7 +61,7 @@ begin(struct model_list **list)
     struct model_chooser c;
     struct err err = {0};
     assert_ok(model_list_open(list, BUNDLED, &err), err);
-    assert_int_equal(model_list_count(*list), 4);
+    assert_int_equal((*list)->n, 4);
     c = (struct model_chooser){.list = *list};
     return c;
 }
@@ -93,9 +93,9 @@ draw(struct model_chooser *c, int rows, int cols, bool utf8)
 static void
 wait_for_looks(struct model_list *l)
 {
-    for (int i = 0; i < 60000 && model_list_seen(l) < model_list_count(l); i++)
+    for (int i = 0; i < 60000 && model_list_seen(l) < l->n; i++)
         usleep(5000);
-    assert_int_equal(model_list_seen(l), model_list_count(l));
+    assert_int_equal(model_list_seen(l), l->n);
 }
 
 TEST(the_bundled_model_is_first_and_unusable_files_have_a_reason)
@@ -103,8 +103,8 @@ TEST(the_bundled_model_is_first_and_unusable_files_have_a_reason)
     struct model_list *l;
     struct model_summary look;
     begin(&l);
-    assert_string_equal(model_list_name(l, 0), "bundled");
-    assert_string_equal(model_list_name(l, 1), "hf:org/many:tiny-Q4_0.gguf");
+    assert_string_equal(l->at[0].name, "bundled");
+    assert_string_equal(l->at[1].name, "hf:org/many:tiny-Q4_0.gguf");
     wait_for_looks(l);
     assert_true(model_list_look(l, 0, &look));
     assert_true(look.runs);
@@ -177,7 +177,7 @@ TEST(q_closes_the_list_unless_a_model_begins_with_it)
     assert_ok(model_list_open(&l, BUNDLED, &err), err);
     c = (struct model_chooser){.list = l};
     assert_int_equal(press(&c, 'q'), CHOOSER_MOVED);
-    assert_string_equal(model_list_name(l, c.at), "hf:Qwen/Q");
+    assert_string_equal(l->at[c.at].name, "hf:Qwen/Q");
     assert_int_equal(press(&c, 'q'), CHOOSER_LEFT);
     model_list_close(l);
     char command[300];
@@ -221,7 +221,7 @@ TEST(the_list_of_models_can_be_drawn_at_any_size_after_any_keys)
         if (splitmix64(&random) % 8 == 0)
             snprintf(c.message, sizeof c.message, "why not");
         draw(&c, 1 + (int)(splitmix64(&random) % 60), 1 + (int)(splitmix64(&random) % 260), i % 2 == 0);
-        assert_less(c.at, model_list_count(l));
+        assert_less(c.at, l->n);
     }
     model_list_close(l);
 }

@@ -13,6 +13,7 @@
 #define TRACES         "tests/screens/traces/"
 #define GOLDENS        "tests/golden/figures"
 #define MILLIMETRES(n) ((n)*72 / 25.4)
+#define FIGURE_OPTIONS ((struct figure_options){.from = -1, .to = -1, .seq = -1})
 
 static const struct golden {
     const char *file, *kind, *inputs[3];
@@ -55,6 +56,56 @@ inputs_of(const struct golden *g)
     while (n < 3 && g->inputs[n] != NULL)
         n++;
     return n;
+}
+
+/* ---- a drawing as text ---- */
+
+static double
+hundredth(double value) /* never "-0.00" */
+{
+    return value > -0.005 && value < 0.005 ? 0 : value;
+}
+
+static void
+list_pen(const struct pen *pen, FILE *out)
+{
+    static const char *const dashes[DASHES] = {"", " long", " short", " dots"};
+    if (pen->fill != NO_COLOUR)
+        fprintf(out, " fill %06x", (unsigned)pen->fill);
+    if (pen->stroke != NO_COLOUR)
+        fprintf(out, " line %06x %.2f%s", (unsigned)pen->stroke, pen->line > 0 ? pen->line : LINE_FINE,
+                dashes[pen->dash]);
+}
+
+static void
+list_text(const struct drawing *d, const struct shape *s, FILE *out)
+{
+    static const char *const anchors[] = {"left", "middle", "right"};
+    const struct lettering *l = &s->lettering;
+    fprintf(out, " %s %.2f %06x%s%s \"%s\"", anchors[l->anchor], l->size, (unsigned)l->colour, l->bold ? " bold" : "",
+            l->upwards ? " upwards" : "", d->texts + s->text);
+}
+
+/* Writes one line per shape, with hundredths of a point. False if writing failed. */
+static bool
+drawing_list(const struct drawing *d, FILE *out)
+{
+    static const char *const names[] = {"path", "circle", "text"};
+    fprintf(out, "drawing %.2f %.2f\n", d->width, d->height);
+    for (size_t i = 0; i < d->n_shapes; i++) {
+        const struct shape *s = &d->shapes[i];
+        fputs(s->closed ? "area" : names[s->kind], out);
+        for (size_t k = 0; k < s->n; k++)
+            fprintf(out, " %.2f,%.2f", hundredth(d->points[s->first + k].x), hundredth(d->points[s->first + k].y));
+        if (s->kind == SHAPE_CIRCLE)
+            fprintf(out, " r %.2f", s->radius);
+        if (s->kind == SHAPE_TEXT)
+            list_text(d, s, out);
+        else
+            list_pen(&s->pen, out);
+        fputc('\n', out);
+    }
+    return ferror(out) == 0;
 }
 
 /* The list of shapes, without the program's version. Memory of the caller. */
