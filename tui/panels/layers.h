@@ -9,6 +9,7 @@
 #define LAYERS_COLUMNS   512 /* positions on the screen at most */
 #define LAYERS_LABEL     5   /* columns of a row's label */
 #define LAYERS_BELOW     9   /* rows below the layers that can hold an opened cell */
+#define LAYERS_WIDTH     8   /* most columns of a position at first */
 #define LAYERS_MIN_WIDTH 4
 #define LAYERS_MAX_WIDTH 24
 /* With two heads, and from this width, the last columns show how often layers agree with the last one. */
@@ -19,7 +20,7 @@ enum layers_channel { SHOW_CONFIDENCE, SHOW_ENTROPY, SHOW_KL, SHOW_RANK, SHOW_CH
 
 struct layers_panel {
     enum layers_channel channel;
-    int max_width; /* of a column */
+    int wider;     /* columns of a position have up to LAYERS_WIDTH + wider columns */
     uint32_t left; /* first position shown */
     bool placed;   /* the user chose `left`; otherwise it follows the newest position */
     bool popup;

@@ -26,8 +26,8 @@ column_width(const struct layers_panel *p, const struct scope *s, uint32_t pos)
         const int here = cell->known ? text_width(panel_word(s, cell->token)) + spurious + left + p->mono : 0;
         width = here > width ? here : width;
     }
-    const int least = p->max_width < LAYERS_MIN_WIDTH ? p->max_width : LAYERS_MIN_WIDTH;
-    return width < least ? least : width > p->max_width ? p->max_width : width;
+    const int most = LAYERS_WIDTH + p->wider;
+    return width < LAYERS_MIN_WIDTH ? LAYERS_MIN_WIDTH : width > most ? most : width;
 }
 
 /* Returns the first of the positions up to `last` that fit into `room`. */

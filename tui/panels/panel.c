@@ -16,11 +16,7 @@ panel_open(const struct panel_ops *ops, void **state)
     if (ops->state_size == 0)
         return true;
     *state = calloc(1, ops->state_size);
-    if (*state == NULL || ops->open == NULL || ops->open(*state))
-        return *state != NULL;
-    panel_close(ops, *state);
-    *state = NULL;
-    return false;
+    return *state != NULL;
 }
 
 void

@@ -70,7 +70,6 @@ struct panel_ops {
     bool (*active)(const struct view *);
     const struct key_help *keys; /* for the help; ends with a {NULL, NULL} */
     size_t state_size;           /* of its view state, zeroed at first; 0: it has none */
-    bool (*open)(void *state);   /* if zeros are not enough; false: out of memory, state is closed. May be NULL */
     void (*close)(void *state);  /* frees what the state owns. May be NULL */
     void (*draw)(void *state, const struct view *, const struct canvas *); /* the inside of its box */
     void (*note)(void *state, const struct view *, char *out, int n);      /* text on the box's top edge; may be NULL */

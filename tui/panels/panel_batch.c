@@ -242,7 +242,6 @@ static const struct key_help keys[] = {
     {NULL, NULL},
 };
 
-extern const struct panel_ops panel_batch;
 const struct panel_ops panel_batch = {
     .name = "batch",
     .title = TITLE,

@@ -450,14 +450,6 @@ layers_draw(struct layers_panel *p, const struct view *v, const struct canvas *c
 }
 
 static bool
-open_layers(void *state)
-{
-    struct layers_panel *p = state;
-    p->max_width = 8;
-    return true;
-}
-
-static bool
 shows_experts(const struct layers_panel *p, const struct view *v)
 {
     return p->experts && scope_expert_count(v->scope, NULL) > 0;
@@ -620,8 +612,8 @@ key_layers(void *state, const struct view *v, int key)
     case 'E': show_experts(p, v); return true;
     case 'd': show_alone(p, v); return true;
     case '+':
-    case '=': p->max_width += p->max_width < LAYERS_MAX_WIDTH; return true;
-    case '-': p->max_width -= p->max_width > LAYERS_MIN_WIDTH; return true;
+    case '=': p->wider += LAYERS_WIDTH + p->wider < LAYERS_MAX_WIDTH; return true;
+    case '-': p->wider -= LAYERS_WIDTH + p->wider > LAYERS_MIN_WIDTH; return true;
     case INPUT_ENTER: p->popup = !p->popup && place_cursor(p, v) && !shows_experts(p, v); return true;
     case INPUT_ESCAPE:
         if (!p->popup)
@@ -686,7 +678,6 @@ const struct panel_ops panel_layers = {
     .rows = rows_layers,
     .keys = keys,
     .state_size = sizeof(struct layers_panel),
-    .open = open_layers,
     .draw = draw_layers,
     .note = note_layers,
     .key = key_layers,

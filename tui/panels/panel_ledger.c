@@ -350,18 +350,10 @@ struct ledger_panel {
     uint32_t at;   /* the number of the segment in focus */
     bool scrolled; /* false: the newest segment is in focus */
     uint32_t pos;  /* the selected position that the focus followed last */
-    bool follow;   /* panels followed then */
+    bool pointed;  /* panels did not follow then */
     uint32_t top;  /* segments above the first shown one */
     int rows;      /* of segments, as drawn last */
 };
-
-static bool
-open_ledger(void *state)
-{
-    struct ledger_panel *p = state;
-    p->follow = true;
-    return true;
-}
 
 static const struct segments *
 all(const struct view *v)
@@ -372,8 +364,8 @@ all(const struct view *v)
 static bool
 selection_moved(struct ledger_panel *p, const struct selection *s)
 {
-    const bool moved = s->follow != p->follow || (!s->follow && s->pos != p->pos);
-    p->follow = s->follow;
+    const bool moved = s->follow == p->pointed || (!s->follow && s->pos != p->pos);
+    p->pointed = !s->follow;
     p->pos = s->pos;
     return moved;
 }
@@ -575,7 +567,6 @@ static const struct key_help keys[] = {
     {NULL, NULL},
 };
 
-extern const struct panel_ops panel_ledger;
 const struct panel_ops panel_ledger = {
     .name = "ledger",
     .title = "ledger",
@@ -586,7 +577,6 @@ const struct panel_ops panel_ledger = {
     .good_cols = 72,
     .keys = keys,
     .state_size = sizeof(struct ledger_panel),
-    .open = open_ledger,
     .draw = draw_ledger,
     .note = note_ledger,
     .key = key_ledger,

@@ -1,7 +1,6 @@
 /* A sweep during and after its runs: the measures of its points, the best point, and a cursor whose values Enter sets. */
 #include <math.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "engine/tune/knob_sweep.h"
@@ -12,12 +11,12 @@ struct sweep_look { /* the picture */
     enum sweep_measure measure;
     uint32_t point; /* the cursor */
     bool has_best;
-    uint32_t best, near;       /* the best point, and how many points show no clear difference from it */
-    float forecast;            /* speedup in time of the cursor's point on the last tokens; NAN: unknown */
-    double low, high;          /* of all measured points, with their errors; NAN: none */
-    int top, left, rows, cols; /* first shown row and column, and their numbers */
-    int header, label, cell;   /* rows above, columns before, columns of a cell */
-    uint32_t *ranked;          /* (points) the best first, unmeasured points last; owned */
+    uint32_t best, near;             /* the best point, and how many points show no clear difference from it */
+    float forecast;                  /* speedup in time of the cursor's point on the last tokens; NAN: unknown */
+    double low, high;                /* of all measured points, with their errors; NAN: none */
+    int top, left, rows, cols;       /* first shown row and column, and their numbers */
+    int header, label, cell;         /* rows above, columns before, columns of a cell */
+    uint32_t ranked[KNOB_GRID_MOST]; /* (points) the best first, unmeasured points last */
 };
 
 #define NUMBER 6 /* columns of a cell with number and star */
@@ -309,27 +308,10 @@ sweep_draw_list(struct sweep_look *l, const struct canvas *c)
 
 struct sweep_panel {
     struct sweep_look look;
-    double *value; /* (KNOB_GRID_MOST) by point, of the measure; owned */
-    bool moved;    /* false: the cursor is on the best point, or the first */
-    bool list;     /* shows a list for any number of knobs */
+    double value[KNOB_GRID_MOST]; /* by point, of the measure */
+    bool moved;                   /* false: the cursor is on the best point, or the first */
+    bool list;                    /* shows a list for any number of knobs */
 };
-
-static void
-close_sweep(void *state)
-{
-    struct sweep_panel *p = state;
-    free(p->look.ranked);
-    free(p->value);
-}
-
-static bool
-open_sweep(void *state)
-{
-    struct sweep_panel *p = state;
-    p->look.ranked = calloc(KNOB_GRID_MOST, sizeof *p->look.ranked);
-    p->value = calloc(KNOB_GRID_MOST, sizeof *p->value);
-    return p->look.ranked != NULL && p->value != NULL;
-}
 
 static bool
 active_sweep(const struct view *v)
@@ -548,7 +530,6 @@ static const struct key_help keys[] = {
     {NULL, NULL},
 };
 
-extern const struct panel_ops panel_sweep;
 const struct panel_ops panel_sweep = {
     .name = "sweep",
     .title = "sweep",
@@ -559,8 +540,6 @@ const struct panel_ops panel_sweep = {
     .active = active_sweep,
     .keys = keys,
     .state_size = sizeof(struct sweep_panel),
-    .open = open_sweep,
-    .close = close_sweep,
     .draw = draw_sweep,
     .note = note_sweep,
     .key = key_sweep,

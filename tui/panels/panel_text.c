@@ -17,18 +17,10 @@ struct text_panel {
     size_t top;               /* byte in the first line, while scrolled */
     size_t top_line;          /* as drawn last */
     int rows;                 /* as drawn last */
-    uint32_t epoch, seen_pos; /* the selection that the text was scrolled to last */
-    bool seen_follow;
-    size_t found; /* byte of the last match */
+    uint32_t epoch, seen_pos; /* the selection that the text was scrolled to last, */
+    bool seen_pointed;        /* unless it followed */
+    size_t found;             /* byte of the last match */
 };
-
-static bool
-open_text(void *state)
-{
-    struct text_panel *p = state;
-    p->seen_follow = true;
-    return true;
-}
 
 static void
 close_text(void *state)
@@ -167,15 +159,15 @@ follow_selection(struct text_panel *p, const struct view *v)
         p->found = 0;
     }
     const struct selection *sel = v->selection;
-    if (sel->follow && !p->seen_follow) {
+    if (sel->follow && p->seen_pointed) {
         p->scrolled = false;
-    } else if (!sel->follow && (sel->pos != p->seen_pos || p->seen_follow)) {
+    } else if (!sel->follow && (sel->pos != p->seen_pos || !p->seen_pointed)) {
         const size_t span = flow_find(&p->flow, sel->pos);
         if (span < p->flow.n_spans)
             show_byte(p, p->flow.spans[span].at);
     }
     p->seen_pos = sel->pos;
-    p->seen_follow = sel->follow;
+    p->seen_pointed = !sel->follow;
 }
 
 static void
@@ -388,7 +380,7 @@ search(struct text_panel *p, const struct view *v, const char *needle, bool back
         select_span(p, v, flow_span_at(f, at));
         show_byte(p, at);
         p->seen_pos = v->selection->pos;
-        p->seen_follow = false;
+        p->seen_pointed = true;
         return true;
     }
     panel_print(v, "'%s' does not occur in the text so far", needle);
@@ -421,7 +413,6 @@ const struct panel_ops panel_text = {
     .min_cols = 24,
     .keys = keys,
     .state_size = sizeof(struct text_panel),
-    .open = open_text,
     .close = close_text,
     .draw = draw_text,
     .note = note_text,

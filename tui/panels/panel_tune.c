@@ -403,7 +403,6 @@ static const struct key_help keys[] = {
     {NULL, NULL},
 };
 
-extern const struct panel_ops panel_tune;
 const struct panel_ops panel_tune = {
     .name = "tune",
     .title = "tune",

@@ -339,7 +339,6 @@ static const struct key_help keys[] = {
     {NULL, NULL},
 };
 
-extern const struct panel_ops panel_versus;
 const struct panel_ops panel_versus = {
     .name = "versus",
     .title = "two settings",
