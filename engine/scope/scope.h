@@ -209,6 +209,7 @@ const struct scope_series *scope_series(const struct scope *, uint32_t index); /
 uint32_t scope_round_position(const struct scope *, uint32_t round);
 /* How many rounds back the newest round with number <= `round` is; scope_rounds(): all in memory are newer. */
 uint32_t scope_round_back(const struct scope *, uint32_t round);
+const struct scope_round *scope_round_numbered(const struct scope *, uint32_t round); /* NULL: not in memory */
 /* The next older and the next newer round with tokens in the text, even if the round itself was dropped; 0: none. */
 uint32_t scope_round_before(const struct scope *, uint32_t round);
 uint32_t scope_round_after(const struct scope *, uint32_t round);

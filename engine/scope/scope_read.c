@@ -275,6 +275,13 @@ scope_round_back(const struct scope *s, uint32_t round)
     return low;
 }
 
+const struct scope_round *
+scope_round_numbered(const struct scope *s, uint32_t round)
+{
+    const struct scope_round *r = scope_round(s, scope_round_back(s, round));
+    return r != NULL && r->number == round ? r : NULL;
+}
+
 uint32_t
 scope_round_before(const struct scope *s, uint32_t round)
 {

@@ -415,12 +415,10 @@ place_mark(const void *user, const struct segment *s)
     if (t->duration_us > 0)
         return TRACK_LEFT + 1 +
                (int)lrint(fmin((double)(t->run_us + s->t_us) / (double)t->duration_us, 1) * (t->columns - 3));
-    for (uint32_t back = 0; back < scope_rounds(t->run->scope); back++) {
-        const struct scope_round *r = scope_round(t->run->scope, back);
-        if (r->number == s->first_round && t->run->info->ctx > 0)
-            return TRACK_LEFT + (int)((uint64_t)r->first_pos * (uint64_t)t->columns / t->run->info->ctx);
-    }
-    return -1;
+    const struct scope_round *r = scope_round_numbered(t->run->scope, s->first_round);
+    if (r == NULL || t->run->info->ctx == 0)
+        return -1;
+    return TRACK_LEFT + (int)((uint64_t)r->first_pos * (uint64_t)t->columns / t->run->info->ctx);
 }
 
 static void

@@ -129,16 +129,13 @@ run_restart(struct app *app, const char *rest, struct err *err)
 static bool
 goto_round_in_view(struct app *app, uint64_t number, struct err *err)
 {
-    for (uint32_t back = 0; back < scope_rounds(app->run.scope); back++) {
-        const struct scope_round *round = scope_round(app->run.scope, back);
-        if (round->number != number || round->run != scope_now(app->run.scope)->run)
-            continue;
-        app->panes.selection.pos = round->first_pos;
-        app->panes.selection.follow = false;
-        return true;
-    }
-    return err_set(err, ERR_USAGE, "round %llu is not in view (this is round %u)", (unsigned long long)number,
-                   (unsigned)scope_now(app->run.scope)->round);
+    const struct scope_round *round = scope_round_numbered(app->run.scope, (uint32_t)number);
+    if (round == NULL || round->run != scope_now(app->run.scope)->run)
+        return err_set(err, ERR_USAGE, "round %llu is not in view (this is round %u)", (unsigned long long)number,
+                       (unsigned)scope_now(app->run.scope)->round);
+    app->panes.selection.pos = round->first_pos;
+    app->panes.selection.follow = false;
+    return true;
 }
 
 bool

@@ -70,9 +70,7 @@ judge_draw_choice(const struct judge *j, const struct scope *s, const struct can
         canvas_text(c, 1, 0, ROLE_DIM, "not known yet");
         return;
     }
-    const char *promise = judge_number(chosen >= 0 ? (double)value[chosen] : (double)NAN, number);
-    if (x + 1 + text_width(promise) <= c->cols)
-        canvas_text(c, 0, x + 1, ROLE_TEXT, promise);
+    canvas_fit(c, 0, x + 1, ROLE_TEXT, "%s", judge_number(chosen >= 0 ? (double)value[chosen] : (double)NAN, number));
     const int wide = c->cols / n > MOST_BAR ? MOST_BAR : c->cols / n < 1 ? 1 : c->cols / n;
     const bool values = wide >= VALUE_BAR && c->rows >= 5;
     const int rows = c->rows - 2 - values - (c->rows >= 6);
@@ -249,14 +247,12 @@ draw_cell(const struct grid_picture *p, const struct canvas *c, int y, int down,
 static void
 draw_title(const struct grid_picture *p, const struct canvas *c, uint32_t round)
 {
-    char low[16], high[16], scale[64];
+    char low[16], high[16];
     int x = canvas_text(c, 0, JUDGE_LABEL, ROLE_TITLE, p->grid->title);
-    if (p->low <= p->high) {
-        snprintf(scale, sizeof scale, "  %s ▁▂▃▄▅▆▇█ %s", p->low == 0 ? "0" : judge_number(p->low, low),
-                 p->high == 1 ? "1" : judge_number(p->high, high));
-        if (JUDGE_LABEL + x + text_width(scale) <= c->cols)
-            x += canvas_text(c, 0, JUDGE_LABEL + x, ROLE_DIM, scale);
-    }
+    if (p->low <= p->high)
+        x +=
+            canvas_fit(c, 0, JUDGE_LABEL + x, ROLE_DIM, "  %s ▁▂▃▄▅▆▇█ %s",
+                       p->low == 0 ? "0" : judge_number(p->low, low), p->high == 1 ? "1" : judge_number(p->high, high));
     if (p->marks != NULL && JUDGE_LABEL + x + 12 <= c->cols)
         canvas_print(c, 0, JUDGE_LABEL + x, ROLE_DIM, "  round %u", (unsigned)round);
 }

@@ -1,6 +1,5 @@
 /* Layers × experts of a mixture: the experts of a token's row at each layer, or how often each expert was chosen. */
 #include <math.h>
-#include <stdarg.h>
 #include <stdio.h>
 
 #include "tui/panels/layers.h"
@@ -130,40 +129,23 @@ draw_load(const struct scope *s, const struct canvas *c, const struct strip *t, 
 /* ---- above and below ---- */
 
 /* Draws the experts that the verification of the position's round read. */
-/* Draws a text if it fits; returns the columns used. */
-__attribute__((format(printf, 5, 6))) static int
-print_if_room(const struct canvas *c, int y, int x, enum role role, const char *format, ...)
-{
-    char text[64];
-    va_list args;
-    va_start(args, format);
-    vsnprintf(text, sizeof text, format, args);
-    va_end(args);
-    return x + text_width(text) <= c->cols ? canvas_text(c, y, x, role, text) : 0;
-}
-
 static void
 draw_round(const struct view *v, const struct canvas *c, int y, const struct scope_column *column, uint32_t used)
 {
     const struct scope *s = v->scope;
-    for (uint32_t back = 0; column != NULL && back < scope_rounds(s); back++) {
-        const struct scope_round *r = scope_round(s, back);
-        if (!r->whole || r->number != column->round)
-            continue;
-        int drafts = 0;
-        for (uint32_t i = 0; i < r->n_drafts; i++)
-            drafts += r->drafts[i].accepted >= 0;
-        if (!(r->end.verify_experts > 0))
-            break;
-        int x = canvas_print(c, y, 0, ROLE_TEXT, "round %u verified 1 + %d: %.1f experts a layer", (unsigned)r->number,
-                             drafts, (double)r->end.verify_experts);
-        if (used > 0)
-            x += print_if_room(c, y, x, ROLE_TEXT, ", %.1f× one row's", (double)r->end.verify_experts / used);
-        const double run = metrics_verify_experts(&scope_now(s)->metrics);
-        if (!isnan(run))
-            print_if_room(c, y, x, ROLE_DIM, "  (run: %.1f)", run);
+    const struct scope_round *r = column != NULL ? scope_round_numbered(s, column->round) : NULL;
+    if (r == NULL || !r->whole || !(r->end.verify_experts > 0))
         return;
-    }
+    int drafts = 0;
+    for (uint32_t i = 0; i < r->n_drafts; i++)
+        drafts += r->drafts[i].accepted >= 0;
+    int x = canvas_print(c, y, 0, ROLE_TEXT, "round %u verified 1 + %d: %.1f experts a layer", (unsigned)r->number,
+                         drafts, (double)r->end.verify_experts);
+    if (used > 0)
+        x += canvas_fit(c, y, x, ROLE_TEXT, ", %.1f× one row's", (double)r->end.verify_experts / used);
+    const double run = metrics_verify_experts(&scope_now(s)->metrics);
+    if (!isnan(run))
+        canvas_fit(c, y, x, ROLE_DIM, "  (run: %.1f)", run);
 }
 
 static void

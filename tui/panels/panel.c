@@ -249,6 +249,15 @@ marks_draw(const struct marks *marks, const struct scope *scope, const struct ca
     }
 }
 
+const struct fate_style fate_styles[] = {[FATE_NONE] = {ROLE_DIM, MARK_NONE},
+                                         [FATE_PROMPT] = {ROLE_PROMPT, MARK_NONE},
+                                         [FATE_PREFILL] = {ROLE_TEXT, MARK_NONE},
+                                         [FATE_GHOST] = {ROLE_DRAFT, MARK_NONE},
+                                         [FATE_ACCEPTED] = {ROLE_ACCEPTED, MARK_NONE},
+                                         [FATE_REJECTED] = {ROLE_REJECTED, MARK_STRUCK},
+                                         [FATE_CORRECTION] = {ROLE_CORRECTION, MARK_UNDERLINED},
+                                         [FATE_BONUS] = {ROLE_BONUS, MARK_BOLD}};
+
 void
 round_marks(const struct canvas *c, int y, int x, int width, const struct scope_round *r)
 {
@@ -348,6 +357,17 @@ aggregated_numbers(const struct canvas *c, int y, const char *name, int n, int w
         text[narrow && text[0] == '1' ? 3 : length] = '\0';
         canvas_text(c, y, AGGREGATED_LEFT + i * wide, ROLE_TEXT, narrow && text[0] == '0' ? text + 1 : text);
         next = i * wide + length - narrow + 1;
+    }
+}
+
+void
+aggregated_bar(const struct canvas *c, int x, int width, double share, enum role role)
+{
+    const int top = (int)lrint(share * 8 * c->rows);
+    for (int y = 0; y < c->rows; y++) {
+        const int here = top - 8 * (c->rows - 1 - y);
+        for (int k = 0; k < width && here > 0; k++)
+            canvas_text(c, y, x + k, role, canvas_level((double)(here > 8 ? 8 : here) / 8 - 0.01));
     }
 }
 

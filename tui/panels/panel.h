@@ -136,7 +136,13 @@ void marks_find(struct marks *, const struct scope *, const struct segments *all
 void marks_draw(const struct marks *, const struct scope *, const struct canvas *, int y, int end, enum role);
 void marks_draw_tick(const struct canvas *, int y, int x); /* in an empty cell */
 
-/* ---- a round ---- */
+/* ---- a token, a round ---- */
+
+struct fate_style {
+    enum role role;
+    unsigned marks; /* where fates are not also glyphs */
+};
+extern const struct fate_style fate_styles[];
 
 /* Draws its drafts in `width` columns: ■ accepted, □ rejected, ○ not yet verified, smaller ones off the main line, … if they do not
  * fit; then the target's own token: ◆ a correction, + a bonus. */
@@ -165,6 +171,8 @@ void aggregated_ticks(const struct canvas *c, int y, int rows, double low, doubl
 /* Draws a row of numbers below n bars of `wide` columns: its name, and those numbers that are not NAN and fit beside each other. */
 void aggregated_numbers(const struct canvas *c, int y, const char *name, int n, int wide, const double *value,
                         const char *format);
+/* Draws a bar over the whole height of the canvas, in eighths of a row. */
+void aggregated_bar(const struct canvas *c, int x, int width, double share, enum role);
 void aggregated_note(void *state, const struct view *, char *out, int n); /* "segment B", "last 32 rounds", "run" */
 
 #endif

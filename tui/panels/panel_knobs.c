@@ -316,8 +316,10 @@ draw_item(const struct knobs_panel *p, const struct view *v, const struct canvas
 }
 
 static void
-knobs_draw(struct knobs_panel *p, const struct view *v, const struct canvas *c)
+draw_knobs(void *state, const struct view *v, const struct canvas *c)
 {
+    struct knobs_panel *p = state;
+    reset_for_policy(p, v);
     const struct knobs_places a = knobs_arrange(v, c->rows, c->cols);
     knobs_scroll(p, v, &a);
     if (landscape_grid_is_open(v)) {
@@ -372,14 +374,6 @@ step(const struct view *v, uint32_t i, int by)
     } else {
         ask(v, i, it.requested + by * it.step);
     }
-}
-
-static void
-draw_knobs(void *state, const struct view *v, const struct canvas *c)
-{
-    struct knobs_panel *p = state;
-    reset_for_policy(p, v);
-    knobs_draw(p, v, c);
 }
 
 static void

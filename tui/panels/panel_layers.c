@@ -28,29 +28,12 @@ heat_of(enum layers_channel channel, const struct scope_cell *cell, token_t fina
     return NAN;
 }
 
-static enum role
-role_of(enum fate fate)
-{
-    switch (fate) {
-    case FATE_PROMPT: return ROLE_PROMPT;
-    case FATE_GHOST: return ROLE_DRAFT;
-    case FATE_ACCEPTED: return ROLE_ACCEPTED;
-    case FATE_REJECTED: return ROLE_REJECTED;
-    case FATE_CORRECTION: return ROLE_CORRECTION;
-    case FATE_BONUS: return ROLE_BONUS;
-    case FATE_NONE: return ROLE_DIM;
-    case FATE_PREFILL: break;
-    }
-    return ROLE_TEXT;
-}
-
 /* Draws the position's fate as a glyph, which is readable without colours. */
 static void
 draw_fate(const struct scope *s, const struct canvas *c, int x, int width, const struct scope_column *column)
 {
     char text[24] = "";
     const int exit = column->exit_layer > 0 && column->exit_layer < (int)scope_info(s)->layers ? column->exit_layer : 0;
-    const char *correction = "◆";
     int used = 0;
     switch (column->fate) {
     case FATE_NONE: break;
@@ -60,9 +43,9 @@ draw_fate(const struct scope *s, const struct canvas *c, int x, int width, const
     case FATE_ACCEPTED: snprintf(text, sizeof text, "✓%.0d", exit); break;
     case FATE_REJECTED: snprintf(text, sizeof text, "✗%.0d", exit); break;
     case FATE_BONUS: snprintf(text, sizeof text, "+"); break;
-    case FATE_CORRECTION: snprintf(text, sizeof text, "%s", correction); break;
+    case FATE_CORRECTION: snprintf(text, sizeof text, "◆"); break;
     }
-    used = canvas_word(c, 1, x, width, role_of(column->fate), MARK_NONE, text);
+    used = canvas_word(c, 1, x, width, fate_styles[column->fate].role, MARK_NONE, text);
     if (column->rejected == TOKEN_NONE || column->fate == FATE_ACCEPTED || column->fate == FATE_REJECTED)
         return;
     used += canvas_word(c, 1, x + used, width - used, ROLE_REJECTED, MARK_NONE, "✗");
@@ -226,21 +209,6 @@ newest_exit(const struct scope *s)
     return newest;
 }
 
-/* Draws a part of the line about a cell if it fits whole; the canvas becomes what is right of it. */
-__attribute__((format(printf, 3, 4))) static void
-readout_part(struct canvas *c, enum role role, const char *format, ...)
-{
-    char text[120];
-    va_list args;
-    va_start(args, format);
-    vsnprintf(text, sizeof text, format, args);
-    va_end(args);
-    if (text_width(text) > c->cols)
-        return;
-    const int used = canvas_text(c, 0, 0, role, text);
-    *c = canvas_inside(c, 0, used, 1, c->cols - used);
-}
-
 /* Draws a line about a cell. */
 static void
 draw_readout(const struct layers_panel *p, const struct view *v, const struct canvas *c, int y)
@@ -250,8 +218,7 @@ draw_readout(const struct layers_panel *p, const struct view *v, const struct ca
     const struct scope_column *column = scope_column(s, sel->pos);
     if (column == NULL || p->n_rows == 0)
         return;
-    struct canvas rest = canvas_inside(c, y, 0, 1, c->cols);
-    readout_part(&rest, ROLE_TITLE, "%u '%s'", (unsigned)sel->pos, panel_word(s, column->token));
+    int x = canvas_fit(c, y, 0, ROLE_TITLE, "%u '%s'", (unsigned)sel->pos, panel_word(s, column->token));
     const struct scope_cell *cells = scope_model_cells(s, sel->model, sel->pos);
     const int layer = sel->layer;
     char name[16];
@@ -259,29 +226,29 @@ draw_readout(const struct layers_panel *p, const struct view *v, const struct ca
         return;
     const char *kind = sel->model == MODEL_TARGET ? run_info_kind(scope_info(s), (uint32_t)layer) : "";
     if (cells == NULL || !cells[layer].known) {
-        readout_part(&rest, ROLE_DIM, "  %s %s", layers_name(sel->model, layer, name),
-                     sel->pos < scope_first_cells(s) ? "no longer in memory" : "not probed");
+        canvas_fit(c, y, x, ROLE_DIM, "  %s %s", layers_name(sel->model, layer, name),
+                   sel->pos < scope_first_cells(s) ? "no longer in memory" : "not probed");
         return;
     }
     const struct scope_cell *cell = &cells[layer];
     const int32_t rank = layers_rank(cell, scope_model_final(s, sel->model, column));
-    readout_part(&rest, ROLE_TEXT, "  %s '%s' %.2f", layers_name(sel->model, layer, name), panel_word(s, cell->token),
-                 (double)cell->confidence);
+    x += canvas_fit(c, y, x, ROLE_TEXT, "  %s '%s' %.2f", layers_name(sel->model, layer, name),
+                    panel_word(s, cell->token), (double)cell->confidence);
     if (kind[0] != '\0')
-        readout_part(&rest, ROLE_DIM, "  %s", kind);
+        x += canvas_fit(c, y, x, ROLE_DIM, "  %s", kind);
     if (!isnan(cell->annealed))
-        readout_part(&rest, ROLE_DIM, " (annealed %.2f)", (double)cell->annealed);
+        x += canvas_fit(c, y, x, ROLE_DIM, " (annealed %.2f)", (double)cell->annealed);
     if (!isnan(cell->entropy))
-        readout_part(&rest, ROLE_TEXT, "  H %.2f", (double)cell->entropy);
+        x += canvas_fit(c, y, x, ROLE_TEXT, "  H %.2f", (double)cell->entropy);
     if (!isnan(cell->kl_final))
-        readout_part(&rest, ROLE_TEXT, "  KL %.2f", (double)cell->kl_final);
+        x += canvas_fit(c, y, x, ROLE_TEXT, "  KL %.2f", (double)cell->kl_final);
     if (rank >= 0)
-        readout_part(&rest, ROLE_TEXT, "  rank %s%d", rank == PREDICTION_TOP && cell->rank_final < 0 ? "≥ " : "",
-                     (int)rank + 1);
+        x += canvas_fit(c, y, x, ROLE_TEXT, "  rank %s%d", rank == PREDICTION_TOP && cell->rank_final < 0 ? "≥ " : "",
+                        (int)rank + 1);
     if (scope_model_spurious(s, sel->model, sel->pos, (uint32_t)layer))
-        readout_part(&rest, ROLE_SPURIOUS, "  spurious");
+        x += canvas_fit(c, y, x, ROLE_SPURIOUS, "  spurious");
     if (column->siblings > 0)
-        readout_part(&rest, ROLE_DIM, "  %u siblings", (unsigned)column->siblings);
+        canvas_fit(c, y, x, ROLE_DIM, "  %u siblings", (unsigned)column->siblings);
 }
 
 static void
@@ -424,7 +391,7 @@ layers_draw(struct layers_panel *p, const struct view *v, const struct canvas *c
             const bool none = column->token == TOKEN_NONE;
             const enum role role = !probed_at(s, pos)              ? ROLE_DIM
                                    : column->fate == FATE_ACCEPTED ? ROLE_TEXT
-                                                                   : role_of(column->fate);
+                                                                   : fate_styles[column->fate].role;
             canvas_word(c, 0, x, width, role, marks, none ? "…" : panel_word(s, column->token));
             draw_fate(s, c, x, width, column);
         }

@@ -47,14 +47,10 @@ draw_bar(const struct canvas *c, int x, int width, struct estimate e, enum role 
 {
     if (isnan(e.value))
         return;
-    const int top = (int)lrint(e.value * 8 * c->rows);
-    for (int y = 0; y < c->rows; y++) {
-        const int here = top - 8 * (c->rows - 1 - y);
-        for (int k = 0; k < width && here > 0; k++)
-            canvas_text(c, y, x + k, role, canvas_level((double)(here > 8 ? 8 : here) / 8 - 0.01));
-        if (!isnan(e.se) && (c->rows - 0.5 - y) / c->rows < e.value + e.se)
+    aggregated_bar(c, x, width, e.value, role);
+    for (int y = 0; y < c->rows && !isnan(e.se); y++)
+        if ((c->rows - 0.5 - y) / c->rows < e.value + e.se)
             canvas_under(c, y, x + (width - 1) / 2, ROLE_DIM, "│");
-    }
 }
 
 typedef struct estimate rate_fn(const struct positions *, uint32_t);

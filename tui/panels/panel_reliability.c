@@ -9,24 +9,6 @@
 #define LEFT    4 /* columns of the labels of a scale */
 #define NUMBERS 7 /* rows of numbers below a large diagram */
 
-/* Returns the height of a share in eighths of a row. */
-static int
-height_of(const struct canvas *c, double share)
-{
-    return (int)lrint(share * 8 * c->rows);
-}
-
-static void
-draw_bin(const struct canvas *c, int x, int width, const struct calibration *k, int bin)
-{
-    const int top = height_of(c, (double)k->right[bin] / (double)k->n[bin]);
-    for (int y = 0; y < c->rows; y++) {
-        const int here = top - 8 * (c->rows - 1 - y);
-        for (int i = 0; i < width && here > 0; i++)
-            canvas_text(c, y, x + i, ROLE_SERIES_1, canvas_level((double)(here > 8 ? 8 : here) / 8 - 0.01));
-    }
-}
-
 /* Draws the interval of 95%, outside of the bar, or over it. */
 static void
 draw_interval(const struct canvas *c, int x, const struct calibration *k, int bin, bool over)
@@ -112,7 +94,8 @@ draw_diagram(const struct canvas *c, const struct aggregates *a, bool all)
         return;
     for (int i = 0; i < CALIBRATION_BINS; i++)
         if (k->n[i] > 0)
-            draw_bin(&plot, i * width, width > 1 ? width - 1 : 1, k, i);
+            aggregated_bar(&plot, i * width, width > 1 ? width - 1 : 1, (double)k->right[i] / (double)k->n[i],
+                           ROLE_SERIES_1);
     if (all)
         draw_ideal(&plot, true);
     for (int i = 0; i < CALIBRATION_BINS; i++)

@@ -207,8 +207,7 @@ tree_round(const struct view *v, uint32_t *number)
     const struct scope_round *newest = scope_round(s, 0);
     const uint32_t at = v->selection->follow || selection_round(v) > 0 ? selection_round(v) : scope_round_after(s, 0);
     *number = at > 0 ? at : newest != NULL ? newest->number : 0;
-    const struct scope_round *r = at > 0 ? scope_round(s, scope_round_back(s, at)) : newest;
-    return r != NULL && r->number == *number ? r : NULL;
+    return at > 0 ? scope_round_numbered(s, at) : newest;
 }
 
 /* Adds what follows a candidate: at the end of the accepted path the target's own token, then the drafts, each with its own tree. */

@@ -196,8 +196,9 @@ draw_fates(const struct run_panel *p, const struct scope *s, const struct canvas
 }
 
 static void
-run_draw(struct run_panel *p, const struct view *v, const struct canvas *c)
+draw_run(void *state, const struct view *v, const struct canvas *c)
 {
+    struct run_panel *p = state;
     const uint32_t layers = scope_info(v->scope)->layers;
     const int below = c->rows >= 6 ? 2 : c->rows >= 3 ? 1 : 0, rows = c->rows - below, cols = c->cols - RUN_LABEL;
     int anew;
@@ -232,12 +233,6 @@ close_run(void *state)
 {
     struct run_panel *p = state;
     free(p->value);
-}
-
-static void
-draw(void *state, const struct view *v, const struct canvas *c)
-{
-    run_draw(state, v, c);
 }
 
 static void
@@ -329,7 +324,7 @@ const struct panel_ops panel_run = {
     .keys = keys,
     .state_size = sizeof(struct run_panel),
     .close = close_run,
-    .draw = draw,
+    .draw = draw_run,
     .note = note_run,
     .key = key_run,
     .mouse = mouse_run,

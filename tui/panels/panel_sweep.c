@@ -323,8 +323,7 @@ active_sweep(const struct view *v)
 static uint32_t
 dimensions(const struct sweep_panel *p, const struct view *v)
 {
-    const uint32_t n = v->sweep->n_axes;
-    return p->list ? SWEEP_AXES : n;
+    return p->list ? SWEEP_AXES : v->sweep->n_axes;
 }
 
 /* Sorts the points: the best first, unmeasured ones last. */

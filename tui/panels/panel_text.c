@@ -63,12 +63,8 @@ style_committed(enum channel channel, const struct scope *s, const struct scope_
         break;
     case CHANNEL_CONFIDENCE: style.heat = c->confidence; break;
     case CHANNEL_SOURCE:
-        if (c->fate == FATE_ACCEPTED)
-            style.role = ROLE_ACCEPTED;
-        else if (c->fate == FATE_CORRECTION)
-            style = (struct style){ROLE_CORRECTION, NAN, MARK_UNDERLINED};
-        else if (c->fate == FATE_BONUS)
-            style = (struct style){ROLE_BONUS, NAN, MARK_BOLD};
+        style.role = fate_styles[c->fate].role;
+        style.marks = fate_styles[c->fate].marks;
         break;
     case CHANNEL_PLAIN:
     case CHANNELS: break;
@@ -126,9 +122,7 @@ draw_line(const struct text_panel *p, const struct view *v, const struct canvas 
             *match_end = at + matched;
         word = word || f->text[at] != ' ';
         char cluster[64];
-        const size_t length = n < sizeof cluster ? n : sizeof cluster - 1;
-        memcpy(cluster, f->text + at, length);
-        cluster[length] = '\0';
+        snprintf(cluster, sizeof cluster, "%.*s", (int)n, f->text + at);
         if (at < *match_end)
             canvas_styled(c, y, x, ROLE_WARN, NAN, style.marks | MARK_BOLD | MARK_UNDERLINED, cluster);
         else

@@ -143,8 +143,7 @@ draw_row(const struct tune_panel *p, const struct view *v, const struct canvas *
         snprintf(text, sizeof text, "dropped in heat %u", s->dropped);
     else
         tuner_extremes(v->tuner, s->candidate, text, sizeof text);
-    if (a->x + a->cols + 2 + text_width(text) <= c->cols)
-        canvas_text(c, y, a->x + a->cols + 2, ROLE_DIM, text);
+    canvas_fit(c, y, a->x + a->cols + 2, ROLE_DIM, "%s", text);
 }
 
 /* "1.54 × ar, 1.46 to 1.62" */
@@ -174,11 +173,9 @@ draw_held_out(const struct view *v, const struct canvas *c, uint32_t candidate, 
         return;
     x += 2 + canvas_text(c, y, x + 2, role, verdict);
     for (uint32_t i = 0; (category = tuner_category(v->tuner, i)) != NULL; i++) {
-        char text[64];
         const struct comparison of = race_held_out(r, candidate, 0, category);
-        snprintf(text, sizeof text, "%.30s %.2f", category, of.value);
-        if (of.n > 1 && of.n < all.n && x + 2 + text_width(text) <= c->cols)
-            x += 2 + canvas_text(c, y, x + 2, ROLE_DIM, text);
+        if (of.n > 1 && of.n < all.n)
+            x += canvas_fit(c, y, x, ROLE_DIM, "  %.30s %.2f", category, of.value);
     }
 }
 

@@ -10,27 +10,16 @@
 
 #define PARTED_TOKENS 6 /* shown of each text from the first difference on */
 
-struct versus_panel {
-    struct flow flow;
-};
-
 static void
 close_versus(void *state)
 {
-    struct versus_panel *p = state;
-    flow_close(&p->flow);
+    flow_close(state);
 }
 
 static bool
 active_versus(const struct view *v)
 {
     return scope_now(v->scope)->versus != NULL;
-}
-
-static const struct scope_tile *
-tile_of(const struct scope *s, uint32_t seq)
-{
-    return scope_tile(s, scope_tile_index(s, seq));
 }
 
 /* ---- one of them ---- */
@@ -53,11 +42,11 @@ draw_setting(const struct canvas *c, const struct scope *s, uint32_t seq)
             const struct knob *knob = &p->knobs[k];
             const double value = scope_versus_knob(s, seq, k);
             const bool alike = p == other && value == scope_versus_knob(s, 1 - seq, k);
-            char text[80], number[32];
+            char number[32];
             knob_format(knob, value, number, sizeof number);
-            snprintf(text, sizeof text, "  %s %s", knob->symbol[0] != '\0' ? knob->symbol : knob->name, number);
-            if (alike == (same == 1) && x + text_width(text) <= c->cols)
-                x += canvas_text(c, 0, x, alike ? ROLE_DIM : ROLE_TEXT, text);
+            if (alike == (same == 1))
+                x += canvas_fit(c, 0, x, alike ? ROLE_DIM : ROLE_TEXT, "  %s %s",
+                                knob->symbol[0] != '\0' ? knob->symbol : knob->name, number);
         }
 }
 
@@ -85,7 +74,7 @@ draw_rounds(const struct canvas *c, const struct view *v, uint32_t seq)
         canvas_text(c, 0, 0, ROLE_CURSOR, "▸");
     for (int y = 0; y < c->rows; y++) {
         const struct scope_round *r = scope_round_of(v->scope, seq, first + (uint32_t)y);
-        char ratio[24], time[24];
+        char time[24];
         if (r == NULL)
             return;
         const double ms = ((double)r->end.draft_us + (double)r->end.verify_us) * 1e-3;
@@ -94,10 +83,9 @@ draw_rounds(const struct canvas *c, const struct view *v, uint32_t seq)
         const int width = marks < room ? marks : room;
         round_marks(c, y, x, width, r);
         x += width;
-        snprintf(ratio, sizeof ratio, "  %u/%u", (unsigned)r->end.accepted, (unsigned)r->end.verified);
         snprintf(time, sizeof time, "  %.*f ms", ms < 10 ? 1 : 0, ms);
-        if (r->whole && x + text_width(ratio) <= c->cols)
-            x += canvas_text(c, y, x, ROLE_TEXT, ratio);
+        if (r->whole)
+            x += canvas_fit(c, y, x, ROLE_TEXT, "  %u/%u", (unsigned)r->end.accepted, (unsigned)r->end.verified);
         if (r->whole && x + text_width(time) <= c->cols)
             canvas_text(c, y, c->cols - text_width(time), ROLE_DIM, time);
     }
@@ -254,10 +242,10 @@ draw_texts(const struct canvas *c, int y, const struct scope *s)
 }
 
 static void
-draw_side(struct versus_panel *p, const struct view *v, const struct canvas *c, uint32_t seq)
+draw_side(struct flow *flow, const struct view *v, const struct canvas *c, uint32_t seq)
 {
     const struct scope *s = v->scope;
-    const struct scope_tile *t = tile_of(s, seq);
+    const struct scope_tile *t = scope_tile(s, scope_tile_index(s, seq));
     const int rounds = c->rows >= 24 ? 8 : c->rows >= 12 ? c->rows / 3 : c->rows >= 7 ? 2 : 0;
     const int text = c->rows - 2 - rounds;
     const struct canvas head = canvas_inside(c, 0, 0, 1, c->cols),
@@ -267,9 +255,9 @@ draw_side(struct versus_panel *p, const struct view *v, const struct canvas *c, 
     draw_setting(&head, s, seq);
     if (t == NULL)
         return;
-    p->flow.no_drafts = v->no_drafts;
+    flow->no_drafts = v->no_drafts;
     if (text > 0 && body.cols > 0)
-        tile_text(&body, s, t, &p->flow);
+        tile_text(&body, s, t, flow);
     if (rounds > 0)
         draw_rounds(&below, v, seq);
     if (c->rows > 1)
@@ -349,7 +337,7 @@ const struct panel_ops panel_versus = {
     .min_cols = 70,
     .active = active_versus,
     .keys = keys,
-    .state_size = sizeof(struct versus_panel),
+    .state_size = sizeof(struct flow),
     .close = close_versus,
     .draw = draw_versus,
     .key = key_versus,

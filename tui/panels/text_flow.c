@@ -481,27 +481,6 @@ tiling_of(uint32_t n, int rows, int cols)
 
 /* ---- the text ---- */
 
-struct style {
-    enum role role;
-    unsigned marks;
-};
-
-static struct style
-style_of(enum fate fate, bool live)
-{
-    switch (fate) {
-    case FATE_REJECTED: return (struct style){live ? ROLE_REJECTED : ROLE_DIM, MARK_STRUCK};
-    case FATE_GHOST: return (struct style){ROLE_DRAFT, MARK_NONE};
-    case FATE_PROMPT: return (struct style){live ? ROLE_PROMPT : ROLE_DIM, MARK_NONE};
-    case FATE_ACCEPTED: return (struct style){live ? ROLE_ACCEPTED : ROLE_DIM, MARK_NONE};
-    case FATE_CORRECTION: return (struct style){live ? ROLE_CORRECTION : ROLE_DIM, MARK_UNDERLINED};
-    case FATE_BONUS: return (struct style){live ? ROLE_BONUS : ROLE_DIM, MARK_BOLD};
-    case FATE_PREFILL:
-    case FATE_NONE: break;
-    }
-    return (struct style){live ? ROLE_TEXT : ROLE_DIM, MARK_NONE};
-}
-
 static void
 draw_line(const struct canvas *c, int y, const struct flow *f, size_t line, const struct scope_said *said, bool live)
 {
@@ -510,12 +489,11 @@ draw_line(const struct canvas *c, int y, const struct flow *f, size_t line, cons
     int x = 0, columns = 0;
     for (size_t n; at < end && (n = text_cluster(f->text + at, &columns)) != 0; at += n, x += columns) {
         const struct flow_span *span = &f->spans[flow_span_at(f, at)];
-        const struct style style = style_of(said[span->pos].fate, live);
+        const struct fate_style *style = &fate_styles[said[span->pos].fate];
+        const enum role role = live || said[span->pos].fate == FATE_GHOST ? style->role : ROLE_DIM;
         char cluster[64];
-        const size_t length = n < sizeof cluster ? n : sizeof cluster - 1;
-        memcpy(cluster, f->text + at, length);
-        cluster[length] = '\0';
-        canvas_styled(c, y, x, style.role, NAN, f->text[at] == ' ' ? style.marks & MARK_STRUCK : style.marks, cluster);
+        snprintf(cluster, sizeof cluster, "%.*s", (int)n, f->text + at);
+        canvas_styled(c, y, x, role, NAN, f->text[at] == ' ' ? style->marks & MARK_STRUCK : style->marks, cluster);
     }
 }
 

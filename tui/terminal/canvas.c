@@ -196,6 +196,17 @@ canvas_print(const struct canvas *c, int y, int x, enum role role, const char *f
     return canvas_text(c, y, x, role, text);
 }
 
+int
+canvas_fit(const struct canvas *c, int y, int x, enum role role, const char *format, ...)
+{
+    char text[120];
+    va_list args;
+    va_start(args, format);
+    vsnprintf(text, sizeof text, format, args);
+    va_end(args);
+    return x + text_width(text) <= c->cols ? canvas_text(c, y, x, role, text) : 0;
+}
+
 const char *
 canvas_level(double fraction)
 {

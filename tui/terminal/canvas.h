@@ -96,6 +96,9 @@ void canvas_clear(const struct canvas *);
 int canvas_text(const struct canvas *, int y, int x, enum role, const char *utf8);
 __attribute__((format(printf, 5, 6))) int canvas_print(const struct canvas *, int y, int x, enum role,
                                                        const char *format, ...);
+/* The same if the whole text fits; otherwise draws nothing and returns 0. */
+__attribute__((format(printf, 5, 6))) int canvas_fit(const struct canvas *, int y, int x, enum role, const char *format,
+                                                     ...);
 void canvas_under(const struct canvas *, int y, int x, enum role,
                   const char *utf8); /* a cluster in an empty cell only */
 enum cell_mark {                     /* attributes that are visible without colours */
