@@ -269,6 +269,15 @@ policy_series_index(const struct policy_info *info, const char *key)
     return -1;
 }
 
+int
+policy_series_of_form(const struct policy_info *info, enum series_form form)
+{
+    for (uint32_t i = 0; i < info->n_series; i++)
+        if (info->series[i].form == form)
+            return (int)i;
+    return -1;
+}
+
 /* ---- values ---- */
 
 static const char *

@@ -171,6 +171,7 @@ bool policy_series(struct policy *, const char *key, const char *title, enum ser
 /* Returns the index, or -1 if the policy has no such knob or series. Names and symbols both match. */
 int policy_knob_index(const struct policy_info *, const char *name);
 int policy_series_index(const struct policy_info *, const char *key);
+int policy_series_of_form(const struct policy_info *, enum series_form); /* the first; -1: none */
 /* Checks a declaration, of a policy or of a trace. If it is invalid, sets a message of one line. */
 bool knob_valid(const struct knob *, struct err *);
 bool series_valid(const struct series *, struct err *);

@@ -199,9 +199,8 @@ scope_draft_origin(const struct scope *s)
     const struct draft_counts *so_far = &scope_run_aggregates(s)->drafts;
     if ((p->needs & (NEEDS(AUX_DRAFT) | NEEDS(AUX_EAGLE) | NEEDS(AUX_MTP))) != 0)
         return DRAFTS_ELSEWHERE;
-    for (uint32_t i = 0; i < p->n_series; i++)
-        if (p->series[i].form == SERIES_MASK)
-            return DRAFTS_SUBLAYERS;
+    if (policy_series_of_form(p, SERIES_MASK) >= 0)
+        return DRAFTS_SUBLAYERS;
     if (so_far->steps == 0)
         return p->n_knobs == 0 && p->n_series == 0 ? DRAFTS_NONE : DRAFTS_LAYERS;
     return so_far->elsewhere == so_far->steps ? DRAFTS_ELSEWHERE : DRAFTS_LAYERS;

@@ -33,31 +33,32 @@ enough(uint32_t have, uint32_t i, uint32_t most)
     return n < most ? n : most;
 }
 
-/* Rings grow before they wrap around, so that items stay in place. If memory runs out, a ring wraps at its present size. */
+/* Rings grow before they wrap around, so that items stay in place. If memory runs out, a ring wraps at its present size. False: it has no
+ * room for item i. */
+static bool
+ring_room(struct scope_sequence *q, void *ring, uint32_t *have, uint32_t *most, uint32_t i, size_t each)
+{
+    const uint32_t n = enough(*have, i, *most);
+    if (n <= *have)
+        return true;
+    if (extend(q, ring, *have, n, each))
+        *have = n;
+    else
+        *most = *have;
+    return *have > 0;
+}
+
 static bool
 room_for_position(struct scope_sequence *q, uint32_t pos)
 {
-    const uint32_t n = enough(q->n_columns, pos, q->max_positions);
-    if (n <= q->n_columns)
-        return true;
-    if (extend(q, &q->columns, q->n_columns, n, sizeof *q->columns))
-        q->n_columns = n;
-    else
-        q->max_positions = q->n_columns;
-    return q->n_columns > 0;
+    return ring_room(q, &q->columns, &q->n_columns, &q->max_positions, pos, sizeof *q->columns);
 }
 
 static bool
 room_for_round(struct scope_sequence *q)
 {
-    const uint32_t n = enough(q->n_ring, q->n_rounds < q->max_rounds ? (uint32_t)q->n_rounds : 0, q->max_rounds);
-    if (n <= q->n_ring)
-        return true;
-    if (extend(q, &q->rounds, q->n_ring, n, sizeof *q->rounds))
-        q->n_ring = n;
-    else
-        q->max_rounds = q->n_ring;
-    return q->n_ring > 0;
+    const uint32_t next = q->n_rounds < q->max_rounds ? (uint32_t)q->n_rounds : 0;
+    return ring_room(q, &q->rounds, &q->n_ring, &q->max_rounds, next, sizeof *q->rounds);
 }
 
 /* The last layer's prediction is the same for both heads. */

@@ -30,19 +30,13 @@ static bool
 choose_theme(struct app *app, struct err *why)
 {
     struct err err = {0};
-    const char *name = app->options.theme == NULL ? THEME_DEFAULT : app->options.theme;
-    const bool fine = screen_theme(&app->screen, name, app->options.data_dir, &err);
-    if (!fine && err.kind == ERR_WORK) {
+    if (screen_first_theme(&app->screen, app->options.theme, app->options.data_dir, &err))
+        return true;
+    if (err.kind == ERR_WORK)
         *why = err;
-        return false;
-    }
-    if (!fine) {
-        struct theme theme;
-        theme_builtin(&theme, NULL);
-        screen_take_theme(&app->screen, &theme);
+    else
         message_fail(&app->message, &err);
-    }
-    return true;
+    return err.kind != ERR_WORK;
 }
 
 static bool

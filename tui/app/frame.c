@@ -259,13 +259,6 @@ draw_progress(const struct followed *run, const struct canvas *c)
     }
 }
 
-static void
-draw_message(const struct app *app, const struct canvas *c)
-{
-    fill(c, ROLE_STATUS);
-    canvas_word(c, 0, 1, c->cols - 2, app->message.role, MARK_NONE, app->message.text);
-}
-
 /* Draws the prompt that starts by itself; returns false if none does. */
 static bool
 draw_upcoming(const struct app *app, const struct canvas *c)
@@ -291,10 +284,12 @@ draw_notice(const struct app *app, const struct canvas *c)
 {
     if (app->mode == MODE_PANELS && draw_upcoming(app, c))
         return;
-    if (app->message.text[0] != '\0')
-        draw_message(app, c);
-    else
+    if (app->message.text[0] == '\0') {
         draw_progress(&app->run, c);
+        return;
+    }
+    fill(c, ROLE_STATUS);
+    canvas_word(c, 0, 1, c->cols - 2, app->message.role, MARK_NONE, app->message.text);
 }
 
 static void

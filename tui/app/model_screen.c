@@ -8,16 +8,6 @@
 
 #define PATIENCE_MS 100 /* the result of inspecting a model is shown within this time */
 
-static void
-choose_theme(struct screen *s, const struct model_screen_options *o)
-{
-    struct theme theme;
-    if (screen_theme(s, o->theme == NULL ? THEME_DEFAULT : o->theme, o->data_dir, NULL))
-        return;
-    theme_builtin(&theme, NULL); /* the scope reports the error later */
-    screen_take_theme(s, &theme);
-}
-
 static bool
 draw(struct screen *s, struct model_chooser *c, struct err *err)
 {
@@ -67,7 +57,7 @@ model_screen_run(struct model_list *list, const struct model_screen_options *o, 
     if (o->message != NULL)
         snprintf(c.message, sizeof c.message, "%s", o->message);
     if (screen_open(&screen, true, err)) {
-        choose_theme(&screen, o);
+        screen_first_theme(&screen, o->theme, o->data_dir, NULL); /* the scope reports an error later */
         screen.dirty = true;
         status = choose(&screen, &c, left, err);
     }

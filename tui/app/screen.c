@@ -38,21 +38,32 @@ screen_close(struct screen *s)
     grid_close(&s->grid);
 }
 
+static void
+take_theme(struct screen *s, const struct theme *theme)
+{
+    s->theme = *theme;
+    paint_theme(&s->paint, theme);
+}
+
 bool
 screen_theme(struct screen *s, const char *name, const char *data_dir, struct err *err)
 {
     struct theme theme;
     if (!theme_load(&theme, name, data_dir, err))
         return false;
-    screen_take_theme(s, &theme);
+    take_theme(s, &theme);
     return true;
 }
 
-void
-screen_take_theme(struct screen *s, const struct theme *theme)
+bool
+screen_first_theme(struct screen *s, const char *name, const char *data_dir, struct err *err)
 {
-    s->theme = *theme;
-    paint_theme(&s->paint, theme);
+    struct theme theme;
+    if (screen_theme(s, name == NULL ? THEME_DEFAULT : name, data_dir, err))
+        return true;
+    theme_builtin(&theme, NULL);
+    take_theme(s, &theme);
+    return false;
 }
 
 bool

@@ -2,6 +2,7 @@
 #ifndef TUI_APP_VERBS_H
 #define TUI_APP_VERBS_H
 
+#include "base/json_read.h"
 #include "engine/measure/segments.h"
 #include "tui/app/app_state.h"
 
@@ -9,6 +10,10 @@ extern const struct verb app_verbs[]; /* ends with a name of NULL */
 
 /* Fails in a replay; what, such as "a knob", is named in the error. */
 bool verb_only_live(const struct app *, const char *what, struct err *);
+/* Stops a sweep or a race and shows its summary with `resume` at its end. Fails if it is not under way: "no race is running". */
+bool verb_stop(struct app *, bool is_under_way, const char *what, const char *resume, struct err *);
+/* True if the first message is the system's. */
+bool verb_has_system(const cJSON *turns);
 
 verb_function run_set, run_policy, run_prompt, run_pause, run_resume, run_toggle, run_step, run_restart, run_goto,
     run_pace, run_export, run_theme, run_panel, run_probe, run_head, run_save_screen, run_wait, run_baseline,

@@ -14,17 +14,17 @@ there_is_one(const struct app *app, struct err *err)
            err_set(err, ERR_USAGE, "there was no sweep yet; for example :sweep tau=0.3:0.9:0.1 d_max=3:8:1");
 }
 
-static bool
-stop(struct app *app, struct err *err)
+bool
+verb_stop(struct app *app, bool is_under_way, const char *what, const char *resume, struct err *err)
 {
     char text[300];
     struct sweeping *sw = &app->run.sweeping;
-    if (!sweeping_now(sw))
-        return err_set(err, ERR_USAGE, "no sweep is under way");
+    if (!is_under_way)
+        return err_set(err, ERR_USAGE, "no %s", what);
     if (!sweeping_stop(sw, err))
         return false;
     sweeping_summary(sw, text, sizeof text);
-    message_print(&app->message, "%s; :sweep resumes it", text);
+    message_print(&app->message, "%s%s", text, resume);
     return true;
 }
 
@@ -121,7 +121,7 @@ run_sweep(struct app *app, const char *rest, struct err *err)
         return false;
     if (command_split(rest, verb, &argument)) {
         if (strcmp(verb, "stop") == 0)
-            return stop(app, err);
+            return verb_stop(app, sweeping_now(&app->run.sweeping), "sweep is under way", "; :sweep resumes it", err);
         if (strcmp(verb, "csv") == 0)
             return write_csv(app, argument, err);
         if (strcmp(verb, "take") == 0)

@@ -61,8 +61,8 @@ add_message(cJSON *turns, int at, const char *role, const char *content)
     return false;
 }
 
-static bool
-has_system(const cJSON *turns)
+bool
+verb_has_system(const cJSON *turns)
 {
     const char *role = cJSON_GetStringValue(cJSON_GetObjectItem(cJSON_GetArrayItem(turns, 0), "role"));
     return role != NULL && strcmp(role, "system") == 0;
@@ -94,7 +94,7 @@ turns_before(const struct app *app, bool anew, char **out, struct err *err)
     bool ok = before == NULL || json_read(&turns, before, strlen(before));
     turns = turns != NULL ? turns : cJSON_CreateArray();
     ok = ok && turns != NULL && (anew || sweeps || add_turns(app, turns));
-    if (app->system != NULL && has_system(turns))
+    if (app->system != NULL && verb_has_system(turns))
         cJSON_DeleteItemFromArray(turns, 0);
     if (app->system != NULL && app->system[0] != '\0')
         ok = add_message(turns, 0, "system", app->system) && ok;

@@ -151,6 +151,13 @@ run_take(struct app *app, const char *rest, struct err *err)
 
 /* ---- presets ---- */
 
+static bool
+has_presets(const struct app *app, struct err *err)
+{
+    return app->options.presets != NULL ||
+           err_set(err, ERR_USAGE, "there is no folder for presets: neither XDG_CONFIG_HOME nor HOME is set");
+}
+
 /* Replaces a preset only if the command comes twice, or from a script, which cannot answer a question. */
 static bool
 write_preset(struct app *app, const struct preset *p, const char *name, struct err *err)
@@ -208,8 +215,8 @@ list_presets(struct app *app, struct err *err)
 bool
 run_preset(struct app *app, const char *rest, struct err *err)
 {
-    if (app->options.presets == NULL)
-        return err_set(err, ERR_USAGE, "there is no folder for presets: neither XDG_CONFIG_HOME nor HOME is set");
+    if (!has_presets(app, err))
+        return false;
     if (strncmp(rest, "save", 4) == 0 && (rest[4] == ' ' || rest[4] == '\0'))
         return save_preset(app, rest + 4 + strspn(rest + 4, " "), err);
     if (rest[0] == '\0')
@@ -279,9 +286,7 @@ save_setting(struct app *app, uint32_t index, const char *name, struct err *err)
 {
     const struct tuner *t = app->run.sweeping.tuner;
     char text[160];
-    if (app->options.presets == NULL)
-        return err_set(err, ERR_USAGE, "there is no folder for presets: neither XDG_CONFIG_HOME nor HOME is set");
-    if (!write_preset(app, &t->candidate[index], name, err))
+    if (!has_presets(app, err) || !write_preset(app, &t->candidate[index], name, err))
         return false;
     message_print(&app->message, "saved %s: :preset %s brings it back, --preset %s begins with it",
                   tuner_name(t, index, " ", text, sizeof text), name, name);
@@ -312,19 +317,6 @@ show_run(struct app *app, const char *text, struct err *err)
     app_choose_scope(app);
     app->panes.selection = (struct selection){.follow = true};
     app->screen.dirty = true;
-    return true;
-}
-
-static bool
-stop_race(struct app *app, struct err *err)
-{
-    char text[300];
-    if (!sweeping_races(&app->run.sweeping))
-        return err_set(err, ERR_USAGE, "no race is running");
-    if (!sweeping_stop(&app->run.sweeping, err))
-        return false;
-    sweeping_summary(&app->run.sweeping, text, sizeof text);
-    message_print(&app->message, "%s", text);
     return true;
 }
 
@@ -390,7 +382,7 @@ run_tune(struct app *app, const char *rest, struct err *err)
         const bool take = strcmp(verb, "take") == 0, saves = strcmp(verb, "save") == 0,
                    copy = strcmp(verb, "copy") == 0;
         if (strcmp(verb, "stop") == 0)
-            return stop_race(app, err);
+            return verb_stop(app, sweeping_races(&app->run.sweeping), "race is running", "", err);
         if (strcmp(verb, "show") == 0)
             return show_run(app, argument, err);
         if (take || saves || copy) {
@@ -535,10 +527,8 @@ put_chat(FILE *out, const struct asked_info *asked, const char *before)
     cJSON *turns = NULL;
     json_read(&turns, before != NULL ? before : "[]", before != NULL ? strlen(before) : 2);
     const cJSON *first = cJSON_GetArrayItem(turns, 0);
-    const char *role = cJSON_GetStringValue(cJSON_GetObjectItem(first, "role")), *system = asked->system;
-    const bool own = role != NULL && strcmp(role, "system") == 0;
-    if (own)
-        system = cJSON_GetStringValue(cJSON_GetObjectItem(first, "content"));
+    const bool own = verb_has_system(turns);
+    const char *system = own ? cJSON_GetStringValue(cJSON_GetObjectItem(first, "content")) : asked->system;
     if (system != NULL)
         put_option(out, "--system", system);
     put_lines(out, "--chat-var", asked->chat_vars);

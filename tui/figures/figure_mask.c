@@ -6,15 +6,6 @@
 
 #define GAP 16.0
 
-static int
-mask_of(const struct record *r)
-{
-    for (uint32_t i = 0; i < r->policy->n_series; i++)
-        if (r->policy->series[i].form == SERIES_MASK)
-            return (int)i;
-    return -1;
-}
-
 /* Draws one row of the mask: a line of cells for each layer, upwards. Adds to skipped[] of each round. */
 static bool
 draw_row(struct figure *f, const struct panel_area *p, int series, int row, double *value, double *skipped)
@@ -57,7 +48,7 @@ static bool
 draw_mask(struct figure *f, struct err *err)
 {
     const struct record *r = &f->input->record;
-    const int series = mask_of(r);
+    const int series = policy_series_of_form(r->policy, SERIES_MASK);
     if (series < 0)
         return err_set(err, ERR_USAGE, "%s: policy %s skips no sublayers; record a run with --policy swift", r->path,
                        r->policy->name);

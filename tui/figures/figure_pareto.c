@@ -23,20 +23,25 @@ struct points {
     const struct named_measure *x, *y;
 };
 
-static bool
-add_point(struct points *all, double x, double y, const char *policy, const char *settings)
+static int
+policy_place(const struct points *all, const char *policy)
 {
-    if (isnan(x) || isnan(y) || all->n == POINTS_MOST)
-        return true;
-    struct pareto_point *p = &all->at[all->n++];
-    *p = (struct pareto_point){.x = x, .y = y, .policy = policy};
-    snprintf(p->label, sizeof p->label, "%s", settings);
     int i = 0;
     while (i < all->n_policies && strcmp(all->policy[i], policy) != 0)
         i++;
-    if (i == all->n_policies && i < POLICIES)
+    return i;
+}
+
+static void
+add_point(struct points *all, double x, double y, const char *policy, const char *settings)
+{
+    if (isnan(x) || isnan(y) || all->n == POINTS_MOST)
+        return;
+    struct pareto_point *p = &all->at[all->n++];
+    *p = (struct pareto_point){.x = x, .y = y, .policy = policy};
+    snprintf(p->label, sizeof p->label, "%s", settings);
+    if (policy_place(all, policy) == all->n_policies && all->n_policies < POLICIES)
         all->policy[all->n_policies++] = policy;
-    return true;
 }
 
 static bool
@@ -113,15 +118,6 @@ draw_front(struct drawing *d, const struct panel_area *p, const struct points *a
         }
     axes_line(d, p, line, line + all->n + 1, n, STROKE(INK_LIGHT, .line = 0.8, .dash = DASH_SHORT));
     free(line);
-}
-
-static int
-policy_place(const struct points *all, const char *policy)
-{
-    int i = 0;
-    while (i < all->n_policies && strcmp(all->policy[i], policy) != 0)
-        i++;
-    return i;
 }
 
 /* Draws numbers at the front's points and their legend below the panel, because words at the points would overlap. */

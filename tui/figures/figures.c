@@ -389,7 +389,6 @@ bool
 figure_make(const char *file, const char *kind, const char *const *inputs, size_t n, const struct figure_options *o,
             char note[FIGURE_NOTE], struct err *err)
 {
-    _Static_assert(FIGURE_NOTE >= RENDER_NOTE, "a file's note is a figure's");
     struct drawing d = {0};
     enum render_format format;
     const bool ok = render_format_of(file, &format, err) && figure_draw(&d, kind, inputs, n, o, err) &&

@@ -215,7 +215,7 @@ count_line(struct reading *t, const struct event *e)
         t->r->rounds[i - 1].lines = t->lines;
 }
 
-static bool
+static void
 read_vocab(struct reading *t, const struct event *e)
 {
     struct record *r = t->r;
@@ -223,7 +223,6 @@ read_vocab(struct reading *t, const struct event *e)
         t->no_memory = true;
     else
         printable_text(e->vocab.bytes, e->vocab.n_bytes, r->texts[e->vocab.token], sizeof *r->texts);
-    return !t->no_memory;
 }
 
 static void
@@ -232,7 +231,7 @@ read_for_scope(struct reading *t, const struct event *e)
     if (t->r->scope == NULL || t->scope_done || e->run > t->r->run)
         return;
     scope_event(t->r->scope, e);
-    t->focused = t->focused || scope_set_focus(t->r->scope, t->want->seq > 0 ? (uint32_t)t->want->seq : 0);
+    t->focused = t->focused || scope_set_focus(t->r->scope, settings_seq(t));
     const uint64_t to = t->want->scope_to != UINT32_MAX ? t->want->scope_to : (uint64_t)t->first_token_pos + SCOPE_SPAN;
     t->scope_done = e->type == EVENT_ROUND && e->run == t->r->run && scope_now(t->r->scope)->committed > to;
 }

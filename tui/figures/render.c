@@ -310,7 +310,7 @@ render(const struct drawing *d, enum render_format format, struct fonts *fonts, 
 
 /* "no font here has 家 (U+5BB6): boxes stand in its place; …" */
 static void
-note_lacking(const struct fonts *f, char note[RENDER_NOTE])
+note_lacking(const struct fonts *f, char note[FIGURE_NOTE])
 {
     char character[5] = "";
     note[0] = '\0';
@@ -318,7 +318,7 @@ note_lacking(const struct fonts *f, char note[RENDER_NOTE])
         return;
     character[utf8_put(character, f->lacked)] = '\0';
     const bool wide = f->lacked >= 0x1100 && f->lacked < 0x1f000;
-    snprintf(note, RENDER_NOTE, "no font here has %s (U+%04X): %zu character%s drawn as boxes; install %s", character,
+    snprintf(note, FIGURE_NOTE, "no font here has %s (U+%04X): %zu character%s drawn as boxes; install %s", character,
              (unsigned)f->lacked, f->n_lacked, f->n_lacked == 1 ? " is" : "s are",
              f->lacked >= 0x1f000 ? "a font of emoji (Debian: fonts-noto-color-emoji)"
              : wide               ? "a font of Chinese, Japanese and Korean (Debian: fonts-noto-cjk)"
@@ -344,7 +344,7 @@ render_apart(void *user, void *note, struct err *err)
 }
 
 bool
-render_file(const struct drawing *d, enum render_format format, const char *file, char note[RENDER_NOTE],
+render_file(const struct drawing *d, enum render_format format, const char *file, char note[FIGURE_NOTE],
             struct err *err)
 {
     struct rendering r = {.d = d, .format = format};
@@ -352,13 +352,13 @@ render_file(const struct drawing *d, enum render_format format, const char *file
     if (!file_replaceable(AT_FDCWD, file, kinds[format], err) ||
         !file_replace_begin(&r.sink.file, AT_FDCWD, file, 0666, err))
         return false;
-    return file_replace_end(&r.sink.file, subprocess_run(render_apart, &r, note, RENDER_NOTE, file, err), err);
+    return file_replace_end(&r.sink.file, subprocess_run(render_apart, &r, note, FIGURE_NOTE, file, err), err);
 }
 
 #else
 
 bool
-render_file(const struct drawing *d, enum render_format format, const char *file, char note[RENDER_NOTE],
+render_file(const struct drawing *d, enum render_format format, const char *file, char note[FIGURE_NOTE],
             struct err *err)
 {
     (void)d, (void)format, note[0] = '\0';

@@ -14,28 +14,26 @@ struct mask {
     const float *cell; /* (rows * cols) 1: skipped */
 };
 
-static int
-mask_index(const struct scope *s)
+/* NULL: the policy has no mask. */
+static const struct scope_series *
+mask_of(const struct scope *s)
 {
-    const struct scope_series *series;
-    for (uint32_t i = 0; (series = scope_series(s, i)) != NULL; i++)
-        if (series->declared->form == SERIES_MASK)
-            return (int)i;
-    return -1;
+    return scope_series(s, (uint32_t)policy_series_of_form(scope_policy(s), SERIES_MASK));
 }
 
 static bool
 active_mask(const struct view *v)
 {
-    return mask_index(v->scope) >= 0;
+    return mask_of(v->scope) != NULL;
 }
 
 /* Lists the masks up to the cursor's round, the newest first, and one more than `most` for comparison. */
 static int
 list(const struct view *v, int most, struct mask *out)
 {
-    const uint32_t index = (uint32_t)mask_index(v->scope), held = scope_rounds(v->scope), at = selection_round(v);
-    const struct series *declared = scope_series(v->scope, index)->declared;
+    const uint32_t held = scope_rounds(v->scope), at = selection_round(v);
+    const uint32_t index = (uint32_t)policy_series_of_form(scope_policy(v->scope), SERIES_MASK);
+    const struct series *declared = mask_of(v->scope)->declared;
     const size_t bytes = (size_t)(declared->rows * declared->cols) * sizeof(float);
     const float *cell;
     int n = 0;
@@ -55,16 +53,11 @@ list(const struct view *v, int most, struct mask *out)
 static double
 score_of(const struct scope *s, const struct mask *m)
 {
-    const struct scope_series *series;
-    for (uint32_t i = 0; (series = scope_series(s, i)) != NULL; i++) {
-        if (series->declared->form != SERIES_LINE)
-            continue;
-        for (uint64_t k = series->count; k > 0 && series->count - k < SCOPE_SERIES; k--) {
-            const struct scope_value *value = &series->ring[(k - 1) % SCOPE_SERIES];
-            if (value->round <= m->to)
-                return (double)value->value;
-        }
-        break;
+    const struct scope_series *series = scope_series(s, (uint32_t)policy_series_of_form(scope_policy(s), SERIES_LINE));
+    for (uint64_t k = series != NULL ? series->count : 0; k > 0 && series->count - k < SCOPE_SERIES; k--) {
+        const struct scope_value *value = &series->ring[(k - 1) % SCOPE_SERIES];
+        if (value->round <= m->to)
+            return (double)value->value;
     }
     return NAN;
 }
@@ -167,7 +160,7 @@ draw_mask(void *state, const struct view *v, const struct canvas *c)
     struct mask mask[MASKS + 1];
     if (!active_mask(v))
         return;
-    const struct series *declared = scope_series(v->scope, (uint32_t)mask_index(v->scope))->declared;
+    const struct series *declared = mask_of(v->scope)->declared;
     const int n = list(v, c->rows < MASKS ? c->rows : MASKS, mask), each = (declared->rows + 1) / 2;
     if (n == 0) {
         canvas_text(c, 0, 0, ROLE_DIM,
@@ -203,7 +196,7 @@ note_mask(void *state, const struct view *v, char *out, int n)
     (void)state;
     if (!active_mask(v))
         return;
-    const struct series *declared = scope_series(v->scope, (uint32_t)mask_index(v->scope))->declared;
+    const struct series *declared = mask_of(v->scope)->declared;
     if (list(v, 1, mask) > 0)
         snprintf(out, (size_t)n, "%d of %d skipped", skipped(declared, &mask[0]), declared->rows * declared->cols);
 }

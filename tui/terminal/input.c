@@ -38,18 +38,6 @@ static const struct {
     {"PageDown", INPUT_PAGE_DOWN},
     {"Insert", INPUT_INSERT},
     {"Delete", INPUT_DELETE},
-    {"F1", INPUT_F1},
-    {"F2", INPUT_F1 + 1},
-    {"F3", INPUT_F1 + 2},
-    {"F4", INPUT_F1 + 3},
-    {"F5", INPUT_F1 + 4},
-    {"F6", INPUT_F1 + 5},
-    {"F7", INPUT_F1 + 6},
-    {"F8", INPUT_F1 + 7},
-    {"F9", INPUT_F1 + 8},
-    {"F10", INPUT_F1 + 9},
-    {"F11", INPUT_F1 + 10},
-    {"F12", INPUT_F12},
 };
 
 int
@@ -59,6 +47,10 @@ input_named(const char *name)
         if (strcasecmp(name, names[i].name) == 0)
             return names[i].key;
     const size_t length = strlen(name);
+    const int number =
+        (name[0] | 0x20) == 'f' && name[1] != '0' && strspn(name + 1, "0123456789") == length - 1 ? atoi(name + 1) : 0;
+    if (length <= 3 && number >= 1 && number <= 12)
+        return INPUT_F1 + number - 1;
     if (length == 3 && (name[0] | 0x20) == 'c' && name[1] == '-') {
         const char letter = (char)(name[2] | 0x20);
         return letter >= 'a' && letter <= 'z' ? INPUT_CTRL(letter) : INPUT_NONE;
