@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/array_grow.h"
 #include "base/plural.h"
 #include "base/utf8.h"
 #include "engine/model/memory.h"
@@ -458,14 +459,8 @@ static bool
 add(void *user, const char *name, const char *path)
 {
     struct model_list *l = user;
-    if (l->n == l->room) {
-        const size_t room = 2 * l->room + 16;
-        struct listed *grown = realloc(l->at, room * sizeof *grown);
-        if (grown == NULL)
-            return false;
-        l->at = grown;
-        l->room = room;
-    }
+    if (!array_grow(&l->at, &l->room, l->n + 1, sizeof *l->at))
+        return false;
     const size_t n = strlen(name), shown = 4 * n + 1;
     struct listed *new = &l->at[l->n];
     *new = (struct listed){.name = malloc(shown), .path = strdup(path)};

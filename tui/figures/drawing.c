@@ -7,6 +7,7 @@
 #include <string.h>
 #include <utf8proc.h>
 
+#include "base/array_grow.h"
 #include "base/colour.h"
 #include "base/utf8.h"
 
@@ -21,34 +22,13 @@ drawing_close(struct drawing *d)
     *d = (struct drawing){0};
 }
 
-/* Extends an array of n elements by `more`; NULL: out of memory. */
-static void *
-grow(struct drawing *d, void *list, size_t n, size_t more, size_t *most, size_t element)
-{
-    if (d->no_memory)
-        return NULL;
-    if (n + more <= *most)
-        return list;
-    const size_t wanted = 2 * (n + more) + 64;
-    void *longer = realloc(list, wanted * element);
-    if (longer == NULL)
-        d->no_memory = true;
-    else
-        *most = wanted;
-    return longer;
-}
-
 static void
 add_shape(struct drawing *d, struct shape shape, const struct point *points, size_t n)
 {
-    struct shape *shapes = grow(d, d->shapes, d->n_shapes, 1, &d->most_shapes, sizeof *shapes);
-    if (shapes == NULL)
+    d->no_memory = d->no_memory || !array_grow(&d->shapes, &d->most_shapes, d->n_shapes + 1, sizeof *d->shapes) ||
+                   !array_grow(&d->points, &d->most_points, d->n_points + n, sizeof *d->points);
+    if (d->no_memory)
         return;
-    d->shapes = shapes;
-    struct point *all = grow(d, d->points, d->n_points, n, &d->most_points, sizeof *all);
-    if (all == NULL)
-        return;
-    d->points = all;
     memcpy(d->points + d->n_points, points, n * sizeof *points);
     shape.first = d->n_points;
     shape.n = n;
@@ -89,10 +69,9 @@ drawing_text(struct drawing *d, double x, double y, struct lettering lettering, 
     const size_t n = printable_text(utf8, strlen(utf8), shown, sizeof shown) + 1;
     if (n == 1)
         return;
-    char *texts = grow(d, d->texts, d->n_texts, n, &d->most_texts, 1);
-    if (texts == NULL)
+    d->no_memory = d->no_memory || !array_grow(&d->texts, &d->most_texts, d->n_texts + n, 1);
+    if (d->no_memory)
         return;
-    d->texts = texts;
     memcpy(d->texts + d->n_texts, shown, n);
     const size_t at = d->n_texts;
     d->n_texts += n;

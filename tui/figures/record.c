@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/array_grow.h"
 #include "base/utf8.h"
 #include "engine/events/sampling_knobs.h"
 
@@ -18,27 +19,13 @@ struct reading {
     bool no_memory;
 };
 
-/* Room for one more at the end of a list; the list may move. */
-static bool
-room(struct reading *t, void **list, size_t n, size_t *most, size_t element)
-{
-    if (n < *most)
-        return true;
-    const size_t wanted = 2 * n + 16;
-    void *longer = realloc(*list, wanted * element);
-    if (longer == NULL) {
-        t->no_memory = true;
-        return false;
-    }
-    *list = longer;
-    *most = wanted;
-    return true;
-}
 #define PUSH(t, list, ...)                                                                                             \
     do {                                                                                                               \
         struct record *pushed = (t)->r;                                                                                \
-        if (room((t), (void **)&pushed->list, pushed->n_##list, &pushed->most_##list, sizeof *pushed->list))           \
+        if (array_grow(&pushed->list, &pushed->most_##list, pushed->n_##list + 1, sizeof *pushed->list))               \
             pushed->list[pushed->n_##list++] = __VA_ARGS__;                                                            \
+        else                                                                                                           \
+            (t)->no_memory = true;                                                                                     \
     } while (0)
 
 static bool

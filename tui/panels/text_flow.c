@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/array_grow.h"
 #include "base/plural.h"
 #include "base/utf8.h"
 #include "tui/panels/panel.h"
@@ -18,29 +19,12 @@ flow_close(struct flow *f)
     *f = (struct flow){0};
 }
 
-static bool
-grow(void *memory, size_t *size, size_t want, size_t each)
-{
-    if (want <= *size)
-        return true;
-    size_t n = *size < 256 ? 256 : *size;
-    while (n < want)
-        n *= 2;
-    void **at = memory;
-    void *p = realloc(*at, n * each);
-    if (p == NULL)
-        return false;
-    *at = p;
-    *size = n;
-    return true;
-}
-
 /* ---- bytes to text ---- */
 
 static bool
 append_safe(struct flow *f, const char *bytes, size_t n)
 {
-    if (!grow(&f->text, &f->size, f->n + 4 * n + 1, 1))
+    if (!array_grow(&f->text, &f->size, f->n + 4 * n + 1, 1))
         return false;
     f->n += printable_text(bytes, n, f->text + f->n, f->size - f->n);
     return true;
@@ -49,7 +33,7 @@ append_safe(struct flow *f, const char *bytes, size_t n)
 static bool
 append_plain(struct flow *f, const char *text, size_t n)
 {
-    if (!grow(&f->text, &f->size, f->n + n + 1, 1))
+    if (!array_grow(&f->text, &f->size, f->n + n + 1, 1))
         return false;
     memcpy(f->text + f->n, text, n);
     f->n += n;
@@ -101,7 +85,7 @@ append_waiting(struct flow *f)
 static bool
 push_span(struct flow *f, uint32_t pos, enum flow_kind kind)
 {
-    if (!grow(&f->spans, &f->spans_size, f->n_spans + 1, sizeof *f->spans))
+    if (!array_grow(&f->spans, &f->spans_size, f->n_spans + 1, sizeof *f->spans))
         return false;
     f->spans[f->n_spans++] = (struct flow_span){.at = f->n, .pos = pos, .kind = kind, .carry = f->carry};
     return true;
@@ -227,7 +211,7 @@ append_drafts(struct flow *f, const struct scope *s)
 static bool
 push_line(struct flow *f, size_t start, size_t need)
 {
-    if (!grow(&f->lines, &f->lines_size, f->n_lines + 1, sizeof *f->lines))
+    if (!array_grow(&f->lines, &f->lines_size, f->n_lines + 1, sizeof *f->lines))
         return false;
     f->lines[f->n_lines++] = (struct flow_line){start, need};
     return true;

@@ -7,6 +7,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/array_grow.h"
 #include "base/file_replace.h"
 #include "base/platform.h"
 #include "tui/terminal/terminal.h"
@@ -129,13 +130,8 @@ static bool
 send_whole(struct terminal_output *o, size_t n)
 {
     const size_t needed = 3 * n + MARKS; /* as sent, followed by the bytes of curses */
-    if (needed > o->room) {
-        char *bytes = realloc(o->bytes, 2 * needed);
-        if (bytes == NULL)
-            return false;
-        o->bytes = bytes;
-        o->room = 2 * needed;
-    }
+    if (!array_grow(&o->bytes, &o->room, needed, 1))
+        return false;
     char *from = o->bytes + 2 * n + MARKS;
     if (pread(o->memory, from, n, 0) != (ssize_t)n)
         return false;
