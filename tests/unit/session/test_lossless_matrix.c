@@ -26,6 +26,13 @@ model_seed(void)
     return 7 + seed % 6;
 }
 
+/* Tokens of a run: so few in make test. */
+static uint32_t
+tokens(uint32_t few)
+{
+    return getenv("SPECSCOPE_LONG") != NULL ? 40 : few;
+}
+
 static uint64_t
 run_matrix(const char *path, const char *draft, const struct lossless_matrix *m)
 {
@@ -65,30 +72,31 @@ on_a_tiny_model(const struct lossless_matrix *m)
 
 TEST(trained_heads_keep_autoregressive_tokens)
 {
-    on_a_tiny_model(MATRIX(.backend = "cpu", .prompts = 1, .tokens = 40, .settings = 2, .heads = HEAD_AFFINE));
-    on_a_tiny_model(MATRIX(.backend = "cpu", .prompts = 1, .tokens = 40, .settings = 1, .heads = HEAD_FULL));
-    on_a_tiny_model(
-        MATRIX(.backend = "check", .prompts = 1, .tokens = 40, .changing = true, .settings = 2, .heads = HEAD_AFFINE));
+    on_a_tiny_model(MATRIX(.backend = "cpu", .prompts = 1, .tokens = tokens(24), .settings = 2, .heads = HEAD_AFFINE));
+    on_a_tiny_model(MATRIX(.backend = "cpu", .prompts = 1, .tokens = tokens(24), .settings = 1, .heads = HEAD_FULL));
+    on_a_tiny_model(MATRIX(.backend = "check", .prompts = 1, .tokens = tokens(24), .changing = true, .settings = 2,
+                           .heads = HEAD_AFFINE));
 }
 
 TEST(every_policy_and_setting_gives_autoregressive_tokens_on_cpu)
 {
-    on_a_tiny_model(MATRIX(.backend = "cpu", .prompts = 2, .tokens = 32));
+    on_a_tiny_model(MATRIX(.backend = "cpu", .prompts = 2, .tokens = tokens(20)));
 }
 
 TEST(every_policy_and_setting_gives_autoregressive_tokens_on_check)
 {
-    on_a_tiny_model(MATRIX(.backend = "check", .prompts = 1, .tokens = 32));
+    on_a_tiny_model(MATRIX(.backend = "check", .prompts = 1, .tokens = tokens(20)));
 }
 
 TEST(every_sequence_of_a_batch_gives_autoregressive_tokens)
 {
-    on_a_tiny_model(MATRIX(.backend = "cpu", .prompts = 2, .tokens = 12, .settings = 1, .batch = 1));
-    on_a_tiny_model(MATRIX(.backend = "cpu", .prompts = 4, .tokens = 12, .settings = 1, .batch = 3));
-    on_a_tiny_model(MATRIX(.backend = "cpu", .prompts = 9, .tokens = 12, .changing = true, .settings = 1, .batch = 8));
+    on_a_tiny_model(MATRIX(.backend = "cpu", .prompts = 2, .tokens = tokens(12), .settings = 1, .batch = 1));
+    on_a_tiny_model(MATRIX(.backend = "cpu", .prompts = 4, .tokens = tokens(12), .settings = 1, .batch = 3));
+    on_a_tiny_model(
+        MATRIX(.backend = "cpu", .prompts = 9, .tokens = tokens(12), .changing = true, .settings = 1, .batch = 8));
     on_a_tiny_model(
         MATRIX(.backend = "check", .prompts = 4, .tokens = 16, .changing = true, .settings = 1, .batch = 3));
-    on_a_tiny_model(MATRIX(.backend = "cpu", .prompts = 4, .tokens = 12, .changing = true, .settings = 1,
+    on_a_tiny_model(MATRIX(.backend = "cpu", .prompts = 4, .tokens = tokens(12), .changing = true, .settings = 1,
                            .heads = HEAD_AFFINE, .batch = 3));
     run_matrix(BUNDLED, DRAFT, MATRIX(.backend = "cpu", .prompts = 3, .tokens = 8, .settings = 1, .batch = 2));
 }
@@ -142,12 +150,12 @@ TEST(every_policy_and_setting_gives_autoregressive_tokens_on_cuda)
 
 TEST(knobs_changing_every_round_keep_autoregressive_tokens)
 {
-    on_a_tiny_model(MATRIX(.backend = "cpu", .prompts = 1, .tokens = 40, .changing = true));
+    on_a_tiny_model(MATRIX(.backend = "cpu", .prompts = 1, .tokens = tokens(24), .changing = true));
 }
 
 TEST(the_bundled_model_gives_autoregressive_tokens)
 {
-    run_matrix(BUNDLED, DRAFT, MATRIX(.backend = "cpu", .prompts = 1, .tokens = 24, .settings = 2));
+    run_matrix(BUNDLED, DRAFT, MATRIX(.backend = "cpu", .prompts = 1, .tokens = tokens(12), .settings = 2));
 }
 
 TEST(the_whole_matrix_on_the_bundled_model)
