@@ -201,7 +201,7 @@ TEST(the_remaining_token_is_drawn_however_unlikely)
 TEST(draws_follow_the_distribution_and_a_bias_would_show)
 {
     struct bench *b = *state;
-    enum { N = 12, DRAWS = 1200, BATCH = 400 };
+    enum { N = 12, DRAWS = 2400, BATCH = 400 };
     float p[N];
     double exact[N], biased[N];
     uint32_t counts[N] = {0};
