@@ -9,6 +9,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/array_grow.h"
 #include "base/clock.h"
 #include "base/err.h"
 #include "base/platform.h"
@@ -78,14 +79,8 @@ survey_same_round(const struct event *before, const struct event *e)
 static struct span *
 add_span(struct survey *s, uint32_t run)
 {
-    if (s->n_spans == s->max_spans) {
-        size_t max = 2 * s->max_spans + 16;
-        struct span *spans = realloc(s->spans, max * sizeof *spans);
-        if (spans == NULL)
-            return NULL;
-        s->spans = spans;
-        s->max_spans = max;
-    }
+    if (!array_grow(&s->spans, &s->max_spans, s->n_spans + 1, sizeof *s->spans))
+        return NULL;
     struct span *span = &s->spans[s->n_spans++];
     *span = (struct span){.run = run, .start_us = s->duration_us < LONGEST_US ? s->duration_us : LONGEST_US};
     return span;

@@ -7,25 +7,12 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/array_grow.h"
 #include "base/file_replace.h"
 #include "base/utf8.h"
 #include "traces/schema.h"
 
 /* ---- writing ---- */
-
-static bool
-ensure(char **buffer, size_t *size, size_t need)
-{
-    if (need <= *size)
-        return true;
-    size_t more = 2 * *size > need ? 2 * *size : need;
-    char *grown = realloc(*buffer, more);
-    if (grown == NULL)
-        return false;
-    *buffer = grown;
-    *size = more;
-    return true;
-}
 
 static bool
 has(const struct table_out *t, size_t column)
@@ -42,7 +29,7 @@ table_out_open(struct table_out *t, int folder_fd, enum table_id id, bool moe, s
     t->fd = openat(folder_fd, t->table->file, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
     if (t->fd < 0)
         return err_set(err, ERR_WORK, "%s: %s", t->table->file, strerror(errno));
-    if (!ensure(&t->lines, &t->size, (size_t)64 << 10))
+    if (!array_grow(&t->lines, &t->size, (size_t)64 << 10, 1))
         return err_set(err, ERR_WORK, "%s: out of memory", t->table->file);
     for (size_t i = 0; i < t->table->n_columns; i++)
         if (has(t, i))
@@ -73,7 +60,7 @@ table_out_line(struct table_out *t, const struct event *e, struct err *err)
         room += n + 1;
         longest = n > longest ? n : longest;
     }
-    if (!ensure(&t->lines, &t->size, t->used + room) || !ensure(&t->scratch, &t->scratch_size, longest))
+    if (!array_grow(&t->lines, &t->size, t->used + room, 1) || !array_grow(&t->scratch, &t->scratch_size, longest, 1))
         return err_set(err, ERR_WORK, "%s: out of memory", t->table->file);
     for (size_t i = 0; i < t->table->n_columns; i++) {
         if (!has(t, i))

@@ -2,6 +2,7 @@
 
 #include <inttypes.h>
 
+#include "base/array_grow.h"
 #include "kernels/cpu/forward.h"
 
 bool
@@ -171,30 +172,12 @@ cpu_kv_cache_close(struct kv_cache *s)
     free(s);
 }
 
-static bool
-grow(void **p, size_t *room, size_t want, size_t size)
-{
-    if (want <= *room)
-        return true;
-    size_t more = largest(want, 2 * *room);
-    void *q = realloc(*p, more * size);
-    if (q == NULL)
-        return false;
-    *p = q;
-    *room = more;
-    return true;
-}
-
 void *
 cpu_kv_cache_stage(struct kv_cache *s, void *out, size_t bytes)
 {
     size_t at = (s->staged_bytes + 15) / 16 * 16;
-    void *staged = s->staged, *deliveries = s->deliveries;
-    bool ok = grow(&staged, &s->staged_room, at + bytes, 1) &&
-              grow(&deliveries, &s->deliveries_room, s->n_deliveries + 1, sizeof *s->deliveries);
-    s->staged = staged;
-    s->deliveries = deliveries;
-    if (!ok) {
+    if (!array_grow(&s->staged, &s->staged_room, at + bytes, 1) ||
+        !array_grow(&s->deliveries, &s->deliveries_room, s->n_deliveries + 1, sizeof *s->deliveries)) {
         s->failed = true;
         err_set(&s->err, ERR_WORK, "not enough memory for results");
         return NULL;

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/array_grow.h"
 #include "base/plural.h"
 #include "kernels/cuda/device/launch.h"
 #include "kernels/cuda/device/layout.h"
@@ -272,14 +273,8 @@ memory_take(struct memory *m, struct backend *b, size_t bytes, bool zeroed, cons
             struct err *err)
 {
     *out = NULL;
-    if (m->n == m->room) {
-        const size_t room = m->room > 0 ? 2 * m->room : 64;
-        void **more = realloc(m->pieces, room * sizeof *more);
-        if (more == NULL)
-            return err_set(err, ERR_WORK, "not enough memory to keep track of the GPU's");
-        m->pieces = more;
-        m->room = room;
-    }
+    if (!array_grow(&m->pieces, &m->room, m->n + 1, sizeof *m->pieces))
+        return err_set(err, ERR_WORK, "not enough memory to keep track of the GPU's");
     void *p = NULL;
     const size_t some = bytes > 0 ? bytes : 1;
     const cudaError_t code = cudaMalloc(&p, some);

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/array_grow.h"
 #include "kernels/cuda/device/layout.h"
 #include "kernels/cuda/profile.h"
 #include "kernels/cuda/requests.h"
@@ -390,14 +391,9 @@ cuda_kv_cache_did(struct kv_cache *s, cudaError_t code, const char *doing)
 bool
 cuda_kv_cache_deliver(struct kv_cache *s, struct delivery d)
 {
-    if (s->n_deliveries == s->deliveries_room) {
-        struct delivery *more = realloc(s->deliveries, 2 * s->deliveries_room * sizeof *more);
-        if (more == NULL) {
-            s->failed = true;
-            return err_set(&s->err, ERR_WORK, "not enough memory for results");
-        }
-        s->deliveries = more;
-        s->deliveries_room *= 2;
+    if (!array_grow(&s->deliveries, &s->deliveries_room, s->n_deliveries + 1, sizeof *s->deliveries)) {
+        s->failed = true;
+        return err_set(&s->err, ERR_WORK, "not enough memory for results");
     }
     s->deliveries[s->n_deliveries++] = d;
     return true;

@@ -6,6 +6,7 @@
 #include <string.h>
 #include <strings.h>
 
+#include "base/array_grow.h"
 #include "base/utf8.h"
 
 struct pretokenizer *
@@ -280,16 +281,8 @@ struct translation {
 static bool
 put_bytes(struct text *t, const char *bytes, size_t n)
 {
-    if (t->len + n > MOST_WRITTEN)
+    if (t->len + n > MOST_WRITTEN || !array_grow(&t->at, &t->room, t->len + n, 1))
         return false;
-    if (t->len + n > t->room) {
-        const size_t room = 2 * (t->len + n) + 64;
-        char *grown = realloc(t->at, room);
-        if (grown == NULL)
-            return false;
-        t->at = grown;
-        t->room = room;
-    }
     if (n > 0)
         memcpy(t->at + t->len, bytes, n);
     t->len += n;

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/array_grow.h"
 #include "base/utf8.h"
 #include "engine/model/tokenizer/pretokenizer.h"
 #include "engine/model/tokenizer/tokenizer_normalize.h"
@@ -24,20 +25,6 @@ struct words_scratch {
     struct replaced *replaced; /* (n_replaced) every U+FFFD of the text in order; 0: the text had no invalid bytes */
     size_t n_replaced, replaced_room;
 };
-
-static bool
-reserve(void **memory, size_t *room, size_t n, size_t size)
-{
-    if (n <= *room)
-        return true;
-    const size_t more = n + n / 2 + 64;
-    void *grown = more > SIZE_MAX / size ? NULL : realloc(*memory, more * size);
-    if (grown == NULL)
-        return false;
-    *memory = grown;
-    *room = more;
-    return true;
-}
 
 void
 words_free(struct words *w)
@@ -70,7 +57,7 @@ swap_text(struct words *w, size_t len)
 static bool
 one_word(struct words *w)
 {
-    if (!reserve((void **)&w->word, &w->word_room, 1, sizeof *w->word))
+    if (!array_grow(&w->word, &w->word_room, 1, sizeof *w->word))
         return false;
     w->n = w->len > 0 ? 1 : 0;
     w->word[0] = (struct word){0, w->len};
@@ -83,7 +70,7 @@ static bool
 replace_broken(struct words *w, const char *text, size_t len)
 {
     struct words_scratch *s = w->scratch;
-    if (!reserve((void **)&w->text, &w->room, 3 * len, 1))
+    if (!array_grow(&w->text, &w->room, 3 * len, 1))
         return false;
     for (size_t at = 0; at < len;) {
         uint32_t code = REPLACEMENT;
@@ -91,7 +78,7 @@ replace_broken(struct words *w, const char *text, size_t len)
         const bool broken = n == 0;
         n = broken ? utf8_broken(text + at, len - at) : n;
         if (code == REPLACEMENT) {
-            if (!reserve((void **)&s->replaced, &s->replaced_room, s->n_replaced + 1, sizeof *s->replaced))
+            if (!array_grow(&s->replaced, &s->replaced_room, s->n_replaced + 1, sizeof *s->replaced))
                 return false;
             struct replaced *r = &s->replaced[s->n_replaced++];
             r->len = (unsigned char)n;
@@ -112,7 +99,7 @@ take_text(struct words *w, const char *text, size_t len)
     w->len = 0;
     w->scratch->n_replaced = 0;
     if (utf8_valid(text, len)) {
-        if (!reserve((void **)&w->text, &w->room, len, 1))
+        if (!array_grow(&w->text, &w->room, len, 1))
             return false;
         if (len > 0)
             memcpy(w->text, text, len);
@@ -149,7 +136,7 @@ static bool
 rewrite(struct words *w, enum rewriting how)
 {
     struct words_scratch *s = w->scratch;
-    if (!reserve((void **)&s->text, &s->room, 2 * w->len, 1))
+    if (!array_grow(&s->text, &s->room, 2 * w->len, 1))
         return false;
     size_t written = 0, word = 0, end = SIZE_MAX, n_seen = 0;
     for (size_t at = 0, n;; at += n) {
@@ -210,7 +197,7 @@ add_to_words(struct words *w, const struct pre_step *step, bool first)
     size_t more = w->n, written = 0, done = 0;
     for (size_t i = 0; i < w->len; i++)
         more += w->text[i] == ' ';
-    if (!reserve((void **)&w->scratch->text, &w->scratch->room, w->len + more * step->n_text, 1))
+    if (!array_grow(&w->scratch->text, &w->scratch->room, w->len + more * step->n_text, 1))
         return false;
     char *out = w->scratch->text;
     for (size_t i = 0; i < w->n; i++) {
@@ -265,7 +252,7 @@ push_part(struct splitting *s, size_t from, size_t to, bool matched)
         scratch->word[scratch->n - 1].len = to - scratch->word[scratch->n - 1].at;
         return true;
     }
-    if (!reserve((void **)&scratch->word, &scratch->word_room, scratch->n + 1, sizeof *scratch->word))
+    if (!array_grow(&scratch->word, &scratch->word_room, scratch->n + 1, sizeof *scratch->word))
         return false;
     scratch->word[scratch->n++] = (struct word){from, to - from};
     return true;

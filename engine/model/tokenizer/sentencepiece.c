@@ -1,16 +1,44 @@
 /* Reads SentencePiece vocabularies: the Protocol Buffers wire format, tokenizer.model, and the JSON files in its
  * directory. */
-#include "engine/model/tokenizer/sentencepiece.h"
-
 #include <inttypes.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/array_grow.h"
 #include "base/json_read.h"
 #include "base/little_endian.h"
 #include "base/utf8.h"
 #include "engine/model/tokenizer/tokenizer_files.h"
+
+struct added_tokens {
+    struct special *list; /* (n) texts are in the tokenizer's memory */
+    uint32_t n;
+    size_t room;
+    uint32_t ids; /* highest id + 1 */
+};
+
+struct sentencepiece {
+    struct tokenizer_json j; /* without a tokenizer.json */
+    struct added_tokens added;
+};
+
+/* A reader of the Protocol Buffers wire format without a schema. It returns the fields of a message in order and checks
+ * every length. Callers skip unknown fields. */
+
+enum protobuf_wire { PROTOBUF_VARINT = 0, PROTOBUF_64 = 1, PROTOBUF_BYTES = 2, PROTOBUF_32 = 5 };
+
+struct protobuf_field {
+    uint32_t number;
+    enum protobuf_wire wire;
+    uint64_t value;     /* for VARINT, 64 and 32 */
+    struct slice bytes; /* for BYTES: a text or a nested message */
+};
+
+struct protobuf {
+    struct slice rest;
+    bool broken; /* it is not a message, or it is truncated */
+};
 
 #define LONGEST_VARINT 10 /* bytes of seven bits */
 
@@ -106,13 +134,7 @@ struct spec {
 static bool
 broken(const struct sentencepiece *s)
 {
-    return err_set(s->err, ERR_WORK, "%s: tokenizer.model is damaged or was cut short; fetch it again", s->where);
-}
-
-static bool
-out_of_memory(const struct sentencepiece *s)
-{
-    return err_set(s->err, ERR_WORK, "%s: out of memory for the tokenizer", s->where);
+    return err_set(s->j.err, ERR_WORK, "%s: tokenizer.model is damaged or was cut short; fetch it again", s->j.where);
 }
 
 /* ---- settings ---- */
@@ -151,8 +173,8 @@ read_normalizer(const struct sentencepiece *s, struct slice message, struct spec
     }
     if (p.broken)
         return broken(s);
-    if (!tokenizer_copy(s->t, map.data, map.len, &map))
-        return out_of_memory(s);
+    if (!tokenizer_copy(s->j.t, map.data, map.len, &map))
+        return json_no_memory(&s->j);
     return charsmap_read(&spec->normal.map, map) || broken(s);
 }
 
@@ -174,17 +196,17 @@ read_spec(const struct sentencepiece *s, struct slice model, struct spec *spec)
     if (p.broken)
         return broken(s);
     if (spec->n_pieces == 0 || spec->n_pieces > MOST_TOKENS)
-        return err_set(s->err, ERR_WORK, "%s: tokenizer.model has %" PRIu64 " pieces, which cannot be used", s->where,
-                       spec->n_pieces);
+        return err_set(s->j.err, ERR_WORK, "%s: tokenizer.model has %" PRIu64 " pieces, which cannot be used",
+                       s->j.where, spec->n_pieces);
     if (spec->model != UNIGRAM && spec->model != BPE)
-        return err_set(s->err, ERR_WORK,
+        return err_set(s->j.err, ERR_WORK,
                        "%s: tokenizer.model is SentencePiece's of %s; those of pieces (BPE, Unigram) are supported",
-                       s->where,
+                       s->j.where,
                        spec->model == WORD        ? "whole words"
                        : spec->model == CHARACTER ? "characters"
                                                   : "another kind");
-    return !spec->suffix ||
-           err_set(s->err, ERR_WORK, "%s: its tokenizer puts spaces behind words, which is not supported", s->where);
+    return !spec->suffix || err_set(s->j.err, ERR_WORK,
+                                    "%s: its tokenizer puts spaces behind words, which is not supported", s->j.where);
 }
 
 /* ---- pieces ---- */
@@ -194,7 +216,7 @@ read_piece(const struct sentencepiece *s, struct slice message, uint32_t id)
 {
     static const unsigned char kinds[] = {TOKEN_NORMAL, TOKEN_NORMAL, TOKEN_UNKNOWN, TOKEN_CONTROL,
                                           TOKEN_USER,   TOKEN_UNUSED, TOKEN_BYTE}; /* 1.. as listed */
-    struct tokenizer *t = s->t;
+    struct tokenizer *t = s->j.t;
     struct protobuf p = {.rest = message};
     struct slice text = {"", 0};
     uint64_t kind = 1;
@@ -210,14 +232,14 @@ read_piece(const struct sentencepiece *s, struct slice message, uint32_t id)
     if (p.broken)
         return broken(s);
     if (isnan(score) || kind == 0 || kind >= sizeof kinds)
-        return err_set(s->err, ERR_WORK, "%s: piece %" PRIu32 " of tokenizer.model has no score or an unknown type",
-                       s->where, id);
+        return err_set(s->j.err, ERR_WORK, "%s: piece %" PRIu32 " of tokenizer.model has no score or an unknown type",
+                       s->j.where, id);
     t->kind[id] = kinds[kind];
     t->score[id] = (double)score;
     t->bonus[id] = t->unigram && t->kind[id] == TOKEN_USER;
     if (t->kind[id] == TOKEN_UNKNOWN && t->unknown == TOKEN_NONE)
         t->unknown = (token_t)id;
-    return tokenizer_copy(t, text.data, text.len, &t->text[id]) || out_of_memory(s);
+    return tokenizer_copy(t, text.data, text.len, &t->text[id]) || json_no_memory(&s->j);
 }
 
 /* Control tokens are searched for in the input. User-defined tokens are not changed by normalisation and are searched
@@ -225,7 +247,7 @@ read_piece(const struct sentencepiece *s, struct slice message, uint32_t id)
 static bool
 add_specials(const struct sentencepiece *s, uint32_t n)
 {
-    struct tokenizer *t = s->t;
+    struct tokenizer *t = s->j.t;
     bool ok = true;
     for (uint32_t id = 0; ok && id < n; id++) {
         const struct special special = {.text = t->text[id], .id = (token_t)id, .control = t->kind[id] != TOKEN_USER};
@@ -235,7 +257,7 @@ add_specials(const struct sentencepiece *s, uint32_t n)
             ok = tokenizer_add_special(&t->symbols, special) &&
                  (t->unigram || tokenizer_add_special(&t->normal_specials, special));
     }
-    return ok || out_of_memory(s);
+    return ok || json_no_memory(&s->j);
 }
 
 static token_t
@@ -250,20 +272,20 @@ find_control(const struct tokenizer *t, uint32_t n, struct slice name)
 static bool
 read_pieces(const struct sentencepiece *s, struct slice model, const struct spec *spec)
 {
-    struct tokenizer *t = s->t;
+    struct tokenizer *t = s->j.t;
     const uint32_t n = (uint32_t)spec->n_pieces, ids = s->added.ids > n ? s->added.ids : n;
     if (ids > 4 * n + 4096)
-        return err_set(s->err, ERR_WORK, "%s: added ids go up to %" PRIu32 ", but there are only %" PRIu32 " pieces",
-                       s->where, ids - 1, n);
+        return err_set(s->j.err, ERR_WORK, "%s: added ids go up to %" PRIu32 ", but there are only %" PRIu32 " pieces",
+                       s->j.where, ids - 1, n);
     t->unigram = t->single_precision = spec->model == UNIGRAM;
     t->fuse_unknown = true;
     tokenizer_trim_space(&t->trim, spec->normal.prefix || spec->normal.collapse);
-    if (!tokenizer_make_room(t, ids, s->where, s->err))
+    if (!tokenizer_make_room(t, ids, s->j.where, s->j.err))
         return false;
     t->score = calloc(ids, sizeof *t->score);
     t->bonus = calloc(ids, sizeof *t->bonus);
     if (t->score == NULL || t->bonus == NULL)
-        return out_of_memory(s);
+        return json_no_memory(&s->j);
     struct protobuf p = {.rest = model};
     uint32_t id = 0;
     for (struct protobuf_field f; protobuf_next(&p, &f);)
@@ -272,27 +294,16 @@ read_pieces(const struct sentencepiece *s, struct slice model, const struct spec
     for (; id < ids; id++)
         t->kind[id] = TOKEN_UNUSED;
     if (t->unknown == TOKEN_NONE)
-        return err_set(s->err, ERR_WORK, "%s: tokenizer.model has no unknown token; fetch it again", s->where);
+        return err_set(s->j.err, ERR_WORK, "%s: tokenizer.model has no unknown token; fetch it again", s->j.where);
     t->bos = find_control(t, n, spec->bos);
     t->eos = find_control(t, n, spec->eos);
     snprintf(t->description, sizeof t->description, "SentencePiece %s", t->unigram ? "Unigram" : "BPE");
-    return add_specials(s, n) && (tokenizer_add_normal_step(t, spec->normal) || out_of_memory(s));
+    return add_specials(s, n) && (tokenizer_add_normal_step(t, spec->normal) || json_no_memory(&s->j));
 }
 
 /* The JSON files in the directory of a tokenizer.model: added tokens, BOS and EOS, and the chat template. */
 
 #define MOST_ADDED 20000
-
-/* Parses a JSON file; if there is none, *out is NULL and the result is true. */
-static bool
-parse(const struct sentencepiece *s, struct slice text, const char *file, cJSON **out)
-{
-    *out = NULL;
-    if (text.data != NULL && !json_read_python(out, text.data, text.len))
-        return out_of_memory(s);
-    return text.data == NULL || cJSON_IsObject(*out) ||
-           err_set(s->err, ERR_WORK, "%s: %s is no JSON object; fetch or save it again", s->where, file);
-}
 
 static bool
 list_one(struct sentencepiece *s, struct special special, double id)
@@ -300,25 +311,18 @@ list_one(struct sentencepiece *s, struct special special, double id)
     struct added_tokens *a = &s->added;
     char shown[48];
     if (special.text.len == 0 || !(id >= 0 && id < MOST_TOKENS) || floor(id) < id)
-        return err_set(s->err, ERR_WORK, "%s: the id of the added token '%s' cannot be used", s->where,
+        return err_set(s->j.err, ERR_WORK, "%s: the id of the added token '%s' cannot be used", s->j.where,
                        printable_line(shown, sizeof shown, special.text.data, special.text.len));
     if (a->n == MOST_ADDED)
-        return err_set(s->err, ERR_WORK, "%s: more than %d added tokens beside a tokenizer.model are not supported",
-                       s->where, MOST_ADDED);
+        return err_set(s->j.err, ERR_WORK, "%s: more than %d added tokens beside a tokenizer.model are not supported",
+                       s->j.where, MOST_ADDED);
     for (uint32_t i = 0; i < a->n; i++)
         if (a->list[i].id == (token_t)id)
             return true; /* tokenizer_config.json is read first; its entry has more attributes */
-    if (a->n == a->room) {
-        const uint32_t room = 2 * a->room + 64;
-        struct special *grown = realloc(a->list, room * sizeof *grown);
-        if (grown == NULL)
-            return out_of_memory(s);
-        a->list = grown;
-        a->room = room;
-    }
     special.id = (token_t)id;
-    if (!tokenizer_copy(s->t, special.text.data, special.text.len, &special.text))
-        return out_of_memory(s);
+    if (!array_grow(&a->list, &a->room, a->n + 1, sizeof *a->list) ||
+        !tokenizer_copy(s->j.t, special.text.data, special.text.len, &special.text))
+        return json_no_memory(&s->j);
     a->list[a->n++] = special;
     a->ids = (uint32_t)id >= a->ids ? (uint32_t)id + 1 : a->ids;
     return true;
@@ -333,12 +337,7 @@ list_decoder(struct sentencepiece *s, const cJSON *decoder)
     {
         char *end;
         const double id = strtod(item->string, &end);
-        const struct special special = {.text = json_text(json_get(item, "content")),
-                                        .control = cJSON_IsTrue(json_get(item, "special")),
-                                        .lstrip = cJSON_IsTrue(json_get(item, "lstrip")),
-                                        .rstrip = cJSON_IsTrue(json_get(item, "rstrip")),
-                                        .single_word = cJSON_IsTrue(json_get(item, "single_word"))};
-        if (!list_one(s, special, *end == '\0' && end != item->string ? id : -1))
+        if (!list_one(s, json_special(item), *end == '\0' && end != item->string ? id : -1))
             return false;
     }
     return true;
@@ -361,15 +360,14 @@ list_plain(struct sentencepiece *s, const cJSON *added)
     return true;
 }
 
-/* Lists the tokens that were added to the vocabulary. */
+/* Reads the settings, and lists the tokens that were added to the vocabulary. */
 static bool
 list_added(struct sentencepiece *s, struct slice config, struct slice added)
 {
-    cJSON *settings = NULL, *list = NULL;
-    const bool ok = parse(s, config, "tokenizer_config.json", &settings) &&
-                    parse(s, added, "added_tokens.json", &list) &&
-                    list_decoder(s, json_get(settings, "added_tokens_decoder")) && list_plain(s, list);
-    cJSON_Delete(settings);
+    cJSON *list = NULL;
+    const bool ok = json_parse(&s->j, config, "tokenizer_config.json", &s->j.config) &&
+                    json_parse(&s->j, added, "added_tokens.json", &list) &&
+                    list_decoder(s, json_get(s->j.config, "added_tokens_decoder")) && list_plain(s, list);
     cJSON_Delete(list);
     return ok;
 }
@@ -390,7 +388,7 @@ forget(struct special_set *set, token_t id)
 static bool
 add_tokens(struct sentencepiece *s)
 {
-    struct tokenizer *t = s->t;
+    struct tokenizer *t = s->j.t;
     for (uint32_t i = 0; i < s->added.n; i++) {
         const struct special *a = &s->added.list[i];
         const uint32_t id = (uint32_t)a->id;
@@ -403,7 +401,7 @@ add_tokens(struct sentencepiece *s)
         if (t->kind[id] == TOKEN_UNKNOWN || t->kind[id] == TOKEN_BYTE)
             t->plain[id].data = NULL; /* tokenizer_finish() sets the text of these kinds */
         if (!tokenizer_add_special(&t->specials, *a))
-            return out_of_memory(s);
+            return json_no_memory(&s->j);
     }
     return true;
 }
@@ -436,22 +434,6 @@ read_ends(struct tokenizer *t, const cJSON *config)
         t->after.ids[t->after.n++] = t->eos;
 }
 
-/* Adds the listed tokens to the tokenizer's arrays, and reads BOS, EOS and the chat template. */
-static bool
-read_config(struct sentencepiece *s, struct slice config)
-{
-    struct tokenizer_json j = {.t = s->t, .where = s->where, .err = s->err};
-    cJSON *settings = NULL;
-    bool ok = add_tokens(s) && parse(s, config, "tokenizer_config.json", &settings);
-    j.config = settings;
-    if (ok) {
-        read_ends(s->t, settings);
-        ok = json_read_chat_template(&j);
-    }
-    cJSON_Delete(settings);
-    return ok;
-}
-
 /* ---- the whole file ---- */
 
 /* Returns whether the file is in tiktoken's format (lines of base64 and a number), which Llama 3 and others distribute
@@ -470,31 +452,35 @@ static bool
 read_model(struct sentencepiece *s, const struct tokenizer_files *files)
 {
     struct spec spec;
-    struct tokenizer *t = s->t;
+    struct tokenizer *t = s->j.t;
     if (is_tiktoken(files->model))
         return err_set(
-            s->err, ERR_WORK,
+            s->j.err, ERR_WORK,
             "%s: tokenizer.model is tiktoken's list of tokens, which lacks how text is cut; save the model's "
             "tokenizer.json with the transformers package",
-            s->where);
+            s->j.where);
     if (!read_spec(s, files->model, &spec) || !list_added(s, files->config, files->added) ||
-        !read_pieces(s, files->model, &spec) || !read_config(s, files->config))
+        !read_pieces(s, files->model, &spec) || !add_tokens(s))
+        return false;
+    read_ends(t, s->j.config);
+    if (!json_read_chat_template(&s->j))
         return false;
     const bool ok = t->unigram ? tokenizer_make_unigram(t) : tokenizer_index_pieces(t, NULL);
-    return (ok || out_of_memory(s)) && tokenizer_finish(t, s->where, s->err);
+    return (ok || json_no_memory(&s->j)) && tokenizer_finish(t, s->j.where, s->j.err);
 }
 
 bool
 tokenizer_from_sentencepiece(struct tokenizer **out, const struct tokenizer_files *files, const char *where,
                              struct err *err)
 {
-    struct sentencepiece s = {.t = calloc(1, sizeof *s.t), .where = where, .err = err};
+    struct sentencepiece s = {.j = {.t = calloc(1, sizeof *s.j.t), .where = where, .err = err}};
     *out = NULL;
-    const bool ok = s.t != NULL ? read_model(&s, files) : out_of_memory(&s);
+    const bool ok = s.j.t != NULL ? read_model(&s, files) : json_no_memory(&s.j);
+    cJSON_Delete(s.j.config);
     free(s.added.list);
     if (ok)
-        *out = s.t;
+        *out = s.j.t;
     else
-        tokenizer_close(s.t);
+        tokenizer_close(s.j.t);
     return ok;
 }

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/array_grow.h"
 #include "engine/model/tokenizer/tokenizer_files.h"
 
 #define MOST_DECLARED 20000 /* tokens */
@@ -32,15 +33,10 @@ struct declaring {
     cJSON *added;               /* the array added_tokens, which is extended */
     struct index listed, vocab; /* added_tokens of tokenizer.json; the vocabulary, from the first search in it */
     struct index fresh;         /* tokens with new ids, in the order of ids */
-    int64_t n_vocab, highest;   /* tokens in the vocabulary; the highest id of added_tokens, or -1 */
+    size_t fresh_room;
+    int64_t n_vocab, highest; /* tokens in the vocabulary; the highest id of added_tokens, or -1 */
     bool starved;
 };
-
-static bool
-out_of_memory(const struct declaring *d)
-{
-    return err_set(d->j->err, ERR_WORK, "%s: out of memory for the tokenizer", d->j->where);
-}
 
 /* Returns the text of a token, which is a string or an object with `content`. */
 static struct slice
@@ -160,12 +156,10 @@ make_token(struct slice text, const cJSON *attributes, bool special, int64_t id)
 static struct entry *
 add_fresh(struct declaring *d)
 {
-    struct entry *grown = realloc(d->fresh.at, (d->fresh.n + 1) * sizeof *grown);
-    if (grown == NULL)
+    if (!array_grow(&d->fresh.at, &d->fresh_room, d->fresh.n + 1, sizeof *d->fresh.at))
         return NULL;
-    d->fresh.at = grown;
-    grown[d->fresh.n] = (struct entry){.id = d->highest >= d->n_vocab ? d->highest + 1 : d->n_vocab};
-    return &grown[d->fresh.n++];
+    d->fresh.at[d->fresh.n] = (struct entry){.id = d->highest >= d->n_vocab ? d->highest + 1 : d->n_vocab};
+    return &d->fresh.at[d->fresh.n++];
 }
 
 /* Adds a token to added_tokens, or replaces the one with this text; a special token remains one. A token that is nowhere
@@ -184,7 +178,7 @@ declare(struct declaring *d, const cJSON *declared, bool special)
     special = special || (e != NULL && flag(e->token, "special"));
     cJSON *token = e == NULL ? NULL : make_token(text, declared, special, e->id);
     if (token == NULL)
-        return out_of_memory(d);
+        return json_no_memory(d->j);
     if (e->token != NULL)
         (void)cJSON_ReplaceItemViaPointer(d->added, e->token, token);
     else
@@ -277,7 +271,7 @@ declare_decoder(struct declaring *d)
     const cJSON *decoder = json_get(d->j->config, DECODER), *one;
     size_t n = 0;
     struct numbered *list = malloc(((size_t)cJSON_GetArraySize(decoder) + 1) * sizeof *list);
-    bool ok = list != NULL || out_of_memory(d);
+    bool ok = list != NULL || json_no_memory(d->j);
     cJSON_ArrayForEach(one, decoder)
     {
         if (ok && one->string != NULL)
@@ -313,10 +307,10 @@ convert_added(struct declaring *d, const cJSON *file)
         cJSON *token = make_token(text, NULL, is_special(d, text, true), one->valueint);
         if (token == NULL || !cJSON_AddItemToObject(decoder, id, token)) {
             cJSON_Delete(token);
-            return out_of_memory(d);
+            return json_no_memory(d->j);
         }
     }
-    return decoder != NULL || out_of_memory(d);
+    return decoder != NULL || json_no_memory(d->j);
 }
 
 static bool
@@ -372,7 +366,7 @@ add_usual(struct declaring *d)
             if (usual[i].text[k] != NULL && cJSON_GetObjectItemCaseSensitive(config, names[k]) == NULL &&
                 find(d, slice_of(usual[i].text[k])) != NULL &&
                 cJSON_AddStringToObject(config, names[k], usual[i].text[k]) == NULL)
-                return out_of_memory(d);
+                return json_no_memory(d->j);
     return true;
 }
 
@@ -383,16 +377,16 @@ declare_all(struct declaring *d, const cJSON *added, cJSON *map)
     const bool decoder = cJSON_GetObjectItemCaseSensitive(j->config, DECODER) != NULL; /* then neither file counts */
     if (cJSON_GetArraySize(json_get(j->config, EXTRA)) == 0 && json_get(j->config, ADDITIONAL) != NULL &&
         !rename_additional(j))
-        return out_of_memory(d);
+        return json_no_memory(d->j);
     if (!decoder && !merge_map(j, map))
-        return out_of_memory(d);
+        return json_no_memory(d->j);
     if (cJSON_GetObjectItemCaseSensitive(j->config, EXTRA) == NULL && !rename_additional(j))
-        return out_of_memory(d);
+        return json_no_memory(d->j);
     const cJSON *token;
     d->n_vocab = cJSON_GetArraySize(j->vocab);
     d->highest = -1;
     if (!make_index(&d->listed, d->added, true))
-        return out_of_memory(d);
+        return json_no_memory(d->j);
     cJSON_ArrayForEach(token, d->added)
     {
         const cJSON *id = json_get(token, "id");
@@ -410,7 +404,7 @@ json_declare_tokens(struct tokenizer_json *j, const cJSON *added, cJSON *map)
         cJSON_DeleteItemFromObjectCaseSensitive(j->root, "added_tokens");
         d.added = cJSON_AddArrayToObject(j->root, "added_tokens");
     }
-    const bool ok = d.added != NULL ? declare_all(&d, added, map) : out_of_memory(&d);
+    const bool ok = d.added != NULL ? declare_all(&d, added, map) : json_no_memory(j);
     free(d.listed.at);
     free(d.vocab.at);
     free(d.fresh.at);

@@ -5,22 +5,25 @@
 #include <string.h>
 #include <utf8proc.h>
 
+#include "base/array_grow.h"
 #include "base/utf8.h"
 #include "engine/model/tokenizer/tokenizer_internal.h"
 
 static bool
 ids_push(struct ids *ids, token_t id)
 {
-    if (ids->n == ids->room) {
-        const size_t room = 2 * ids->room + 64;
-        token_t *grown = realloc(ids->at, room * sizeof *grown);
-        if (grown == NULL)
-            return false;
-        ids->at = grown;
-        ids->room = room;
-    }
+    if (!array_grow(&ids->at, &ids->room, ids->n + 1, sizeof *ids->at))
+        return false;
     ids->at[ids->n++] = id;
     return true;
+}
+
+/* Returns the length in bytes of the character at the start of a text, or of the invalid bytes there. */
+static size_t
+character_size(const char *bytes, size_t len)
+{
+    const size_t n = utf8_character(bytes, len, NULL);
+    return n > 0 ? n : utf8_broken(bytes, len);
 }
 
 #define UNKNOWN_PENALTY 10.0
@@ -83,9 +86,9 @@ score_of(const struct tokenizer *t, token_t id, uint32_t len)
 static void
 offer_pieces(const struct tokenizer *t, const char *word, uint32_t len, uint32_t from, struct way *ways)
 {
-    uint32_t size = (uint32_t)utf8_character(word + from, len - from, NULL), node = 0;
+    const uint32_t size = (uint32_t)character_size(word + from, len - from);
+    uint32_t node = 0;
     bool single = false;
-    size = size == 0 ? (uint32_t)utf8_broken(word + from, len - from) : size;
     for (uint32_t to = from; to < len && piece_trie_step(&t->trie, &node, (unsigned char)word[to]);) {
         const token_t id = t->trie.nodes[node].id;
         to++;
@@ -98,13 +101,22 @@ offer_pieces(const struct tokenizer *t, const char *word, uint32_t len, uint32_t
         offer(t, ways, from, from + size, t->unknown_score, TOKEN_NONE);
 }
 
+/* Returns whether the vocabulary has a byte token for each of these bytes. */
+static bool
+has_bytes(const struct tokenizer *t, const char *bytes, size_t n)
+{
+    for (size_t i = 0; i < n; i++)
+        if (t->byte[(unsigned char)bytes[i]] == TOKEN_NONE)
+            return false;
+    return true;
+}
+
 /* Adds a segment of unknown characters: their byte tokens, or a single <unk>. */
 static bool
 push_unknown(const struct tokenizer *t, const char *bytes, size_t n, struct ids *ids)
 {
-    for (size_t i = 0; i < n; i++)
-        if (t->byte[(unsigned char)bytes[i]] == TOKEN_NONE)
-            return t->unknown == TOKEN_NONE || ids_push(ids, t->unknown);
+    if (!has_bytes(t, bytes, n))
+        return t->unknown == TOKEN_NONE || ids_push(ids, t->unknown);
     for (size_t i = 0; i < n; i++)
         if (!ids_push(ids, t->byte[(unsigned char)bytes[i]]))
             return false;
@@ -160,8 +172,7 @@ tokenizer_unigram_word(const struct tokenizer *t, struct merging *m, const char 
     m->ways[0] = (struct way){.from = 0};
     for (uint32_t at = 0, size; at < len; at += size) {
         offer_pieces(t, word, (uint32_t)len, at, m->ways);
-        size = (uint32_t)utf8_character(word + at, len - at, NULL);
-        size = size == 0 ? (uint32_t)utf8_broken(word + at, len - at) : size;
+        size = (uint32_t)character_size(word + at, len - at);
     }
     return push_way(t, word, (uint32_t)len, m->ways, ids);
 }
@@ -246,16 +257,6 @@ make_room(struct merging *m, size_t n)
     return m->room > 0;
 }
 
-/* Returns whether the vocabulary has a byte token for each of these bytes. */
-static bool
-has_bytes(const struct tokenizer *t, const char *bytes, size_t n)
-{
-    for (size_t i = 0; i < n; i++)
-        if (t->byte[(unsigned char)bytes[i]] == TOKEN_NONE)
-            return false;
-    return true;
-}
-
 struct symbols {
     struct symbol *at;
     uint32_t n;
@@ -290,8 +291,7 @@ split_for_ranks(const struct tokenizer *t, const char *word, size_t len, struct 
         if (t->byte_level) {
             id = t->byte[(unsigned char)word[at]];
         } else {
-            size = utf8_character(word + at, len - at, NULL);
-            size = size == 0 ? utf8_broken(word + at, len - at) : size;
+            size = character_size(word + at, len - at);
             id = tokenizer_find(t, word + at, size);
         }
         if (id != TOKEN_NONE)
@@ -370,14 +370,8 @@ push_symbol(const struct tokenizer *t, const char *word, const struct symbol *s,
     *unknown = false;
     if (s->id != TOKEN_NONE)
         return ids_push(ids, s->id);
-    if (!has_bytes(t, word + s->at, s->len)) { /* no byte fallback: one <unk> for the character */
-        *unknown = true;
-        return follows || t->unknown == TOKEN_NONE || ids_push(ids, t->unknown);
-    }
-    for (uint32_t i = 0; i < s->len; i++)
-        if (!ids_push(ids, t->byte[(unsigned char)word[s->at + i]]))
-            return false;
-    return true;
+    *unknown = !has_bytes(t, word + s->at, s->len); /* no byte fallback: one <unk> for the character */
+    return (*unknown && follows) || push_unknown(t, word + s->at, s->len, ids);
 }
 
 /* Adds the ids of a word. Returns false if out of memory. */

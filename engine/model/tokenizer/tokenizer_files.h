@@ -27,6 +27,14 @@ struct slice json_text(const cJSON *);
 /* Fails with "…: the <what> '<name>' is not supported". */
 bool json_unsupported(const struct tokenizer_json *, const char *what, const char *name);
 
+/* Fails because memory ran out. */
+bool json_no_memory(const struct tokenizer_json *);
+/* Parses a file, which must be a JSON object; without a file (text.data NULL) *out is an empty object. The caller frees
+ * *out, also after a failure. */
+bool json_parse(const struct tokenizer_json *, struct slice text, const char *file, cJSON **out);
+/* Returns the text and the attributes of an added token. */
+struct special json_special(const cJSON *token);
+
 /* Returns whether the tokenizer's class in transformers is this one. */
 bool json_is_class(const struct tokenizer_json *, const char *name);
 /* Adds the tokens that the files beside tokenizer.json declare to its added_tokens. `added` (added_tokens.json) and `map`

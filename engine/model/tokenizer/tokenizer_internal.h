@@ -80,7 +80,8 @@ struct special {
 
 struct special_set {
     struct special *list; /* (n) */
-    uint32_t n, room;
+    uint32_t n;
+    size_t room;
     struct piece_trie trie; /* of the indexes in the list */
 };
 

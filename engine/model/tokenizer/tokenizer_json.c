@@ -11,8 +11,8 @@
 
 #define GAPS 4096u /* most unused ids: this number plus three per token */
 
-static bool
-out_of_memory(const struct tokenizer_json *j)
+bool
+json_no_memory(const struct tokenizer_json *j)
 {
     return err_set(j->err, ERR_WORK, "%s: out of memory for the tokenizer", j->where);
 }
@@ -36,6 +36,27 @@ json_unsupported(const struct tokenizer_json *j, const char *what, const char *n
     char shown[80];
     return err_set(j->err, ERR_WORK, "%s: the %s '%s' is not supported", j->where, what,
                    printable_line(shown, sizeof shown, name, strlen(name)));
+}
+
+bool
+json_parse(const struct tokenizer_json *j, struct slice text, const char *file, cJSON **out)
+{
+    if (text.data == NULL)
+        *out = cJSON_CreateObject();
+    if (text.data == NULL ? *out == NULL : !json_read_python(out, text.data, text.len))
+        return json_no_memory(j);
+    return cJSON_IsObject(*out) ||
+           err_set(j->err, ERR_WORK, "%s: %s is no JSON object; fetch or save it again", j->where, file);
+}
+
+struct special
+json_special(const cJSON *token)
+{
+    return (struct special){.text = json_text(json_get(token, "content")),
+                            .control = cJSON_IsTrue(json_get(token, "special")),
+                            .lstrip = cJSON_IsTrue(json_get(token, "lstrip")),
+                            .rstrip = cJSON_IsTrue(json_get(token, "rstrip")),
+                            .single_word = cJSON_IsTrue(json_get(token, "single_word"))};
 }
 
 /* ---- the vocabulary ---- */
@@ -98,7 +119,7 @@ read_pieces(struct tokenizer_json *j)
         bool piece_of_text = true;
         if (!tokenizer_copy(t, item->string, strlen(item->string), &t->text[id]) ||
             (t->byte_level && !tokenizer_decode_piece(t, &t->text[id], &piece_of_text)))
-            return out_of_memory(j);
+            return json_no_memory(j);
         t->kind[id] = byte_fallback && tokenizer_byte_value(t->text[id]) >= 0 ? TOKEN_BYTE : TOKEN_NORMAL;
         j->pieces[id] = piece_of_text;
     }
@@ -117,12 +138,8 @@ read_added(struct tokenizer_json *j)
     cJSON_ArrayForEach(item, j->added)
     {
         const uint32_t id = (uint32_t)json_get(item, "id")->valuedouble;
-        struct special s = {.text = json_text(json_get(item, "content")),
-                            .id = (token_t)id,
-                            .control = cJSON_IsTrue(json_get(item, "special")),
-                            .lstrip = cJSON_IsTrue(json_get(item, "lstrip")),
-                            .rstrip = cJSON_IsTrue(json_get(item, "rstrip")),
-                            .single_word = cJSON_IsTrue(json_get(item, "single_word"))};
+        struct special s = json_special(item);
+        s.id = (token_t)id;
         const bool normalized = cJSON_IsTrue(json_get(item, "normalized"));
         ok = tokenizer_copy(t, s.text.data, s.text.len, &s.text);
         if (t->kind[id] != TOKEN_BYTE) {
@@ -140,7 +157,7 @@ read_added(struct tokenizer_json *j)
     }
     free(buffers[0].at);
     free(buffers[1].at);
-    return ok || out_of_memory(j);
+    return ok || json_no_memory(j);
 }
 
 /* Sets the text that a token has in decoded text, as the decoder's steps make it. */
@@ -159,7 +176,7 @@ decode_pieces(struct tokenizer_json *j)
     }
     free(buffers[0].at);
     free(buffers[1].at);
-    return ok || out_of_memory(j);
+    return ok || json_no_memory(j);
 }
 
 /* Finds a token by its text; added tokens have precedence. */
@@ -209,7 +226,7 @@ read_merges(struct tokenizer_json *j)
     if (!cJSON_IsArray(merges))
         return err_set(j->err, ERR_WORK, "%s: tokenizer.json has no merges (model.merges)", j->where);
     if (!merge_table_make(&j->t->merges, (uint32_t)cJSON_GetArraySize(merges)))
-        return out_of_memory(j);
+        return json_no_memory(j);
     cJSON_ArrayForEach(merge, merges)
     {
         if (read_merge(j->t, merge, rank)) {
@@ -217,7 +234,7 @@ read_merges(struct tokenizer_json *j)
             continue;
         }
         if (j->t->merges.buffer.starved)
-            return out_of_memory(j);
+            return json_no_memory(j);
         return err_set(j->err, ERR_WORK, "%s: merge %" PRIu32 " of model.merges does not join two tokens into a third",
                        j->where, rank);
     }
@@ -377,7 +394,7 @@ read_unigram(struct tokenizer_json *j)
     t->score = calloc(t->n, sizeof *t->score);
     t->bonus = calloc(t->n, sizeof *t->bonus);
     if (t->score == NULL || t->bonus == NULL)
-        return out_of_memory(j);
+        return json_no_memory(j);
     memset(t->kind, TOKEN_UNUSED, t->n);
     cJSON_ArrayForEach(item, j->vocab)
     {
@@ -385,7 +402,7 @@ read_unigram(struct tokenizer_json *j)
         if (!cJSON_IsString(text) || !cJSON_IsNumber(score) || !isfinite(score->valuedouble))
             return bad_piece(j, id);
         if (!tokenizer_copy(t, text->valuestring, strlen(text->valuestring), &t->text[id]))
-            return out_of_memory(j);
+            return json_no_memory(j);
         t->score[id] = score->valuedouble;
         t->kind[id] = byte_fallback && tokenizer_byte_value(t->text[id]) >= 0 ? TOKEN_BYTE : TOKEN_NORMAL;
         j->pieces[id++] = true;
@@ -461,25 +478,13 @@ read_tokenizer(struct tokenizer_json *j, const cJSON *added, cJSON *map)
                              : "BPE of SentencePiece's");
     j->pieces = calloc(n, sizeof *j->pieces);
     if (j->pieces == NULL)
-        return out_of_memory(j);
+        return json_no_memory(j);
     if (!(t->unigram ? read_unigram(j) : read_pieces(j)) || !read_added(j) || !decode_pieces(j) ||
-        !(tokenizer_index_pieces(t, j->pieces) || out_of_memory(j)))
+        !(tokenizer_index_pieces(t, j->pieces) || json_no_memory(j)))
         return false;
     if (t->unigram ? !tokenizer_make_unigram(t) : !read_merges(j) || !read_unknown(j))
-        return t->unigram && out_of_memory(j);
+        return t->unigram && json_no_memory(j);
     return read_ends(j) && tokenizer_finish(t, j->where, j->err);
-}
-
-/* Parses a file; if there is none, *out is an empty object. */
-static bool
-parse(struct slice text, const char *file, struct tokenizer_json *j, cJSON **out)
-{
-    if (text.data == NULL)
-        *out = cJSON_CreateObject();
-    if (text.data == NULL ? *out == NULL : !json_read_python(out, text.data, text.len))
-        return out_of_memory(j);
-    return cJSON_IsObject(*out) ||
-           err_set(j->err, ERR_WORK, "%s: %s is no JSON object; fetch or save it again", j->where, file);
 }
 
 bool
@@ -489,11 +494,12 @@ tokenizer_from_json(struct tokenizer **out, const struct tokenizer_files *files,
     struct tokenizer_json j = {.where = where, .err = err, .t = calloc(1, sizeof *j.t)};
     cJSON *added = NULL, *map = NULL;
     if (j.t == NULL)
-        return out_of_memory(&j);
-    const bool ok = parse(files->model, "tokenizer.json", &j, &j.root) &&
-                    parse(files->config, "tokenizer_config.json", &j, &j.config) &&
-                    parse(files->added, "added_tokens.json", &j, &added) &&
-                    parse(files->special_map, "special_tokens_map.json", &j, &map) && read_tokenizer(&j, added, map);
+        return json_no_memory(&j);
+    const bool ok = json_parse(&j, files->model, "tokenizer.json", &j.root) &&
+                    json_parse(&j, files->config, "tokenizer_config.json", &j.config) &&
+                    json_parse(&j, files->added, "added_tokens.json", &added) &&
+                    json_parse(&j, files->special_map, "special_tokens_map.json", &map) &&
+                    read_tokenizer(&j, added, map);
     cJSON *const parsed[] = {j.root, j.config, added, map};
     for (size_t i = 0; i < sizeof parsed / sizeof *parsed; i++)
         cJSON_Delete(parsed[i]);

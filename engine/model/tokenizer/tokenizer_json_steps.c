@@ -31,7 +31,7 @@ keep_texts(struct tokenizer_json *j, const char *what, struct normal_step *step)
         return json_unsupported(j, what, "of long texts");
     return (tokenizer_copy(j->t, step->from.data, step->from.len, &step->from) &&
             tokenizer_copy(j->t, step->to.data, step->to.len, &step->to)) ||
-           err_set(j->err, ERR_WORK, "%s: out of memory for the tokenizer", j->where);
+           json_no_memory(j);
 }
 
 /* Adds a step to one of the two lists of steps, of the normalizer or the decoder, which owns its pattern then. */
@@ -102,7 +102,7 @@ read_charsmap(struct tokenizer_json *j, const cJSON *step)
     char *bytes = tokenizer_take(j->t, text.len);
     struct normal_step s = {.kind = NORMAL_CHARSMAP};
     if (bytes == NULL)
-        return err_set(j->err, ERR_WORK, "%s: out of memory for the tokenizer", j->where);
+        return json_no_memory(j);
     const size_t n = read_base64(text, bytes);
     if (n == SIZE_MAX || !charsmap_read(&s.map, (struct slice){bytes, n}))
         return err_set(j->err, ERR_WORK, "%s: the normalizer's precompiled_charsmap is damaged; fetch it again",
@@ -389,7 +389,7 @@ json_read_steps(struct tokenizer_json *j)
         return false;
     j->t->pre = pre == NULL ? NULL : pretokenizer_new();
     if (pre != NULL && j->t->pre == NULL)
-        return err_set(j->err, ERR_WORK, "%s: out of memory for the tokenizer", j->where);
+        return json_no_memory(j);
     if (pre != NULL && !read_pretokenizer(&r, pre, 0))
         return false;
     if (decoder == NULL || is(decoder, "ByteLevel"))

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/array_grow.h"
 #include "base/utf8.h"
 #include "engine/model/tokenizer/tokenizer_internal.h"
 #include "engine/model/tokenizer/tokenizer_normalize.h"
@@ -481,14 +482,8 @@ tokenizer_add_special(struct special_set *set, struct special special)
 {
     if (special.text.len == 0)
         return true;
-    if (set->n == set->room) {
-        const uint32_t room = 2 * set->room + 64;
-        struct special *grown = realloc(set->list, room * sizeof *grown);
-        if (grown == NULL)
-            return false;
-        set->list = grown;
-        set->room = room;
-    }
+    if (!array_grow(&set->list, &set->room, set->n + 1, sizeof *set->list))
+        return false;
     set->list[set->n++] = special;
     return true;
 }

@@ -6,6 +6,7 @@
 #include <string.h>
 #include <utf8proc.h>
 
+#include "base/array_grow.h"
 #include "base/little_endian.h"
 #include "base/utf8.h"
 #include "engine/model/tokenizer/pretokenizer.h"
@@ -323,14 +324,9 @@ normal_put_pattern(const struct normal_step *step, struct slice in, struct bytes
 bool
 bytes_append(struct bytes *b, const char *bytes, size_t n)
 {
-    if (n > b->room - b->len) {
-        const size_t room = b->len + n + (b->len + n) / 2 + 64;
-        char *grown = room < n ? NULL : realloc(b->at, room);
-        b->starved = b->starved || grown == NULL;
-        if (grown == NULL)
-            return false;
-        b->at = grown;
-        b->room = room;
+    if (!array_grow(&b->at, &b->room, b->len + n, 1)) {
+        b->starved = true;
+        return false;
     }
     if (n > 0)
         memcpy(b->at + b->len, bytes, n);
