@@ -45,26 +45,15 @@ struct field {
 #define FIELD_AT(type, member) offsetof(type, member), sizeof(((type *)0)->member)
 
 /* A member of the struct OF, which is defined where a table is. */
-#define FIELD_PLAIN(rule, key, kind, member)                                                                           \
+#define FIELD_MEMBER(rule, key, kind, member, least, most, names, table)                                               \
     {                                                                                                                  \
-        key, FIELD_##kind, FIELD_##rule, FIELD_AT(OF, member), 0, 0, NULL, NULL, NULL                                  \
+        key, FIELD_##kind, FIELD_##rule, FIELD_AT(OF, member), least, most, names, table, NULL                         \
     }
-#define FIELD_BOUNDED(rule, key, member, least, most)                                                                  \
-    {                                                                                                                  \
-        key, FIELD_WHOLE, FIELD_##rule, FIELD_AT(OF, member), least, most, NULL, NULL, NULL                            \
-    }
-#define FIELD_REAL_TO(rule, key, member, most)                                                                         \
-    {                                                                                                                  \
-        key, FIELD_REAL, FIELD_##rule, FIELD_AT(OF, member), 0, most, NULL, NULL, NULL                                 \
-    }
-#define FIELD_NAMED(rule, key, member, names, last)                                                                    \
-    {                                                                                                                  \
-        key, FIELD_NAME, FIELD_##rule, FIELD_AT(OF, member), 0, last, names, NULL, NULL                                \
-    }
-#define FIELD_STRUCT(rule, key, member, table)                                                                         \
-    {                                                                                                                  \
-        key, FIELD_OBJECT, FIELD_##rule, FIELD_AT(OF, member), 0, 0, NULL, table, NULL                                 \
-    }
+#define FIELD_PLAIN(rule, key, kind, member)          FIELD_MEMBER(rule, key, kind, member, 0, 0, NULL, NULL)
+#define FIELD_BOUNDED(rule, key, member, least, most) FIELD_MEMBER(rule, key, WHOLE, member, least, most, NULL, NULL)
+#define FIELD_REAL_TO(rule, key, member, most)        FIELD_MEMBER(rule, key, REAL, member, 0, most, NULL, NULL)
+#define FIELD_NAMED(rule, key, member, names, last)   FIELD_MEMBER(rule, key, NAME, member, 0, last, names, NULL)
+#define FIELD_STRUCT(rule, key, member, table)        FIELD_MEMBER(rule, key, OBJECT, member, 0, 0, NULL, table)
 #define FIELD_END                                                                                                      \
     {                                                                                                                  \
         .key = NULL                                                                                                    \

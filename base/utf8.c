@@ -214,8 +214,8 @@ text_escape(char *out, const char *bytes, size_t n)
     return (size_t)(to - out);
 }
 
-static int
-digit(char c)
+int
+hex_digit(char c)
 {
     if (c >= '0' && c <= '9')
         return c - '0';
@@ -236,8 +236,8 @@ text_unescape(char *out, size_t *n_out, const char *text, size_t n)
         } else if (n - i >= 2 && text[i + 1] == '\\') {
             out[at++] = '\\';
             i++;
-        } else if (n - i >= 4 && text[i + 1] == 'x' && digit(text[i + 2]) >= 0 && digit(text[i + 3]) >= 0) {
-            out[at++] = (char)(digit(text[i + 2]) << 4 | digit(text[i + 3]));
+        } else if (n - i >= 4 && text[i + 1] == 'x' && hex_digit(text[i + 2]) >= 0 && hex_digit(text[i + 3]) >= 0) {
+            out[at++] = (char)(hex_digit(text[i + 2]) << 4 | hex_digit(text[i + 3]));
             i += 3;
         } else {
             return false;

@@ -70,4 +70,7 @@ bool text_unescape(char *out, size_t *n_out, const char *text, size_t n);
 /* Replaces each byte that text_escape() would escape by '?', except backslashes, in place. */
 void make_printable(char *text, size_t n);
 
+/* Returns the value of a hexadecimal digit; -1 if the character is not one. */
+int hex_digit(char);
+
 #endif

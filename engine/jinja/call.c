@@ -365,9 +365,3 @@ call_text(struct call *c, size_t i, struct slice *text)
                                          : render_fail(c->r, "a text is needed, not a %s", value_type(v));
     return true;
 }
-
-bool
-call_truth(const struct call *c, size_t i)
-{
-    return value_truth(c->a[i]);
-}

@@ -125,7 +125,7 @@ evaluate_call(struct render *r, const struct node *n, struct value *out)
     return value_call(r, callee, &arguments, out);
 }
 
-static bool
+bool
 evaluate_filter(struct render *r, const struct node *n, const struct value *text, struct value *out)
 {
     struct value self;
@@ -141,12 +141,6 @@ evaluate_filter(struct render *r, const struct node *n, const struct value *text
         return false;
     r->line = n->line;
     return filter_call(r, n->name, self, &arguments, out);
-}
-
-bool
-evaluate_filters(struct render *r, const struct node *n, struct value text, struct value *out)
-{
-    return evaluate_filter(r, n, &text, out);
 }
 
 static bool

@@ -57,7 +57,7 @@ execute_block(struct render *r, const struct node *n, struct buffer *out)
     struct value text = value_text(buffer_text(&b));
     if (how != ENDS_NORMALLY)
         return how;
-    if (n->b != NULL && !evaluate_filters(r, n->b, text, &text))
+    if (n->b != NULL && !evaluate_filter(r, n->b, &text, &text))
         return FAILS;
     if (n->a != NULL)
         return ending_of(assign_target(r, n->a, text));

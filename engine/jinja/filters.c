@@ -47,10 +47,10 @@ sort(struct call *c, struct value *out)
     if (c->a[2].kind == VALUE_TEXT && text_find(c->a[2].text, slice_of(","), 0) != SIZE_MAX)
         return render_fail(c->r, "sorting by several attributes is not supported");
     for (size_t i = 0; i < values->n; i++)
-        if (!key_of(c->r, values->at[i], c->a[2], call_truth(c, 1), &keys->at[i]))
+        if (!key_of(c->r, values->at[i], c->a[2], value_truth(c->a[1]), &keys->at[i]))
             return false;
     *out = value_list(values);
-    return sort_by(c->r, values, keys, call_truth(c, 0));
+    return sort_by(c->r, values, keys, value_truth(c->a[0]));
 }
 
 /* Sorts by keys. */
@@ -113,7 +113,7 @@ best(struct call *c, struct value *out)
         return false;
     while (walk_next(c->r, &s, &item)) {
         int order = wanted;
-        if (!key_of(c->r, item, c->a[1], call_truth(c, 0), &key) ||
+        if (!key_of(c->r, item, c->a[1], value_truth(c->a[0]), &key) ||
             (best_key.kind != VALUE_MISSING && !values_order(c->r, key, best_key, wanted < 0 ? "<" : ">", &order)))
             return false;
         if (order == wanted) {
@@ -136,7 +136,7 @@ unique(struct call *c, struct value *out)
     bool ok = kept != NULL && seen != NULL && walk_begin(c->r, c->self, &s);
     while (ok && walk_next(c->r, &s, &item)) {
         bool there = false;
-        ok = key_of(c->r, item, c->a[1], call_truth(c, 0), &key) && value_check_key(c->r, key) &&
+        ok = key_of(c->r, item, c->a[1], value_truth(c->a[0]), &key) && value_check_key(c->r, key) &&
              value_contains(c->r, value_list(seen), key, &there) &&
              (there || (list_add(c->r, kept, item) && list_add(c->r, seen, key)));
     }
@@ -303,12 +303,12 @@ indent(struct call *c, struct value *out)
         return false;
     else
         by = buffer_text(&blanks);
-    bool ok = !call_truth(c, 1) || buffer_add(c->r, &b, by);
+    bool ok = !value_truth(c->a[1]) || buffer_add(c->r, &b, by);
     struct buffer whole = {0};
     ok = ok && buffer_add(c->r, &whole, c->self.text) && buffer_add_words(c->r, &whole, "\n");
     bool first = true;
     for (size_t at = 0; ok && next_line(buffer_text(&whole), &at, &line); first = false) {
-        const bool moved = !first && (line.len > 0 || call_truth(c, 2));
+        const bool moved = !first && (line.len > 0 || value_truth(c->a[2]));
         ok = (first || buffer_add_words(c->r, &b, "\n")) && (!moved || buffer_add(c->r, &b, by)) &&
              buffer_add(c->r, &b, line);
     }
@@ -320,7 +320,7 @@ indent(struct call *c, struct value *out)
 static bool
 tojson(struct call *c, struct value *out)
 {
-    struct json_style style = {.ascii = call_truth(c, 0), .sorted = call_truth(c, 3)};
+    struct json_style style = {.ascii = value_truth(c->a[0]), .sorted = value_truth(c->a[3])};
     struct buffer b = {0}, blanks = {0};
     int64_t width = 0;
     if (c->a[1].kind == VALUE_TEXT)
@@ -339,7 +339,7 @@ tojson(struct call *c, struct value *out)
         style.item = two->at[0].text;
         style.key = two->at[1].text;
     }
-    if (!value_write_json(c->r, &b, c->self, &style))
+    if (!value_write_json(c->r, &b, c->self, &style, 0))
         return false;
     *out = value_text(buffer_text(&b));
     return true;
@@ -419,7 +419,7 @@ length(struct call *c, struct value *out)
 static bool
 default_(struct call *c, struct value *out)
 {
-    const bool needed = c->self.kind == VALUE_UNDEFINED || (call_truth(c, 1) && !value_truth(c->self));
+    const bool needed = c->self.kind == VALUE_UNDEFINED || (value_truth(c->a[1]) && !value_truth(c->self));
     *out = !needed ? c->self : c->a[0].kind != VALUE_MISSING ? c->a[0] : value_words("");
     return true;
 }

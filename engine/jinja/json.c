@@ -197,8 +197,6 @@ write_break(struct render *r, struct buffer *b, const struct json_style *style, 
     return style->indent.data == NULL || (buffer_add_words(r, b, "\n") && buffer_fill(r, b, style->indent, level));
 }
 
-static bool write_value(struct render *, struct buffer *, struct value, const struct json_style *, size_t level);
-
 static bool
 write_number(struct render *r, struct buffer *b, struct value v)
 {
@@ -221,7 +219,7 @@ write_key(struct render *r, struct buffer *b, struct value key, const struct jso
         return write_string(r, b, key.text, style->ascii);
     if (key.kind != VALUE_INT && key.kind != VALUE_FLOAT && key.kind != VALUE_BOOL && key.kind != VALUE_NONE)
         return render_fail(r, "a dict with a %s as a key can't be JSON", value_type(key));
-    return buffer_add_words(r, b, "\"") && write_value(r, b, key, style, 0) && buffer_add_words(r, b, "\"");
+    return buffer_add_words(r, b, "\"") && value_write_json(r, b, key, style, 0) && buffer_add_words(r, b, "\"");
 }
 
 /* Copies the entries of a dict in the order of their keys. */
@@ -261,7 +259,7 @@ write_object(struct render *r, struct buffer *b, const struct dict *d, const str
     for (size_t i = 0; i < d->n && ok; i++)
         ok = (i == 0 || buffer_add(r, b, style->item)) && write_break(r, b, style, level + 1) &&
              write_key(r, b, d->at[i].key, style) && buffer_add(r, b, style->key) &&
-             write_value(r, b, d->at[i].value, style, level + 1);
+             value_write_json(r, b, d->at[i].value, style, level + 1);
     return ok && write_break(r, b, style, level) && buffer_add_words(r, b, "}");
 }
 
@@ -273,7 +271,7 @@ write_array(struct render *r, struct buffer *b, const struct list *l, const stru
     bool ok = buffer_add_words(r, b, "[");
     for (size_t i = 0; i < l->n && ok; i++)
         ok = (i == 0 || buffer_add(r, b, style->item)) && write_break(r, b, style, level + 1) &&
-             write_value(r, b, l->at[i], style, level + 1);
+             value_write_json(r, b, l->at[i], style, level + 1);
     return ok && write_break(r, b, style, level) && buffer_add_words(r, b, "]");
 }
 
@@ -297,20 +295,14 @@ write_kind(struct render *r, struct buffer *b, struct value v, const struct json
     return render_fail(r, "a %s can't be JSON", value_type(v));
 }
 
-static bool
-write_value(struct render *r, struct buffer *b, struct value v, const struct json_style *style, size_t level)
+bool
+value_write_json(struct render *r, struct buffer *b, struct value v, const struct json_style *style, size_t level)
 {
     if (!render_enter(r))
         return false;
     const bool ok = write_kind(r, b, v, style, level);
     r->depth--;
     return ok;
-}
-
-bool
-value_write_json(struct render *r, struct buffer *b, struct value v, const struct json_style *style)
-{
-    return write_value(r, b, v, style, 0);
 }
 
 /* ---- reading ----

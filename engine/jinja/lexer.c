@@ -119,13 +119,12 @@ read_comment(struct lexer *l)
 static bool
 read_hex(struct slice s, size_t n, uint32_t *number)
 {
-    static const char digits[] = "0123456789abcdefABCDEF";
     *number = 0;
     for (size_t i = 0; i < n; i++) {
-        const char *d = i < s.len ? memchr(digits, s.data[i], sizeof digits - 1) : NULL;
-        if (d == NULL)
+        const int digit = i < s.len ? hex_digit(s.data[i]) : -1;
+        if (digit < 0)
             return false;
-        *number = *number << 4 | (uint32_t)(d - digits < 16 ? d - digits : d - digits - 6);
+        *number = *number << 4 | (uint32_t)digit;
     }
     return true;
 }

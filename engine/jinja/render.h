@@ -261,7 +261,8 @@ struct json_style {
     bool ascii, sorted;
     struct slice indent, item, key; /* indent.data NULL: write one line */
 };
-bool value_write_json(struct render *, struct buffer *, struct value, const struct json_style *);
+/* Writes a value that is nested in `level` others. */
+bool value_write_json(struct render *, struct buffer *, struct value, const struct json_style *, size_t level);
 
 /* Parses JSON to a value. Unlike cJSON it distinguishes 1 from 1.0, as Python does, and keeps all digits of integers.
  * If the text is not JSON the rendering fails; the message contains the line. */

@@ -183,7 +183,6 @@ bool test_call(struct render *, struct slice name, struct value self, const stru
 bool call_whole(struct call *, size_t i, int64_t *whole);
 /* Reads argument i as a text; *text is unchanged if it was not passed or is None. */
 bool call_text(struct call *, size_t i, struct slice *text);
-bool call_truth(const struct call *, size_t i); /* false if not passed */
 /* Fails with "a int can't be `what`"; for an undefined value, with its own message. */
 bool call_unfit(struct call *, const char *what);
 
@@ -191,8 +190,8 @@ bool call_unfit(struct call *, const char *what);
 
 /* Evaluates an expression. */
 bool evaluate(struct render *, const struct node *, struct value *);
-/* Applies a chain of filters to a block's text. */
-bool evaluate_filters(struct render *, const struct node *, struct value text, struct value *);
+/* Evaluates a filter; if `text` is not NULL, the first filter of its chain is applied to that text of a block. */
+bool evaluate_filter(struct render *, const struct node *, const struct value *text, struct value *);
 
 /* How statements end: normally, by a break, by a continue, by an error. */
 enum ending { ENDS_NORMALLY, ENDS_LOOP, ENDS_PASS, FAILS };

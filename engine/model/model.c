@@ -31,6 +31,19 @@ model_take(struct model *m, size_t bytes)
     return (unsigned char *)block + BLOCK_ALIGNMENT;
 }
 
+void
+model_replace(struct model *m, struct tensor *t, const void *data, enum weight_type type)
+{
+    const uint64_t values = (uint64_t)t->rows * t->cols;
+    m->parameters_of[t->type] -= values;
+    m->tensors_of[t->type]--;
+    m->parameters_of[type] += values;
+    m->tensors_of[type]++;
+    t->data = data;
+    t->type = type;
+    t->mapped = false;
+}
+
 const char *
 model_not(const struct model *m, const char *made_for, char *out, size_t n)
 {
@@ -346,17 +359,12 @@ quantize(struct model *m, struct tensor *t, const char *what, uint32_t layer, st
     }
     if (bad_rows != 0)
         return err_set(err, ERR_WORK,
-                       "%s: row %" PRIu32 " of %s in layer %" PRIu32 " contains weights that are not finite numbers and "
+                       "%s: row %" PRIu32 " of %s in layer %" PRIu32
+                       " contains weights that are not finite numbers and "
                        "cannot be quantised",
                        m->path, bad_rows - 1, what, layer);
-    m->parameters_of[t->type] -= values;
-    m->tensors_of[t->type]--;
-    m->parameters_of[WEIGHT_Q8_0] += values;
-    m->tensors_of[WEIGHT_Q8_0]++;
+    model_replace(m, t, q, WEIGHT_Q8_0);
     m->quantized = true;
-    t->data = q;
-    t->mapped = false;
-    t->type = WEIGHT_Q8_0;
     return true;
 }
 

@@ -79,6 +79,8 @@ uint64_t model_features_bytes(const struct model *drafter, const struct model *t
 
 /* Returns uninitialised memory, aligned to 64 bytes, which is freed with the model. NULL: out of memory. */
 void *model_take(struct model *, size_t bytes);
+/* Replaces the data of one of the model's tensors by data of this type in the model's memory. */
+void model_replace(struct model *, struct tensor *, const void *data, enum weight_type);
 
 /* Writes for which model a file was made that does not fit `m`: "another model, NAME", or why the weights differ if the
  * names are equal. Returns out. */

@@ -12,6 +12,7 @@
 #include "base/file_read.h"
 #include "base/json_read.h"
 #include "base/utf8.h"
+#include "engine/model/files/hf_folder.h"
 
 #define MANIFEST_MOST ((size_t)1 << 20)
 #define MOST_PART     160 /* bytes of a part of a file's name */
@@ -59,13 +60,6 @@ ollama_manifest_blobs(const char *text, size_t n, struct ollama_blobs *out)
 /* ---- paths ---- */
 
 static bool
-is_folder(const char *path)
-{
-    struct stat st;
-    return stat(path, &st) == 0 && S_ISDIR(st.st_mode);
-}
-
-static bool
 is_file(const char *path)
 {
     struct stat st;
@@ -106,7 +100,7 @@ static bool
 first_root(const struct root *roots, size_t n, char out[PATH_MAX])
 {
     for (size_t i = 0; i < n; i++)
-        if (root_path(&roots[i], out) && is_folder(out))
+        if (root_path(&roots[i], out) && hf_is_folder(out))
             return true;
     return false;
 }
@@ -249,14 +243,14 @@ snapshot(const char *model, const char *revision, char out[PATH_MAX])
     } else {
         snprintf(rest, sizeof rest, "snapshots/%s", revision);
     }
-    if (strstr(rest, "..") == NULL && join(out, model, rest) && is_folder(out))
+    if (strstr(rest, "..") == NULL && join(out, model, rest) && hf_is_folder(out))
         return true;
     const char *start = strcmp(revision, "main") == 0 ? "" : revision;
     const size_t digits = strspn(start, "0123456789abcdef");
     if (start[digits] != '\0' || (digits > 0 && digits < SHORTEST_HASH) || !join(path, model, "snapshots") ||
         entries(path, start, only) != 1)
         return false;
-    return join(out, path, only) && is_folder(out);
+    return join(out, path, only) && hf_is_folder(out);
 }
 
 /* Lists files of a snapshot and of its folders. */
@@ -267,7 +261,7 @@ list_hub_file(struct listing *l, const char *folder, const char *name)
     if (!join(path, folder, name))
         return;
     const char *below = path + strlen(l->root) + 1;
-    if (is_folder(path) && depth_of(below) < 3)
+    if (hf_is_folder(path) && depth_of(below) < 3)
         each_entry(l, path, list_hub_file);
     if (!is_file(path) || !is_gguf(name))
         return;
@@ -344,7 +338,7 @@ ollama_has(const char *stem, int n)
     char root[PATH_MAX], rest[300], path[PATH_MAX];
     snprintf(rest, sizeof rest, "manifests/hf.co/%.*s", n, stem);
     for (size_t i = 0; i < OLLAMA_ROOTS; i++)
-        if (root_path(&ollama_roots[i], root) && join(path, root, rest) && is_folder(path))
+        if (root_path(&ollama_roots[i], root) && join(path, root, rest) && hf_is_folder(path))
             return true;
     return false;
 }
@@ -492,7 +486,7 @@ list_files(struct listing *l, const char *folder, const char *name)
     char path[PATH_MAX];
     if (!join(path, folder, name))
         return;
-    if (is_folder(path) && depth_of(path) < 64)
+    if (hf_is_folder(path) && depth_of(path) < 64)
         each_entry(l, path, list_files);
     else if (is_gguf(name))
         emit(l, path, path);
@@ -506,7 +500,7 @@ list_ollama(struct listing *l, const char *folder, const char *name)
     char path[PATH_MAX], other[PATH_MAX], blob[PATH_MAX], adapter[PATH_MAX], shown[300];
     if (!join(path, folder, name))
         return;
-    if (is_folder(path)) {
+    if (hf_is_folder(path)) {
         each_entry(l, path, list_ollama);
         return;
     }
@@ -544,7 +538,8 @@ list_ollamas(struct listing *l)
     char roots[OLLAMA_ROOTS][PATH_MAX], manifests[PATH_MAX];
     bool there = false;
     for (size_t i = 0; i < OLLAMA_ROOTS; i++) {
-        if (!root_path(&ollama_roots[i], roots[i]) || !join(manifests, roots[i], "manifests") || !is_folder(manifests))
+        if (!root_path(&ollama_roots[i], roots[i]) || !join(manifests, roots[i], "manifests") ||
+            !hf_is_folder(manifests))
             continue;
         l->root = roots[i];
         each_entry(l, manifests, list_ollama);
@@ -570,7 +565,7 @@ studio_models(const char *home, char out[PATH_MAX])
                                                      : join(out, home, "models");
     cJSON_Delete(settings);
     free(text);
-    return ok && is_folder(out);
+    return ok && hf_is_folder(out);
 }
 
 /* Lists the models of LM Studio, whose home folder is in a file of $HOME or has one of two names. */
@@ -626,7 +621,7 @@ static void
 list_models(struct listing *l, const char *folder, const char *name)
 {
     char path[PATH_MAX];
-    if (join(path, folder, name) && is_folder(path))
+    if (join(path, folder, name) && hf_is_folder(path))
         list_folder(l, path);
     else
         list_files(l, folder, name);
@@ -637,7 +632,7 @@ model_place_list(const char *place, model_seen_fn seen, void *user, struct err *
 {
     struct listing l = {.seen = seen, .user = user, .err = err};
     const bool hub = strcmp(place, "hf") == 0, ollama = strcmp(place, "ollama") == 0;
-    if (!(hub ? list_hubs(&l) : ollama ? list_ollamas(&l) : is_folder(place)))
+    if (!(hub ? list_hubs(&l) : ollama ? list_ollamas(&l) : hf_is_folder(place)))
         return err_set(err, ERR_USAGE,
                        hub || ollama ? "%.200s: this machine has no such cache of models"
                                      : "%.200s: no such folder; 'hf' and 'ollama' are the caches of these programs",

@@ -227,19 +227,15 @@ _Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "weights are used as t
 
 /* ---- what both formats share ---- */
 
-static bool
-new_model(struct model **out, const char *path, struct err *err)
+static struct model *
+new_model(const char *path, struct err *err)
 {
     struct model *m = calloc(1, sizeof *m);
-    if (m != NULL)
-        m->path = strdup(path);
-    if (m == NULL || m->path == NULL) {
-        free(m);
-        *out = NULL;
-        return err_set(err, ERR_WORK, "%s: out of memory", path);
-    }
-    *out = m;
-    return true;
+    if (m != NULL && (m->path = strdup(path)) != NULL)
+        return m;
+    free(m);
+    err_set(err, ERR_WORK, "%s: out of memory", path);
+    return NULL;
 }
 
 /* "Q8_0, F32": the type of most parameters first. */
@@ -393,13 +389,12 @@ read_gguf(struct model *m, const struct model_options *options, struct err *err)
 static bool
 model_read_with(struct model **out, struct gguf *file, const struct model_options *options, struct err *err)
 {
-    struct model *m;
-    if (!new_model(out, file->path, err)) {
+    struct model *m = new_model(file->path, err);
+    *out = NULL;
+    if (m == NULL) {
         gguf_close(file);
         return false;
     }
-    m = *out;
-    *out = NULL;
     m->file = file;
     m->file_bytes = file->file_bytes;
     m->hash = hash_map(HASH_START, file->map, file->file_bytes, file->data_start);
@@ -531,13 +526,11 @@ read_folder(struct model *m, const struct model_options *options, struct err *er
 static bool
 model_read_folder(struct model **out, struct hf_folder *folder, const struct model_options *options, struct err *err)
 {
-    struct model *m;
-    if (!new_model(out, folder->path, err)) {
+    struct model *m = new_model(folder->path, err);
+    if (m == NULL) {
         hf_folder_close(folder);
         return false;
     }
-    m = *out;
-    *out = NULL;
     m->folder = folder;
     m->hash = HASH_START;
     char *config = cJSON_PrintUnformatted(folder->config);
@@ -572,11 +565,8 @@ model_open_synthetic(struct model **out, const char *text, const struct model_op
     if (options->quantize)
         return err_set(err, ERR_USAGE, "%s: synthetic weights are made in the type that is asked for: say %s:q8_0",
                        text, spec.shape->name);
-    struct model *m = calloc(1, sizeof *m);
-    bool ok = m != NULL && (m->path = strdup(text)) != NULL;
-    if (!ok)
-        err_set(err, ERR_WORK, "%s: out of memory", text);
-    ok = ok && synthetic_weights_make(&m->synthetic, &spec, err) && synthetic_describe(m, err);
+    struct model *m = new_model(text, err);
+    bool ok = m != NULL && synthetic_weights_make(&m->synthetic, &spec, err) && synthetic_describe(m, err);
     const uint32_t ctx = ok ? model_positions(m, options->ctx, options->sequences) : 0;
     ok = ok &&
          (options->available == 0 ||
@@ -605,8 +595,8 @@ bool
 model_open_ahead(struct model **out, const struct model *target, const struct model_options *options, struct err *err)
 {
     const struct model_ahead *ahead = target->ahead;
-    struct model *m;
-    if (!new_model(&m, target->path, err))
+    struct model *m = new_model(target->path, err);
+    if (m == NULL)
         return false;
     struct layer_desc *layer = calloc(1, sizeof *layer);
     struct drafter_desc *form = model_take(m, sizeof *form);

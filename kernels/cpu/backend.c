@@ -161,9 +161,7 @@ cpu_until(struct kv_cache *s, const struct forward_pass *w, const struct exit_ru
             probed[l].token = TOKEN_NONE;
     }
     run_forward(s, w, &(struct exit_watch){.rule = rule, .out = &result, .probed = probed});
-    struct exit_result *staged = cpu_kv_cache_stage(s, out, sizeof result);
-    if (staged != NULL)
-        *staged = result;
+    stage(s, out, &result, sizeof result);
     return true;
 }
 
@@ -350,7 +348,6 @@ cpu_verify(struct kv_cache *s, const struct verify_req *requests, size_t n)
 static bool
 cpu_read_logits(struct kv_cache *s, uint32_t ring, uint32_t layer, float *out)
 {
-    const size_t bytes = s->weights->head.rows * sizeof *out;
     if (!request_read(s->limits, ring, layer))
         return false;
     if (cpu_kv_cache_stopped(s))
@@ -358,33 +355,27 @@ cpu_read_logits(struct kv_cache *s, uint32_t ring, uint32_t layer, float *out)
     s->head.n = s->head.ready = 0;
     add_row(&s->head, ring, layer, USE_LENS);
     head_run(s, false);
-    float *staged = cpu_kv_cache_stage(s, out, bytes);
-    if (staged != NULL)
-        memcpy(staged, s->head.logits, bytes);
+    stage(s, out, s->head.logits, s->weights->head.rows * sizeof *out);
     return true;
 }
 
 static bool
 cpu_read_hidden(struct kv_cache *s, uint32_t ring, uint32_t layer, float *out)
 {
-    const size_t bytes = s->weights->desc.width * sizeof *out;
     if (!request_read(s->limits, ring, layer))
         return false;
-    float *staged = s->cancelled || s->failed ? NULL : cpu_kv_cache_stage(s, out, bytes);
-    if (staged != NULL)
-        memcpy(staged, cpu_kv_cache_hidden(s, ring, layer), bytes);
+    if (!s->cancelled && !s->failed)
+        stage(s, out, cpu_kv_cache_hidden(s, ring, layer), s->weights->desc.width * sizeof *out);
     return true;
 }
 
 static bool
 cpu_read_dist(struct kv_cache *s, dist_t dist, float *out)
 {
-    const size_t bytes = s->limits.dists.vocab * sizeof *out;
     if (!request_read_dist(s->limits, dist))
         return false;
-    float *staged = s->cancelled || s->failed ? NULL : cpu_kv_cache_stage(s, out, bytes);
-    if (staged != NULL)
-        memcpy(staged, cpu_dists_at(s->dists, dist), bytes);
+    if (!s->cancelled && !s->failed)
+        stage(s, out, cpu_dists_at(s->dists, dist), s->limits.dists.vocab * sizeof *out);
     return true;
 }
 

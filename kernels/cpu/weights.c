@@ -319,11 +319,9 @@ cpu_weights_heads(struct weights *w, const struct exit_head *by_layer, struct er
 {
     w->trained = NULL;
     blocks_free(&w->trained_blocks);
-    w->trained_blocks = (struct blocks){0};
     if (by_layer == NULL || copy_heads(w, by_layer, err))
         return true;
     blocks_free(&w->trained_blocks);
-    w->trained_blocks = (struct blocks){0};
     return false;
 }
 

@@ -268,34 +268,8 @@ parse(struct gguf *g, struct err *err)
            read_values(&c, g) && read_alignment(g, err) && read_tensors(&c, g);
 }
 
-static bool
-finish(struct gguf **out, struct gguf *g, bool ok, struct err *err)
-{
-    ok = ok && parse(g, err);
-    if (ok)
-        *out = g;
-    else
-        gguf_close(g);
-    return ok;
-}
-
 bool
-gguf_parse(struct gguf **out, const char *name, const void *bytes, size_t len, struct err *err)
-{
-    *out = NULL;
-    char *copy;
-    struct gguf *g = file_struct(sizeof *g, name, &copy, err);
-    if (g == NULL)
-        return false;
-    g->path = copy;
-    g->map = bytes;
-    g->file_bytes = len;
-    return finish(out, g, true, err);
-}
-
-/* Opens one file, which may be a part of a split model. */
-static bool
-gguf_open_part(struct gguf **out, const char *path, struct err *err)
+gguf_parse(struct gguf **out, const char *path, const void *bytes, size_t len, struct err *err)
 {
     *out = NULL;
     char *copy;
@@ -303,8 +277,15 @@ gguf_open_part(struct gguf **out, const char *path, struct err *err)
     if (g == NULL)
         return false;
     g->path = copy;
-    g->mapped = file_map(path, "give the path of a .gguf file", &g->map, &g->file_bytes, err);
-    return finish(out, g, g->mapped, err);
+    g->map = bytes;
+    g->file_bytes = len;
+    g->mapped = bytes == NULL && file_map(path, "give the path of a .gguf file", &g->map, &g->file_bytes, err);
+    if ((bytes == NULL && !g->mapped) || !parse(g, err)) {
+        gguf_close(g);
+        return false;
+    }
+    *out = g;
+    return true;
 }
 
 void
@@ -388,7 +369,7 @@ open_part(struct gguf **out, const struct gguf *g, const struct split *s, uint32
     if (!ok)
         err_set(err, ERR_WORK, "%s: part %" PRIu32 " of %" PRIu32 " is missing; fetch it into the same folder", path,
                 no + 1, s->count);
-    ok = ok && gguf_open_part(out, path, err);
+    ok = ok && gguf_parse(out, path, NULL, 0, err);
     ok = ok && read_split(*out, &own, err);
     if (ok && own.no == no && own.count == s->count) {
         free(path);
@@ -449,7 +430,7 @@ gguf_open(struct gguf **out, const char *path, struct err *err)
     struct split s = {0};
     struct gguf *g;
     *out = NULL;
-    if (!gguf_open_part(&g, path, err))
+    if (!gguf_parse(&g, path, NULL, 0, err))
         return false;
     bool ok = read_split(g, &s, err);
     if (ok && s.count > 1 && s.no != 0) { /* the path is not the first part's */

@@ -62,8 +62,9 @@ struct gguf {
  * tensors point into the mapped file. If the model is split over several files, `path` may be the path of any part. The
  * metadata then come from the first part and the tensors from all parts. */
 bool gguf_open(struct gguf **, const char *path, struct err *);
-/* Parses a GGUF file from memory that the caller keeps valid until gguf_close(). For fuzzing and tests. */
-bool gguf_parse(struct gguf **, const char *name, const void *bytes, size_t len, struct err *);
+/* Opens one file, which may be a part of a split model, from memory that the caller keeps valid until gguf_close(). If
+ * bytes is NULL, the file is read from the disk. */
+bool gguf_parse(struct gguf **, const char *path, const void *bytes, size_t len, struct err *);
 void gguf_close(struct gguf *);
 
 const struct gguf_value *gguf_find(const struct gguf *, const char *key);

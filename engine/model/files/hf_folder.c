@@ -22,13 +22,11 @@
 static char *
 path_in(const char *folder, const char *file, struct err *err)
 {
-    const size_t room = strlen(folder) + strlen(file) + 2;
-    char *path = malloc(room);
-    if (path == NULL)
-        err_set(err, ERR_WORK, "%s: out of memory", folder);
-    else
-        snprintf(path, room, "%s/%s", folder, file);
-    return path;
+    char *path;
+    if (asprintf(&path, "%s/%s", folder, file) >= 0)
+        return path;
+    err_set(err, ERR_WORK, "%s: out of memory", folder);
+    return NULL;
 }
 
 /* Returns true if the folder contains a file of this name. */

@@ -158,33 +158,8 @@ parse(struct safetensors *f, struct err *err)
     return true;
 }
 
-static bool
-finish(struct safetensors **out, struct safetensors *f, bool ok, struct err *err)
-{
-    ok = ok && parse(f, err);
-    if (ok)
-        *out = f;
-    else
-        safetensors_close(f);
-    return ok;
-}
-
 bool
-safetensors_parse(struct safetensors **out, const char *name, const void *bytes, size_t len, struct err *err)
-{
-    *out = NULL;
-    char *copy;
-    struct safetensors *f = file_struct(sizeof *f, name, &copy, err);
-    if (f == NULL)
-        return false;
-    f->path = copy;
-    f->map = bytes;
-    f->file_bytes = len;
-    return finish(out, f, true, err);
-}
-
-bool
-safetensors_open(struct safetensors **out, const char *path, struct err *err)
+safetensors_parse(struct safetensors **out, const char *path, const void *bytes, size_t len, struct err *err)
 {
     *out = NULL;
     char *copy;
@@ -192,8 +167,21 @@ safetensors_open(struct safetensors **out, const char *path, struct err *err)
     if (f == NULL)
         return false;
     f->path = copy;
-    f->mapped = file_map(path, "a safetensors file should be there", &f->map, &f->file_bytes, err);
-    return finish(out, f, f->mapped, err);
+    f->map = bytes;
+    f->file_bytes = len;
+    f->mapped = bytes == NULL && file_map(path, "a safetensors file should be there", &f->map, &f->file_bytes, err);
+    if ((bytes == NULL && !f->mapped) || !parse(f, err)) {
+        safetensors_close(f);
+        return false;
+    }
+    *out = f;
+    return true;
+}
+
+bool
+safetensors_open(struct safetensors **out, const char *path, struct err *err)
+{
+    return safetensors_parse(out, path, NULL, 0, err);
 }
 
 void

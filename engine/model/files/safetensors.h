@@ -36,8 +36,8 @@ struct safetensors {
 };
 
 bool safetensors_open(struct safetensors **, const char *path, struct err *);
-/* Parses a file from memory that the caller keeps valid until safetensors_close(). For fuzzing and tests. */
-bool safetensors_parse(struct safetensors **, const char *name, const void *bytes, size_t len, struct err *);
+/* The same, but unless bytes is NULL, the file is in memory that the caller keeps valid until safetensors_close(). */
+bool safetensors_parse(struct safetensors **, const char *path, const void *bytes, size_t len, struct err *);
 void safetensors_close(struct safetensors *);
 
 /* Returns the tensor of this name; NULL if there is none. */

@@ -114,7 +114,6 @@ lora_merge_pair(struct merging *g, const struct merge_target *t, const struct lo
     const enum weight_type type = g->exact || was == WEIGHT_F32 ? WEIGHT_F32
                                   : was == WEIGHT_BF16          ? WEIGHT_BF16
                                                                 : WEIGHT_F16;
-    const uint64_t values = (uint64_t)t->tensor->rows * t->tensor->cols;
     const uint64_t rows = t->part->n > 0 ? t->part->all : t->tensor->rows;
     if (p->a.cols != t->tensor->cols || p->b.rows != rows)
         return err_set(g->err, ERR_WORK,
@@ -126,13 +125,7 @@ lora_merge_pair(struct merging *g, const struct merge_target *t, const struct lo
         return err_set(g->err, ERR_WORK, "%s: out of memory merging it", g->file.path);
     if (!add(g, t, p, type, to))
         return false;
-    m->parameters_of[was] -= values;
-    m->tensors_of[was]--;
-    m->parameters_of[type] += values;
-    m->tensors_of[type]++;
-    t->tensor->data = to;
-    t->tensor->type = type;
-    t->tensor->mapped = false;
+    model_replace(m, t->tensor, to, type);
     g->n++;
     g->changed += was != type;
     return true;
@@ -142,8 +135,6 @@ lora_merge_pair(struct merging *g, const struct merge_target *t, const struct lo
  * …), and the stacks of PEFT's target_parameters. In the last form A contains the rows of one expert after another's,
  * (experts * r, inputs), but B's columns alternate between experts, (outputs, r * experts). Older versions of PEFT
  * exchanged inputs and outputs. The two parameters of a module are distinguished by their sizes. */
-
-#define STEM_SIZE 128
 
 static const struct arch_slice whole = {.n = 0};
 
@@ -172,7 +163,7 @@ merge_module(struct merging *g, uint32_t layer, const char *name, const struct a
     struct lora_pair pair;
     bool there;
     const struct merge_target t = {.tensor = to, .part = part};
-    return lora_file_pair(&g->file, stem_of(g, layer, name, stem), &pair, &there, g->err) &&
+    return lora_file_pair(&g->file, stem_of(g, layer, name, stem), 1, 1, &pair, &there, g->err) &&
            (!there || lora_merge_pair(g, &t, &pair, stem));
 }
 
@@ -215,7 +206,7 @@ merge_stacks(struct merging *g, uint32_t layer, struct expert_desc *experts)
         struct lora_pair all;
         bool there;
         snprintf(name, sizeof name, "%s_exps", expert_tensor_names[i]);
-        if (!lora_file_stack(&g->file, stem_of(g, layer, name, stem), f->n, &all, &there, g->err))
+        if (!lora_file_pair(&g->file, stem_of(g, layer, name, stem), f->n, 1, &all, &there, g->err))
             return false;
         for (uint32_t e = 0; e < f->n && there; e++) {
             const struct lora_pair pair = {plane_of(&all.a, e), plane_of(&all.b, e)};
@@ -308,7 +299,7 @@ merge_parameter(struct merging *g, uint32_t layer, const char *module, struct ex
     struct parameter p = {.down = false};
     bool there;
     stem_of(g, layer, module, stem);
-    if (!lora_file_parameter(&g->file, stem, g->model->desc.form.experts.n, &pair, &there, g->err))
+    if (!lora_file_pair(&g->file, stem, 1, g->model->desc.form.experts.n, &pair, &there, g->err))
         return false;
     if (!there)
         return true;
@@ -373,7 +364,7 @@ merge_of_layer(struct merging *g, uint32_t layer, enum layer_tensor which)
         bool there;
         snprintf(stem, sizeof stem, "%s%" PRIu32 ".%.*s", prefix, layer, LAYER_NAME_SIZE - 1, names[i]);
         t.part = &parts[i];
-        if (!lora_file_pair(&g->file, stem, &pair, &there, g->err))
+        if (!lora_file_pair(&g->file, stem, 1, 1, &pair, &there, g->err))
             return false;
         if (there && permuted)
             return err_set(g->err, ERR_WORK,
@@ -397,7 +388,7 @@ merge_head(struct merging *g)
     const struct merge_target t = {.tensor = &d->head, .part = &whole};
     struct lora_pair pair;
     bool there;
-    if (!lora_file_pair(&g->file, stem, &pair, &there, g->err))
+    if (!lora_file_pair(&g->file, stem, 1, 1, &pair, &there, g->err))
         return false;
     if (there && g->model->tied)
         return err_set(g->err, ERR_WORK, "%s: adds to the head, which is the embedding here; merge it with PEFT",

@@ -194,11 +194,9 @@ find_half(struct lora_file *f, const char *stem, bool a, struct arch_tensor *out
     return find(f, name, out);
 }
 
-/* Finds both matrices of a pair and marks them as used. Each consists of `planes` matrices, with `of` times the
- * adapter's rank. */
-static bool
-take_pair(struct lora_file *f, const char *stem, uint64_t planes, uint64_t of, struct lora_pair *p, bool *there,
-          struct err *err)
+bool
+lora_file_pair(struct lora_file *f, const char *stem, uint64_t planes, uint64_t of, struct lora_pair *p, bool *there,
+               struct err *err)
 {
     const bool a = find_half(f, stem, true, &p->a), b = find_half(f, stem, false, &p->b);
     *there = a && b;
@@ -215,25 +213,6 @@ take_pair(struct lora_file *f, const char *stem, uint64_t planes, uint64_t of, s
                        "%s: what adds to '%s' is of another rank than the adapter, or of an unknown type", f->path,
                        stem);
     return true;
-}
-
-bool
-lora_file_pair(struct lora_file *f, const char *stem, struct lora_pair *p, bool *there, struct err *err)
-{
-    return take_pair(f, stem, 1, 1, p, there, err);
-}
-
-bool
-lora_file_stack(struct lora_file *f, const char *stem, uint32_t n, struct lora_pair *p, bool *there, struct err *err)
-{
-    return take_pair(f, stem, n, 1, p, there, err);
-}
-
-bool
-lora_file_parameter(struct lora_file *f, const char *stem, uint32_t n, struct lora_pair *p, bool *there,
-                    struct err *err)
-{
-    return take_pair(f, stem, 1, n, p, there, err);
 }
 
 double

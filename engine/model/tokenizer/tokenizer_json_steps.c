@@ -21,6 +21,32 @@ is(const cJSON *step, const char *type)
     return strcmp(type_of(step), type) == 0;
 }
 
+/* The state of reading one list of steps. */
+struct reading {
+    struct tokenizer_json *j;
+    bool
+        bytes_follow; /* pre_tokenizer: a ByteLevel step was read, so later steps see characters that represent bytes */
+    bool fused,
+        trimmed; /* decoder: until a Fuse step, steps change the text of each token; after it, that of all tokens */
+    struct err why;
+};
+
+/* Reads the steps of a Sequence with `read`; a step of another type is not supported. */
+static bool
+read_sequence(struct reading *r, const char *what, const cJSON *step, const char *key, int depth,
+              bool (*read)(struct reading *, const cJSON *step, int depth))
+{
+    const cJSON *list = json_get(step, key), *one;
+    if (!is(step, "Sequence") || !cJSON_IsArray(list) || depth == MOST_NESTED)
+        return json_unsupported(r->j, what, type_of(step));
+    cJSON_ArrayForEach(one, list)
+    {
+        if (!read(r, one, depth + 1))
+            return false;
+    }
+    return true;
+}
+
 /* ---- normalizer ---- */
 
 /* Copies a step's texts, which are in the JSON. */
@@ -111,8 +137,9 @@ read_charsmap(struct tokenizer_json *j, const cJSON *step)
 }
 
 static bool
-read_normalizer(struct tokenizer_json *j, const cJSON *step, int depth)
+read_normalizer(struct reading *r, const cJSON *step, int depth)
 {
+    struct tokenizer_json *j = r->j;
     static const char *const forms[] = {
         [NORMAL_NFC] = "NFC", [NORMAL_NFD] = "NFD", [NORMAL_NFKC] = "NFKC", [NORMAL_NFKD] = "NFKD"};
     if (step == NULL)
@@ -134,34 +161,20 @@ read_normalizer(struct tokenizer_json *j, const cJSON *step, int depth)
     struct normal_step replace;
     if (is(step, "Replace"))
         return read_replace(j, "normalizer", step, &replace) && add_normal(j, replace);
-    const cJSON *list = json_get(step, "normalizers"), *one;
-    if (!is(step, "Sequence") || !cJSON_IsArray(list) || depth == MOST_NESTED)
-        return json_unsupported(j, "normalizer", type_of(step));
-    cJSON_ArrayForEach(one, list)
-    {
-        if (!read_normalizer(j, one, depth + 1))
-            return false;
-    }
-    return true;
+    return read_sequence(r, "normalizer", step, "normalizers", depth, read_normalizer);
 }
 
 /* ---- pre_tokenizer ---- */
 
-struct pre_reading {
-    struct tokenizer_json *j;
-    bool bytes_follow; /* a ByteLevel step was read: later steps see characters that represent bytes */
-    struct err why;
-};
-
 static bool
-failed(struct pre_reading *r)
+failed(struct reading *r)
 {
     return err_set(r->j->err, ERR_WORK, "%s: %.300s", r->j->where, r->why.text);
 }
 
 /* Must be called before each step is added: adds the step that a previous ByteLevel requires. */
 static bool
-next_step(struct pre_reading *r)
+next_step(struct reading *r)
 {
     const bool bytes = r->bytes_follow;
     r->bytes_follow = false;
@@ -169,7 +182,7 @@ next_step(struct pre_reading *r)
 }
 
 static bool
-add_split(struct pre_reading *r, struct slice pattern, bool literal, enum split_behavior behavior, bool invert)
+add_split(struct reading *r, struct slice pattern, bool literal, enum split_behavior behavior, bool invert)
 {
     return next_step(r) &&
            (pretokenizer_add_split(r->j->t->pre, pattern.data, pattern.len, literal, behavior, invert, &r->why) ||
@@ -177,13 +190,13 @@ add_split(struct pre_reading *r, struct slice pattern, bool literal, enum split_
 }
 
 static bool
-add_regex(struct pre_reading *r, const char *pattern, enum split_behavior behavior)
+add_regex(struct reading *r, const char *pattern, enum split_behavior behavior)
 {
     return add_split(r, slice_of(pattern), false, behavior, false);
 }
 
 static bool
-add_prefix(struct pre_reading *r, const char *prefix, bool only_first)
+add_prefix(struct reading *r, const char *prefix, bool only_first)
 {
     tokenizer_trim_space(&r->j->t->trim, true);
     return next_step(r) &&
@@ -191,7 +204,7 @@ add_prefix(struct pre_reading *r, const char *prefix, bool only_first)
 }
 
 static bool
-read_behavior(struct pre_reading *r, const cJSON *step, enum split_behavior *behavior)
+read_behavior(struct reading *r, const cJSON *step, enum split_behavior *behavior)
 {
     static const char *const names[] = {[SPLIT_ISOLATED] = "Isolated",
                                         [SPLIT_REMOVED] = "Removed",
@@ -211,7 +224,7 @@ read_behavior(struct pre_reading *r, const cJSON *step, enum split_behavior *beh
 }
 
 static bool
-read_split(struct pre_reading *r, const cJSON *step)
+read_split(struct reading *r, const cJSON *step)
 {
     const cJSON *pattern = json_get(step, "pattern");
     const struct slice regex = json_text(json_get(pattern, "Regex"));
@@ -233,7 +246,7 @@ adds_space(const struct tokenizer_json *j, const cJSON *step)
 }
 
 static bool
-read_byte_level(struct pre_reading *r, const cJSON *step)
+read_byte_level(struct reading *r, const cJSON *step)
 {
     r->j->t->byte_level = true;
     if (adds_space(r->j, step) && !add_prefix(r, " ", false))
@@ -246,7 +259,7 @@ read_byte_level(struct pre_reading *r, const cJSON *step)
 
 /* Reads a Metaspace step: spaces become ▁, another ▁ is prepended, and a word begins at each ▁. */
 static bool
-read_metaspace(struct pre_reading *r, const cJSON *step)
+read_metaspace(struct reading *r, const cJSON *step)
 {
     const struct slice mark = json_text(json_get(step, "replacement"));
     const struct slice scheme = json_text(json_get(step, "prepend_scheme"));
@@ -263,7 +276,7 @@ read_metaspace(struct pre_reading *r, const cJSON *step)
 }
 
 static bool
-read_pretokenizer(struct pre_reading *r, const cJSON *step, int depth)
+read_pretokenizer(struct reading *r, const cJSON *step, int depth)
 {
     enum split_behavior behavior;
     if (is(step, "Split"))
@@ -278,24 +291,10 @@ read_pretokenizer(struct pre_reading *r, const cJSON *step, int depth)
         return read_behavior(r, step, &behavior) && add_regex(r, "[\\p{P}!-/:-@\\[-`{-~]", behavior);
     if (is(step, "WhitespaceSplit"))
         return add_regex(r, "\\s", SPLIT_REMOVED);
-    const cJSON *list = json_get(step, "pretokenizers"), *one;
-    if (!is(step, "Sequence") || !cJSON_IsArray(list) || depth == MOST_NESTED)
-        return json_unsupported(r->j, "pre-tokenizer", type_of(step));
-    cJSON_ArrayForEach(one, list)
-    {
-        if (!read_pretokenizer(r, one, depth + 1))
-            return false;
-    }
-    return true;
+    return read_sequence(r, "pre-tokenizer", step, "pretokenizers", depth, read_pretokenizer);
 }
 
 /* ---- decoder ---- */
-
-/* Until a Fuse step, steps change the text of each token; after it, that of all tokens. */
-struct decoder_reading {
-    struct tokenizer_json *j;
-    bool fused, trimmed;
-};
 
 static bool
 one_character(struct slice text)
@@ -304,14 +303,14 @@ one_character(struct slice text)
 }
 
 static bool
-add_decoder(struct decoder_reading *r, struct normal_step step)
+add_decoder(struct reading *r, struct normal_step step)
 {
     return add_step(r->j, "decoder", r->j->decoder, &r->j->n_decoder, step);
 }
 
 /* Reads a Replace step. After Fuse, only a single character can be replaced in each token. */
 static bool
-read_decoder_replace(struct decoder_reading *r, const cJSON *step)
+read_decoder_replace(struct reading *r, const cJSON *step)
 {
     struct normal_step replace;
     if (!read_replace(r->j, "decoder", step, &replace))
@@ -323,7 +322,7 @@ read_decoder_replace(struct decoder_reading *r, const cJSON *step)
 }
 
 static bool
-read_decoder_strip(struct decoder_reading *r, const cJSON *step)
+read_decoder_strip(struct reading *r, const cJSON *step)
 {
     const cJSON *start = json_get(step, "start"), *stop = json_get(step, "stop");
     struct normal_step trim = {.kind = NORMAL_TRIM,
@@ -343,7 +342,7 @@ read_decoder_strip(struct decoder_reading *r, const cJSON *step)
 
 /* Reads a Metaspace step: ▁ becomes a space, and the first one is removed if encoding adds one. */
 static bool
-read_decoder_metaspace(struct decoder_reading *r, const cJSON *step)
+read_decoder_metaspace(struct reading *r, const cJSON *step)
 {
     const struct slice mark = json_text(json_get(step, "replacement"));
     const struct slice scheme = json_text(json_get(step, "prepend_scheme"));
@@ -357,7 +356,7 @@ read_decoder_metaspace(struct decoder_reading *r, const cJSON *step)
 }
 
 static bool
-read_decoder(struct decoder_reading *r, const cJSON *step, int depth)
+read_decoder(struct reading *r, const cJSON *step, int depth)
 {
     if (is(step, "Fuse"))
         r->fused = true;
@@ -369,23 +368,15 @@ read_decoder(struct decoder_reading *r, const cJSON *step, int depth)
         return read_decoder_strip(r, step);
     if (is(step, "Metaspace"))
         return read_decoder_metaspace(r, step);
-    const cJSON *list = json_get(step, "decoders"), *one;
-    if (!is(step, "Sequence") || !cJSON_IsArray(list) || depth == MOST_NESTED)
-        return json_unsupported(r->j, "decoder", type_of(step));
-    cJSON_ArrayForEach(one, list)
-    {
-        if (!read_decoder(r, one, depth + 1))
-            return false;
-    }
-    return true;
+    return read_sequence(r, "decoder", step, "decoders", depth, read_decoder);
 }
 
 bool
 json_read_steps(struct tokenizer_json *j)
 {
     const cJSON *pre = json_get(j->root, "pre_tokenizer"), *decoder = json_get(j->root, "decoder");
-    struct pre_reading r = {.j = j};
-    if (!read_normalizer(j, json_get(j->root, "normalizer"), 0))
+    struct reading r = {.j = j};
+    if (!read_normalizer(&r, json_get(j->root, "normalizer"), 0))
         return false;
     j->t->pre = pre == NULL ? NULL : pretokenizer_new();
     if (pre != NULL && j->t->pre == NULL)
@@ -396,5 +387,5 @@ json_read_steps(struct tokenizer_json *j)
         return true; /* decoding removes what encoding has added */
     j->decodes = true;
     tokenizer_trim_space(&j->t->trim, false);
-    return read_decoder(&(struct decoder_reading){.j = j}, decoder, 0);
+    return read_decoder(&r, decoder, 0);
 }

@@ -322,18 +322,10 @@ tokenizer_make_room(struct tokenizer *t, uint32_t n, const char *where, struct e
 int
 tokenizer_byte_value(struct slice s)
 {
-    static const char digits[] = "0123456789abcdef";
     if (s.data == NULL || s.len != 6 || memcmp(s.data, "<0x", 3) != 0 || s.data[5] != '>')
         return -1;
-    int value = 0;
-    for (int i = 3; i < 5; i++) {
-        const char lower = s.data[i] >= 'A' && s.data[i] <= 'F' ? (char)(s.data[i] + 32) : s.data[i];
-        const char *digit = lower == '\0' ? NULL : strchr(digits, lower);
-        if (digit == NULL)
-            return -1;
-        value = 16 * value + (int)(digit - digits);
-    }
-    return value;
+    const int high = hex_digit(s.data[3]), low = hex_digit(s.data[4]);
+    return high < 0 || low < 0 ? -1 : 16 * high + low;
 }
 
 static bool

@@ -325,15 +325,22 @@ read_file(struct accept_head **out, const struct safetensors *s, const char *pat
 }
 
 bool
-accept_head_read(struct accept_head **out, const char *path, const struct accept_whose *whose, struct err *err)
+accept_head_parse(struct accept_head **out, const char *path, const void *bytes, size_t len,
+                  const struct accept_whose *whose, struct err *err)
 {
     *out = NULL;
     struct safetensors *s;
-    if (!safetensors_open(&s, path, err))
+    if (!safetensors_parse(&s, path, bytes, len, err))
         return false;
     const bool ok = read_file(out, s, path, whose, err);
     safetensors_close(s);
     return ok;
+}
+
+bool
+accept_head_read(struct accept_head **out, const char *path, const struct accept_whose *whose, struct err *err)
+{
+    return accept_head_parse(out, path, NULL, 0, whose, err);
 }
 
 bool
@@ -346,19 +353,6 @@ accept_head_measure(const char *path, const struct model *draft, uint32_t *n_blo
     const bool ok = find_shape(s, path, draft->desc.width, n_blocks, &shared, err);
     if (ok)
         *bytes = accept_head_bytes(draft->desc.width, *n_blocks, shared);
-    safetensors_close(s);
-    return ok;
-}
-
-bool
-accept_head_parse(struct accept_head **out, const char *name, const void *bytes, size_t len,
-                  const struct accept_whose *whose, struct err *err)
-{
-    *out = NULL;
-    struct safetensors *s;
-    if (!safetensors_parse(&s, name, bytes, len, err))
-        return false;
-    const bool ok = read_file(out, s, name, whose, err);
     safetensors_close(s);
     return ok;
 }
