@@ -9,6 +9,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/array_grow.h"
+
 struct embedded {
     const char *name;
     const unsigned char *bytes;
@@ -149,15 +151,8 @@ file_text_from(int fd, const char *name, size_t most, char **text, size_t *n, st
         used += (size_t)got;
         if (used > most)
             wrong = too_large;
-        if (wrong != NULL || used + 1 < room)
-            continue;
-        char *more = realloc(all, 2 * room);
-        if (more == NULL) {
+        else if (!array_grow(&all, &room, used + 2, 1))
             wrong = "out of memory";
-        } else {
-            all = more;
-            room *= 2;
-        }
     }
     if (wrong != NULL) {
         free(all);

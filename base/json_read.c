@@ -5,6 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/array_grow.h"
+
 /* Sets *end to the first parse error, or to the first byte after the value. */
 static bool
 parse(cJSON **out, const char *text, size_t n, const char **end)
@@ -30,19 +32,15 @@ json_read(cJSON **out, const char *text, size_t n)
 struct python {
     char *text;  /* a copy in which cJSON can read every number */
     size_t *nan; /* (n_nan) the numbers that are NaN */
-    size_t n_nan, n_numbers;
+    size_t n_nan, nan_room, n_numbers;
     size_t seen, seen_nan; /* while the tree is walked */
 };
 
 static bool
 add_nan(struct python *p)
 {
-    if ((p->n_nan & (p->n_nan - 1)) == 0) { /* 0 or a power of two: the array is full */
-        size_t *grown = realloc(p->nan, (2 * p->n_nan + 1) * sizeof *grown);
-        if (grown == NULL)
-            return false;
-        p->nan = grown;
-    }
+    if (!array_grow(&p->nan, &p->nan_room, p->n_nan + 1, sizeof *p->nan))
+        return false;
     p->nan[p->n_nan++] = p->n_numbers;
     return true;
 }

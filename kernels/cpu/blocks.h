@@ -17,6 +17,7 @@ struct blocks {
     size_t bytes; /* total of all pieces */
     bool huge;    /* set before the first piece, for large memory that is read many times: pieces then share regions */
                   /* in huge pages, which avoids page table misses */
+    bool starved; /* a piece could not be taken */
     size_t left;  /* unused bytes at the end of the last region */
 };
 
@@ -64,10 +65,8 @@ blocks_region(struct blocks *b, size_t bytes)
     return true;
 }
 
-/* Returns n zeroed elements of `size` bytes, or NULL if there is no memory. Large pieces come from calloc, which uses
- * the system's zero pages: a KV cache costs no memory until it is written. */
 static inline void *
-blocks_take(struct blocks *b, size_t n, size_t size)
+blocks_piece(struct blocks *b, size_t n, size_t size)
 {
     size_t bytes;
     if (__builtin_mul_overflow(n, size, &bytes) || bytes > SIZE_MAX / 2)
@@ -91,6 +90,16 @@ blocks_take(struct blocks *b, size_t n, size_t size)
     return (char *)(block + 1) + (BLOCK_ALIGN - past % BLOCK_ALIGN) % BLOCK_ALIGN;
 }
 
+/* Returns n zeroed elements of `size` bytes, or NULL if there is no memory, which sets `starved`. Large pieces come from
+ * calloc, which uses the system's zero pages: a KV cache costs no memory until it is written. */
+static inline void *
+blocks_take(struct blocks *b, size_t n, size_t size)
+{
+    void *piece = blocks_piece(b, n, size);
+    b->starved = b->starved || piece == NULL;
+    return piece;
+}
+
 static inline void
 blocks_free(struct blocks *b)
 {
@@ -103,6 +112,7 @@ blocks_free(struct blocks *b)
     }
     b->bytes = 0;
     b->left = 0;
+    b->starved = false;
 }
 
 #endif

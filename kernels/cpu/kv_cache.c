@@ -36,12 +36,11 @@ largest(size_t a, size_t b)
     return a > b ? a : b;
 }
 
-static bool
-take_acts(struct kv_cache *s, struct acts *a, size_t rows, size_t cols)
+void
+cpu_kv_cache_acts(struct kv_cache *s, struct acts *a, size_t rows, size_t cols)
 {
     a->x = blocks_take(&s->blocks, rows * cols, sizeof *a->x);
     a->q = blocks_take(&s->blocks, rows * acts_stride(cols), sizeof *a->q);
-    return a->x != NULL && a->q != NULL;
 }
 
 /* Computes where the keys and values of each layer start. Returns false if there is no memory or the number of
@@ -65,7 +64,7 @@ place_layers(struct kv_cache *s, size_t *places)
 }
 
 /* Allocates the buffers of each thread, for inputs of at most `widest` numbers. */
-static bool
+static void
 take_buffers(struct kv_cache *s, size_t widest)
 {
     const struct model_desc *d = &s->weights->desc;
@@ -80,11 +79,8 @@ take_buffers(struct kv_cache *s, size_t widest)
         b->input = blocks_take(&s->blocks, d->form.per_layer + 1u, sizeof *b->input);
         b->group.q = blocks_take(&s->blocks, group_quants, 1);
         b->group.scale = blocks_take(&s->blocks, group_scales, 1);
-        if (b->input == NULL || b->group.q == NULL || b->group.scale == NULL || b->order == NULL || b->p == NULL ||
-            b->keys == NULL || b->values == NULL || !take_acts(s, &b->acts, FEW_ROWS, widest))
-            return false;
+        cpu_kv_cache_acts(s, &b->acts, FEW_ROWS, widest);
     }
-    return true;
 }
 
 /* Allocates all memory of a KV cache. The model's loader has checked the sizes; blocks_take() fails on products that
@@ -124,20 +120,17 @@ take_all(struct kv_cache *s)
     s->head.shifted = blocks_take(&s->blocks, (size_t)HEAD_ROWS * d->width, sizeof *s->head.shifted);
     s->active = blocks_take(&s->blocks, rows, sizeof *s->active);
     s->workers = blocks_take(&s->blocks, s->weights->backend->threads, sizeof *s->workers);
-    if (s->hidden == NULL || s->keys == NULL || s->values == NULL || s->trunk == NULL || s->q == NULL ||
-        s->beside == NULL || s->inputs == NULL || s->attended == NULL || s->k == NULL || s->v == NULL ||
-        s->gated == NULL || s->gate == NULL || s->up == NULL || s->y == NULL || s->pairs == NULL ||
-        s->rotations == NULL || s->head.logits == NULL || s->head.pieces == NULL || s->head.shifted == NULL ||
-        s->active == NULL || s->workers == NULL || !moe_open(s, rows) || !recurrent_open(s) ||
-        !take_acts(s, &s->acts, largest(rows, HEAD_ROWS), widest) || !take_buffers(s, widest))
+    if (s->blocks.starved || !moe_open(s, rows) || !recurrent_open(s))
         return false;
+    cpu_kv_cache_acts(s, &s->acts, largest(rows, HEAD_ROWS), widest);
+    take_buffers(s, widest);
     /* enough for a typical round; grows if a round needs more */
     s->staged_room = s->desc.max_probes * sizeof(struct prediction) + 2 * sizeof(struct verdict) +
                      sizeof(struct exit_result) + (d->n_layers + 1) * sizeof(struct prediction) + 4096;
     s->deliveries_room = 256;
     s->staged = malloc(s->staged_room);
     s->deliveries = malloc(s->deliveries_room * sizeof *s->deliveries);
-    return s->staged != NULL && s->deliveries != NULL;
+    return s->staged != NULL && s->deliveries != NULL && !s->blocks.starved;
 }
 
 bool

@@ -177,6 +177,8 @@ struct kv_cache {
 bool cpu_kv_cache_open(struct weights *, const struct kv_cache_desc *, struct kv_cache **, struct err *);
 void cpu_kv_cache_close(struct kv_cache *);
 
+/* Takes memory for the activations of rows. */
+void cpu_kv_cache_acts(struct kv_cache *, struct acts *, size_t rows, size_t cols);
 /* Returns zeroed memory for a result of `bytes` bytes, which cpu_kv_cache_deliver() copies to `out`; valid until the next
  * call. Returns NULL, and marks the KV cache as failed, if there is no memory. */
 void *cpu_kv_cache_stage(struct kv_cache *, void *out, size_t bytes);

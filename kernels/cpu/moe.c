@@ -31,16 +31,9 @@ moe_open(struct kv_cache *s, size_t rows)
     t->routes_out = blocks_take(&s->blocks, rows * (d->n_layers + 1u) * f->used, sizeof *t->routes_out);
     t->starts = blocks_take(&s->blocks, f->n + 3, sizeof *t->starts);
     t->expert_rows = blocks_take(&s->blocks, expert_rows, sizeof *t->expert_rows);
-    bool ok = t->logits != NULL && t->routes != NULL && t->gate != NULL && t->up != NULL && t->q != NULL &&
-              t->y != NULL && t->touched != NULL && t->routes_out != NULL && t->starts != NULL &&
-              t->expert_rows != NULL;
-    for (uint32_t i = 0; i < s->weights->backend->threads && ok; i++) {
-        struct acts *own = &s->workers[i].gathered;
-        own->x = blocks_take(&s->blocks, GATHERED * d->width, sizeof *own->x);
-        own->q = blocks_take(&s->blocks, GATHERED * (size_t)acts_stride(d->width), sizeof *own->q);
-        ok = own->x != NULL && own->q != NULL;
-    }
-    return ok;
+    for (uint32_t i = 0; i < s->weights->backend->threads; i++)
+        cpu_kv_cache_acts(s, &s->workers[i].gathered, GATHERED, d->width);
+    return !s->blocks.starved;
 }
 
 /* The state of a layer with experts. */

@@ -1,6 +1,6 @@
 /* Quants and scales of interleaved weights (repack.h) in registers, for any vector of 32-bit lanes. The instruction set
  * must have defined
- *   vec, LANES, V_REGISTER, v_load_f16      as for simd.h
+ *   vec, LANES, V_REGISTER, v_load_f16      as for simd.h; V_REGISTER is the constraint of a vector register in assembly
  *   ints, codes                             vectors of LANES int32 and uint32; C's operators apply to all vectors
  *   v_bytes(p)                              LANES unsigned bytes, widened
  *   v_table(codes, table)                   table[c], 16 bytes, for every byte c < 16
@@ -11,8 +11,62 @@
 #define KERNELS_CPU_QUANTS_H
 
 #include "kernels/codebooks.h"
+#include "kernels/cpu/isa.h"
 #include "kernels/cpu/repack.h"
-#include "kernels/cpu/vector.h"
+
+/* Operations of vectors that C's operators express. (The compiler never turns a product and a sum into v_fma:
+ * -ffp-contract=off.) */
+
+SIMD_INLINE vec
+v_zero(void)
+{
+    return (vec){0};
+}
+
+SIMD_INLINE vec
+v_set1(float x)
+{
+    return x - v_zero();
+}
+
+typedef float unaligned_vec __attribute__((vector_size(sizeof(vec)), aligned(sizeof(float)), may_alias));
+
+SIMD_INLINE vec
+v_load(const float *p)
+{
+    return (vec) * (const unaligned_vec *)(const void *)p;
+}
+
+SIMD_INLINE void
+v_store(float *p, vec v)
+{
+    *(unaligned_vec *)(void *)p = (unaligned_vec)v;
+}
+
+/* Forces a into a register: an operand in memory would be loaded again by each instruction that uses it. */
+SIMD_INLINE vec
+v_keep(vec a)
+{
+    __asm__("" : "+" V_REGISTER(a));
+    return a;
+}
+
+#define V_OPERATOR(name, operator)                                                                                     \
+    SIMD_INLINE vec v_##name(vec a, vec b)                                                                             \
+    {                                                                                                                  \
+        return a operator b;                                                                                           \
+    }
+V_OPERATOR(add, +)
+V_OPERATOR(sub, -)
+V_OPERATOR(mul, *)
+V_OPERATOR(div, /)
+#undef V_OPERATOR
+
+SIMD_INLINE vec
+v_real(ints n)
+{
+    return __builtin_convertvector(n, vec);
+}
 
 SIMD_INLINE codes
 load_codes(const unsigned char *p)

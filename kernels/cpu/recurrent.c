@@ -20,7 +20,7 @@ form_of(const struct kv_cache *s)
 
 /* ---- memory ---- */
 
-static bool
+static void
 take_tables(struct kv_cache *s)
 {
     struct state_cache *c = &s->state;
@@ -29,21 +29,21 @@ take_tables(struct kv_cache *s)
     c->levels = 2;
     while ((size_t)1 << (c->levels - 1) < d->ring)
         c->levels++;
-    return (c->ring_of = blocks_take(&s->blocks, d->slots, sizeof *c->ring_of)) != NULL &&
-           (c->length = blocks_take(&s->blocks, d->states, sizeof *c->length)) != NULL &&
-           (c->pending = blocks_take(&s->blocks, (size_t)d->states * d->ring, sizeof *c->pending)) != NULL &&
-           (c->n_pending = blocks_take(&s->blocks, d->states, sizeof *c->n_pending)) != NULL &&
-           (c->applied = blocks_take(&s->blocks, (size_t)d->states * c->layers, sizeof *c->applied)) != NULL &&
-           (c->copies = blocks_take(&s->blocks, threads * c->levels, block * sizeof *c->copies)) != NULL &&
-           (c->nodes = blocks_take(&s->blocks, d->ring, sizeof *c->nodes)) != NULL &&
-           (c->node_of = blocks_take(&s->blocks, d->ring, sizeof *c->node_of)) != NULL &&
-           (c->steps = blocks_take(&s->blocks, d->ring, sizeof *c->steps)) != NULL &&
-           (c->waiting = blocks_take(&s->blocks, d->ring, sizeof *c->waiting)) != NULL &&
-           (c->taps = blocks_take(&s->blocks, d->max_rows, sizeof *c->taps)) != NULL &&
-           (c->groups = blocks_take(&s->blocks, d->max_rows, sizeof *c->groups)) != NULL;
+    c->ring_of = blocks_take(&s->blocks, d->slots, sizeof *c->ring_of);
+    c->length = blocks_take(&s->blocks, d->states, sizeof *c->length);
+    c->pending = blocks_take(&s->blocks, (size_t)d->states * d->ring, sizeof *c->pending);
+    c->n_pending = blocks_take(&s->blocks, d->states, sizeof *c->n_pending);
+    c->applied = blocks_take(&s->blocks, (size_t)d->states * c->layers, sizeof *c->applied);
+    c->copies = blocks_take(&s->blocks, threads * c->levels, block * sizeof *c->copies);
+    c->nodes = blocks_take(&s->blocks, d->ring, sizeof *c->nodes);
+    c->node_of = blocks_take(&s->blocks, d->ring, sizeof *c->node_of);
+    c->steps = blocks_take(&s->blocks, d->ring, sizeof *c->steps);
+    c->waiting = blocks_take(&s->blocks, d->ring, sizeof *c->waiting);
+    c->taps = blocks_take(&s->blocks, d->max_rows, sizeof *c->taps);
+    c->groups = blocks_take(&s->blocks, d->max_rows, sizeof *c->groups);
 }
 
-static bool
+static void
 take_numbers(struct kv_cache *s)
 {
     struct state_cache *c = &s->state;
@@ -60,8 +60,6 @@ take_numbers(struct kv_cache *s)
     c->o = blocks_take(&s->blocks, n * f->value_heads * c->value_dim, sizeof *c->o);
     c->q_scale = blocks_take(&s->blocks, f->key_dim, sizeof *c->q_scale);
     c->k_scale = blocks_take(&s->blocks, f->key_dim, sizeof *c->k_scale);
-    return c->states != NULL && c->windows != NULL && c->inputs != NULL && c->x != NULL && c->z != NULL &&
-           c->a != NULL && c->b != NULL && c->q != NULL && c->o != NULL && c->q_scale != NULL && c->k_scale != NULL;
 }
 
 bool
@@ -84,7 +82,9 @@ recurrent_open(struct kv_cache *s)
     c->input = recurrent_channels(f);
     if (c->state > 0)
         c->input += (size_t)f->key_heads * c->key_dim + (size_t)f->value_heads * (c->value_dim + 2);
-    if (!take_tables(s) || !take_numbers(s))
+    take_tables(s);
+    take_numbers(s);
+    if (s->blocks.starved)
         return false;
     for (uint32_t i = 0; i < f->key_dim; i++) {
         c->k_scale[i] = 1 / sqrtf((float)f->key_dim);

@@ -1,6 +1,6 @@
 /* The kernels of cpu/isa.h written once, for any vector type. Included by one file per instruction set, after it has
  * defined
- *   vec, LANES, V_REGISTER                         a vector of LANES floats, as for vector.h
+ *   vec, LANES, V_REGISTER                         a vector of LANES floats, as for quants.h
  *   v_max, v_fma(a, b, c) = a*b + c, v_abs, v_round (to even)
  *   v_exp2i(n)                                     2^n for integral n in [-126, 127]
  *   v_sum, v_most                                  across lanes, in a fixed order

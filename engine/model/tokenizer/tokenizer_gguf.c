@@ -242,8 +242,7 @@ choose_pretokenizer(struct tokenizer *t, const struct gguf *g, bool *bos, struct
     struct err why = {0};
     if (!pretokenizer_of_family(&t->pre, family, &why))
         return err_set(err, why.kind, "%s: %.300s", g->path, why.text);
-    const struct slice none = {"", 0};
-    return !family->nfc || tokenizer_add_normal(t, NORMAL_NFC, none, none);
+    return !family->nfc || tokenizer_add_normal_step(t, (struct normal_step){.kind = NORMAL_NFC});
 }
 
 /* With `add_space_prefix` a space is prepended to a text that does not begin with one. */
@@ -305,18 +304,15 @@ read_scores(struct tokenizer *t, const struct gguf *g, struct err *err)
 static bool
 open_pieces(struct tokenizer *t, const struct gguf *g, struct err *err)
 {
-    const struct slice space = {" ", 1}, mark = {SPACE_MARK, SPACE_MARK_LEN};
     bool collapse, prefix;
     if (!gguf_get_bool(g, KEY("add_space_prefix"), true, &prefix, err) ||
         !gguf_get_bool(g, KEY("remove_extra_whitespaces"), false, &collapse, err))
         return false;
     if (collapse)
         return err_set(err, ERR_WORK, "%s: its tokenizer removes extra spaces, which is not supported", g->path);
-    tokenizer_trim_space(&t->trim, prefix);
     snprintf(t->description, sizeof t->description, "SentencePiece BPE");
     return read_scores(t, g, err) && read_ids(t, g, &(struct gguf_ends){.pieces = true, .bos = true}, err) &&
-           ((tokenizer_index_pieces(t, NULL) && tokenizer_add_normal(t, NORMAL_REPLACE, space, mark) &&
-             (!prefix || tokenizer_add_normal(t, NORMAL_PREPEND, space, mark)) && add_specials(t)) ||
+           ((tokenizer_index_pieces(t, NULL) && tokenizer_mark_spaces(t, prefix) && add_specials(t)) ||
             out_of_memory(t, g, err));
 }
 
@@ -326,16 +322,13 @@ open_pieces(struct tokenizer *t, const struct gguf *g, struct err *err)
 static bool
 open_ranked(struct tokenizer *t, const struct gguf *g, struct err *err)
 {
-    const struct slice space = {" ", 1}, mark = {SPACE_MARK, SPACE_MARK_LEN};
     bool prefix;
     if (!gguf_get_bool(g, KEY("add_space_prefix"), false, &prefix, err) ||
         !read_ids(t, g, &(struct gguf_ends){.bos = true}, err))
         return false;
     t->fuse_unknown = true;
-    tokenizer_trim_space(&t->trim, prefix);
     snprintf(t->description, sizeof t->description, "BPE of SentencePiece's");
-    if (!tokenizer_index_pieces(t, NULL) || !tokenizer_add_normal(t, NORMAL_REPLACE, space, mark) ||
-        (prefix && !tokenizer_add_normal(t, NORMAL_PREPEND, space, mark)))
+    if (!tokenizer_index_pieces(t, NULL) || !tokenizer_mark_spaces(t, prefix))
         return out_of_memory(t, g, err);
     for (uint32_t id = 0; id < t->n; id++) { /* added tokens are searched for in the input */
         const struct special s = {.text = t->text[id], .id = (token_t)id, .control = t->kind[id] != TOKEN_USER};

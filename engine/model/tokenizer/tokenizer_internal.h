@@ -206,9 +206,10 @@ bool tokenizer_decode_piece(struct tokenizer *, struct slice *piece, bool *piece
  * before. Returns false if one of the pieces or their concatenation is not a token, or if merges.buffer is starved. */
 bool tokenizer_add_merge(struct tokenizer *, struct slice left, struct slice right, uint32_t rank);
 bool tokenizer_add_special(struct special_set *, struct special);
-bool tokenizer_add_normal(struct tokenizer *, enum normal_kind, struct slice from, struct slice to);
 /* Adds a normal step of any kind. The tokenizer takes ownership of its pattern, even on failure. */
 bool tokenizer_add_normal_step(struct tokenizer *, struct normal_step);
+/* Adds the steps that replace spaces by SPACE_MARK and, with `prefix`, prepend another one, which decoding removes. */
+bool tokenizer_mark_spaces(struct tokenizer *, bool prefix);
 
 /* ---- looking up ---- */
 

@@ -481,9 +481,12 @@ tokenizer_add_special(struct special_set *set, struct special special)
 }
 
 bool
-tokenizer_add_normal(struct tokenizer *t, enum normal_kind kind, struct slice from, struct slice to)
+tokenizer_mark_spaces(struct tokenizer *t, bool prefix)
 {
-    return tokenizer_add_normal_step(t, (struct normal_step){.kind = kind, .from = from, .to = to});
+    const struct slice mark = {SPACE_MARK, SPACE_MARK_LEN};
+    tokenizer_trim_space(&t->trim, prefix);
+    return tokenizer_add_normal_step(t, (struct normal_step){.kind = NORMAL_REPLACE, .from = {" ", 1}, .to = mark}) &&
+           (!prefix || tokenizer_add_normal_step(t, (struct normal_step){.kind = NORMAL_PREPEND, .to = mark}));
 }
 
 bool

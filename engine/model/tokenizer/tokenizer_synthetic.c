@@ -38,18 +38,15 @@ add_piece(struct tokenizer *t, uint32_t id)
 bool
 tokenizer_synthetic(struct tokenizer **out, uint32_t n, const char *where, struct err *err)
 {
-    const struct slice space = {" ", 1}, mark = {SPACE_MARK, SPACE_MARK_LEN};
     struct tokenizer *t = calloc(1, sizeof *t);
     bool ok = t != NULL && tokenizer_make_room(t, n, where, err) && (t->score = calloc(n, sizeof *t->score)) != NULL;
     for (uint32_t id = 0; id < n && ok; id++)
         ok = add_piece(t, id);
-    ok = ok && tokenizer_index_pieces(t, NULL) && tokenizer_add_normal(t, NORMAL_REPLACE, space, mark) &&
-         tokenizer_add_normal(t, NORMAL_PREPEND, space, mark);
+    ok = ok && tokenizer_index_pieces(t, NULL) && tokenizer_mark_spaces(t, true);
     if (ok) {
         t->unknown = 0;
         t->bos = 1;
         t->before = (struct end_tokens){.ids = {1}, .n = 1};
-        tokenizer_trim_space(&t->trim, true);
         snprintf(t->description, sizeof t->description, "SentencePiece BPE");
     }
     if (!ok)
