@@ -41,6 +41,15 @@ err_false(void)
     return false;
 }
 
+/* Copies an error to e (which may be NULL) and returns false. */
+static inline bool
+err_copy(struct err *e, const struct err *from)
+{
+    if (e != NULL)
+        *e = *from;
+    return false;
+}
+
 /* Returns whether the reason is that the machine's memory ran out. Messages for that contain one of these phrases; those for a
  * GPU's memory do not. */
 static inline bool

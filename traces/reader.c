@@ -375,11 +375,8 @@ trace_reader_rewind(struct trace_reader *r, bool brief, struct err *err)
         if (passes_over(r, i))
             continue;
         if (!table_rewind(&r->tables[i], &r->failure) ||
-            !table_next(&r->tables[i], &r->info, r->survey.last_event, &r->failure)) {
-            if (err != NULL)
-                *err = r->failure;
-            return false;
-        }
+            !table_next(&r->tables[i], &r->info, r->survey.last_event, &r->failure))
+            return err_copy(err, &r->failure);
     }
     return true;
 }
@@ -409,10 +406,7 @@ trace_reader_look(struct trace_reader *r, uint64_t now_us, struct err *err)
 {
     if (!r->growing || r->end.closed_event > 0 || r->failure.kind != ERR_NONE)
         return r->failure.kind == ERR_NONE;
-    const bool ok = look_at_tables(r, now_us, &r->failure);
-    if (!ok && err != NULL)
-        *err = r->failure;
-    return ok;
+    return look_at_tables(r, now_us, &r->failure) || err_copy(err, &r->failure);
 }
 
 /* ---- reading ---- */
@@ -506,8 +500,5 @@ next_event(struct trace_reader *r, struct event *out)
 bool
 trace_reader_next(struct trace_reader *r, struct event *out, struct err *err)
 {
-    bool ok = r->failure.kind == ERR_NONE && next_event(r, out);
-    if (!ok && err != NULL)
-        *err = r->failure;
-    return ok;
+    return (r->failure.kind == ERR_NONE && next_event(r, out)) || err_copy(err, &r->failure);
 }

@@ -161,9 +161,7 @@ replay_foresee(struct replay *r, void (*take)(void *user, const struct event *),
     bool ok = begin_again(r, true);
     while (ok && next_event(r))
         take(user, &r->event);
-    ok = ok && r->failure.kind == ERR_NONE;
-    if (!ok && err != NULL)
-        *err = r->failure;
+    ok = (ok && r->failure.kind == ERR_NONE) || err_copy(err, &r->failure);
     return rewind_now(r) && ok; /* replay_next() reports the error again */
 }
 
@@ -237,9 +235,7 @@ fetch(struct replay *r, struct err *err)
                 r->head_us = (double)duration_of(r);
         }
     }
-    if (r->failure.kind != ERR_NONE && err != NULL)
-        *err = r->failure;
-    return r->failure.kind == ERR_NONE;
+    return r->failure.kind == ERR_NONE || err_copy(err, &r->failure);
 }
 
 static void
@@ -261,11 +257,8 @@ replay_next(struct replay *r, uint64_t now_us, const struct event **event, struc
         r->at_end = true;
         r->playing = false;
     }
-    if (r->at_end) {
-        if (r->failure.kind != ERR_NONE && err != NULL)
-            *err = r->failure;
-        return r->failure.kind == ERR_NONE;
-    }
+    if (r->at_end)
+        return r->failure.kind == ERR_NONE || err_copy(err, &r->failure);
     if (!fetch(r, err))
         return false;
     if (r->have && is_due(r)) {

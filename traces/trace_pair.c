@@ -193,11 +193,10 @@ find_run(struct saved_run *s, uint32_t wanted, struct err *err)
     free(v.begin.prompt);
     if (!ok)
         return err_set(err, ERR_WORK, "out of memory for the runs of %s", s->folder);
-    if (!read || stop.kind != ERR_NONE) {
-        if (stop.kind != ERR_NONE)
-            *err = stop;
+    if (!read)
         return false;
-    }
+    if (stop.kind != ERR_NONE)
+        return err_copy(err, &stop);
     if (v.last_run == 0)
         return err_set(err, ERR_USAGE, "%s: this trace has no whole round, so there is nothing to compare", s->folder);
     if (!v.there && wanted > 0)
@@ -513,11 +512,8 @@ trace_pair_rewind(struct trace_pair *p, bool brief, struct err *err)
         s->own_round = s->run.begin_round;
         s->round = 0;
         s->end[0] = '\0';
-        if (!saved_run_rewind(&s->run, brief, &p->failure)) {
-            if (err != NULL)
-                *err = p->failure;
-            return false;
-        }
+        if (!saved_run_rewind(&s->run, brief, &p->failure))
+            return err_copy(err, &p->failure);
     }
     return true;
 }
@@ -654,8 +650,5 @@ next_event(struct trace_pair *p, struct event *out)
 bool
 trace_pair_next(struct trace_pair *p, struct event *out, struct err *err)
 {
-    const bool ok = next_event(p, out);
-    if (!ok && err != NULL)
-        *err = p->failure;
-    return ok;
+    return next_event(p, out) || err_copy(err, &p->failure);
 }

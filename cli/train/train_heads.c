@@ -110,11 +110,7 @@ read_window(struct job *j, size_t index, float *hidden, size_t *rows, struct err
     reader_forget(&j->reader, 0, 0);
     const struct reader_text text = {.tokens = j->input, .to = w.skip + (uint32_t)n, .user = &w};
     *rows += n;
-    if (!reader_read(&j->reader, &text, 1, read_row)) {
-        *err = *context_error(j->reader.context);
-        return false;
-    }
-    return true;
+    return reader_read(&j->reader, &text, 1, read_row) || err_copy(err, context_error(j->reader.context));
 }
 
 static size_t

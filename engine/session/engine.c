@@ -113,11 +113,8 @@ load(struct engine *e, const struct engine_options *o, const struct backend_opti
     if (load_all(e, ctx, progress, user, &why))
         return true;
     const bool asked = o->backend != NULL && strcmp(o->backend, "auto") != 0;
-    if (!is_cuda(e) || asked || why.kind == ERR_CANCELLED) {
-        if (err != NULL)
-            *err = why;
-        return false;
-    }
+    if (!is_cuda(e) || asked || why.kind == ERR_CANCELLED)
+        return err_copy(err, &why);
     unload(e);
     e->ops->close(e->backend);
     e->backend = NULL;

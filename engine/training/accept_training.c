@@ -217,19 +217,15 @@ accept_data_prompts(struct accept_data *a, struct accept_prompt *prompts, size_t
         reader_forget(&a->draft, i, 0);
     }
     for (size_t left; (left = texts_of(a, n, 0, true, texts)) > 0;)
-        if (!reader_read(&a->target, texts, left, respond)) {
-            *err = *context_error(a->target.context);
-            return false;
-        }
+        if (!reader_read(&a->target, texts, left, respond))
+            return err_copy(err, context_error(a->target.context));
     bool ok = reader_read(&a->draft, texts, texts_of(a, n, 1, false, texts), propose);
     for (uint32_t i = 0; i < n && ok; i++) {
         mix(&a->sequences[i]);
         reader_forget(&a->draft, i, (uint32_t)prompts[i].n); /* Z begins like X: with the prompt */
     }
     ok = ok && reader_read(&a->draft, texts, texts_of(a, n, 0, false, texts), take);
-    if (!ok)
-        *err = *context_error(a->draft.context);
-    return ok;
+    return ok || err_copy(err, context_error(a->draft.context));
 }
 
 struct accept_work {

@@ -503,14 +503,11 @@ tuner_next(struct tuner *t, const struct run_host *host, struct err *err)
     if (t->run != TUNE_RUN_DUE)
         return true;
     struct err why = {0};
-    const bool ok = next_run(t, host, &why);
-    if (!ok) {
-        tuner_stop(t);
-        snprintf(t->failed, sizeof t->failed, "%.*s", (int)sizeof t->failed - 1, why.text);
-        if (err != NULL)
-            *err = why;
-    }
-    return ok;
+    if (next_run(t, host, &why))
+        return true;
+    tuner_stop(t);
+    snprintf(t->failed, sizeof t->failed, "%.*s", (int)sizeof t->failed - 1, why.text);
+    return err_copy(err, &why);
 }
 
 void

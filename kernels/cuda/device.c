@@ -54,15 +54,6 @@ waiting_blocks(const struct backend *b, char *where, size_t room)
     return true;
 }
 
-/* Passes an error on; returns false. */
-static bool
-fail_with(const struct err *why, struct err *err)
-{
-    if (err != NULL)
-        *err = *why;
-    return false;
-}
-
 bool
 cuda_did(struct backend *b, cudaError_t code, const char *doing, struct err *err)
 {
@@ -70,7 +61,7 @@ cuda_did(struct backend *b, cudaError_t code, const char *doing, struct err *err
         return true;
     (void)cudaGetLastError(); /* clears the error, which the next launch would otherwise report again */
     if (b->lost)              /* each later request fails with the same line */
-        return fail_with(&b->why, err);
+        return err_copy(err, &b->why);
     const bool passing = is_passing(code);
     const char *name = cudaGetErrorName(code);
     struct err why = {.kind = ERR_NONE};
@@ -101,13 +92,13 @@ cuda_did(struct backend *b, cudaError_t code, const char *doing, struct err *err
         b->lost = true;
         b->why = why;
     }
-    return fail_with(&why, err);
+    return err_copy(err, &why);
 }
 
 bool
 device_here(struct backend *b, struct err *err)
 {
-    return b->lost ? fail_with(&b->why, err) : cuda_did(b, cudaSetDevice(b->device), "selecting it", err);
+    return b->lost ? err_copy(err, &b->why) : cuda_did(b, cudaSetDevice(b->device), "selecting it", err);
 }
 
 /* ---- choosing a GPU ---- */
@@ -198,7 +189,7 @@ choose(struct backend *b, int wanted, int n, struct err *err)
     for (int i = 0; i < n && !b->lost; i++)
         if (suits(b, i, i == 0 ? &first : NULL))
             return true;
-    return fail_with(&first, err);
+    return err_copy(err, &first);
 }
 
 bool

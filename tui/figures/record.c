@@ -272,10 +272,8 @@ find_run(struct record *r, const struct record_wanted *want, struct err *err)
             last = e.run;
             there = there || want->run == 0 || e.run == want->run;
         }
-    if (stop.kind != ERR_NONE) {
-        *err = stop;
-        return false;
-    }
+    if (stop.kind != ERR_NONE)
+        return err_copy(err, &stop);
     if (last == 0)
         return err_set(err, ERR_USAGE, "%s: this trace has no whole round, so there is nothing to draw", r->path);
     if (!there)
@@ -336,10 +334,8 @@ read_all(struct record *r, const struct record_wanted *want, struct err *err)
         r->metrics.total.shared += record_tally(&r->rounds[i]).shared;
     segments_close(t->segments);
     free(t);
-    if (stop.kind != ERR_NONE) {
-        *err = stop;
-        return false;
-    }
+    if (stop.kind != ERR_NONE)
+        return err_copy(err, &stop);
     r->baseline = r->metrics.baseline;
     return !no_memory || err_set(err, ERR_WORK, "out of memory for the events of %s", r->path);
 }

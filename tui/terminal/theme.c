@@ -351,9 +351,7 @@ theme_load(struct theme *t, const char *name, const char *data_dir, struct err *
             return true;
         if (i == 1 && why.kind == ERR_USAGE && strcmp(name, THEME_DEFAULT) == 0)
             break; /* the program has the same one in it */
-        if (err != NULL)
-            *err = why;
-        return false;
+        return err_copy(err, &why);
     }
     if (strcmp(name, THEME_DEFAULT) == 0) {
         struct theme own; /* *t is unchanged on failure */
