@@ -104,8 +104,10 @@ has_knobs() {
     fi
     [ "$(knobs "$1")" = "$(awk '/^## Knobs/ { seen = 1 } seen && /^```/ { on = !on; next } on' "$page")" ]
 }
-table() { # of README.md
-    sed -n 's/^\([a-z+][a-z+]*\)  *\([^;]*\)[; ]*\(.*\)/| [\1](docs\/policies\/\1.md) | \2 | \3 |/p' "$WORK/policies"
+table() { # of README.md: the heading of each policy's page, and the paper
+    sed -n 's/^\([a-z+][a-z+]*\)  *[^;]*[; ]*\(.*\)/\1 \2/p' "$WORK/policies" | while read -r policy paper; do
+        echo "| [$policy](docs/policies/$policy.md) | $(sed -n '1s/^# [^:]*: //p' "docs/policies/$policy.md") | $paper |"
+    done
 }
 ROW='^| \[[a-z+]*](docs/policies/'
 has_table() {
