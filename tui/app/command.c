@@ -18,8 +18,7 @@ command_split(const char *line, char verb[COMMAND_VERB], const char **rest)
     *rest = line + n + strspn(line + n, " \t");
     if (n == 0 || n >= COMMAND_VERB)
         return false;
-    memcpy(verb, line, n);
-    verb[n] = '\0';
+    snprintf(verb, COMMAND_VERB, "%.*s", (int)n, line);
     return true;
 }
 

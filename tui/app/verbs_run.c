@@ -40,8 +40,7 @@ run_set(struct app *app, const char *rest, struct err *err)
         return false;
     if (n == 0 || n >= sizeof name || value[0] == '\0')
         return err_set(err, ERR_USAGE, "set which knob to what? for example :set tau 0.6");
-    memcpy(name, rest, n);
-    name[n] = '\0';
+    snprintf(name, sizeof name, "%.*s", (int)n, rest);
     return follow_post(&app->run, CONTROL_KNOB, name, value, 0, err);
 }
 

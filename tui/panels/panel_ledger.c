@@ -396,14 +396,6 @@ focus(struct ledger_panel *p, const struct view *v, uint32_t *back)
 }
 
 static void
-draw_coming(const struct view *v, const struct canvas *c, int y, const struct segment *coming)
-{
-    char text[256];
-    segment_text(coming, scope_info(v->scope), true, text, sizeof text);
-    canvas_print(c, y, 0, ROLE_KNOB_PENDING, "   %s  takes effect from the next round", text);
-}
-
-static void
 draw_ledger(void *state, const struct view *v, const struct canvas *c)
 {
     struct ledger_panel *p = state;
@@ -419,8 +411,11 @@ draw_ledger(void *state, const struct view *v, const struct canvas *c)
     int y = 0;
     if (c->rows >= 4)
         ledger_draw_heading(&p->choice, &columns, c, y++);
-    if (coming != NULL && c->rows >= 3)
-        draw_coming(v, c, y++, coming);
+    if (coming != NULL && c->rows >= 3) {
+        char text[256];
+        segment_text(coming, scope_info(v->scope), true, text, sizeof text);
+        canvas_print(c, y++, 0, ROLE_KNOB_PENDING, "   %s  takes effect from the next round", text);
+    }
     p->rows = c->rows - y;
     p->top = (uint32_t)panel_scroll((int)p->top, (int)back, (int)segments_held(all(v)), p->rows);
     for (uint32_t i = p->top; y < c->rows; i++, y++) {

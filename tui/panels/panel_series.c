@@ -384,32 +384,17 @@ list(const struct scope *s, int out[POLICY_SERIES + DERIVED_CHARTS])
     return n;
 }
 
-/* The least rows of a chart, with its title; most_rows(): the most that it can use. */
+/* Returns the least rows of a chart, with its title, and sets *most (may be NULL) to the most that it can use. */
 static int
-least_rows(const struct scope *s, int which)
+rows_of(const struct scope *s, int which, int *most)
 {
     const struct scope_series *series = which >= 0 ? scope_series(s, (uint32_t)which) : NULL;
-    if (series == NULL)
-        return 3;
-    switch (series->declared->form) {
-    case SERIES_PHASE:
-    case SERIES_STRIP: return 2;
-    default: return 3;
-    }
-}
-
-static int
-most_rows(const struct scope *s, int which)
-{
-    const struct scope_series *series = which >= 0 ? scope_series(s, (uint32_t)which) : NULL;
-    if (series == NULL)
-        return 1 << 16;
-    switch (series->declared->form) {
-    case SERIES_PHASE: return 2;
-    case SERIES_STRIP:
-    case SERIES_GRID: return 1 + series->declared->rows;
-    default: return 1 << 16;
-    }
+    const enum series_form form = series != NULL ? series->declared->form : SERIES_LINE;
+    if (most != NULL)
+        *most = form == SERIES_PHASE                          ? 2
+                : form == SERIES_STRIP || form == SERIES_GRID ? 1 + series->declared->rows
+                                                              : 1 << 16;
+    return form == SERIES_PHASE || form == SERIES_STRIP ? 2 : 3;
 }
 
 static void
@@ -508,7 +493,7 @@ fit(const struct scope *s, const int *which, int from, int charts, int rows)
 {
     int n = 0;
     for (int need = 0; from + n < charts; n++) {
-        need += least_rows(s, which[from + n]);
+        need += rows_of(s, which[from + n], NULL);
         if (n > 0 && need > rows)
             break;
     }
@@ -538,11 +523,11 @@ draw_column(struct series_panel *p, const struct view *v, const struct canvas *c
     const int n = fitting < most_n ? fitting : most_n;
     int y = 0, spare = rows;
     for (int i = 0; i < n; i++)
-        spare -= least_rows(v->scope, which[from + i]);
+        spare -= rows_of(v->scope, which[from + i], NULL);
     for (int i = 0; i < n; i++) {
-        const int number = which[from + i], least = least_rows(v->scope, number);
+        int most;
+        const int number = which[from + i], least = rows_of(v->scope, number, &most);
         int mine = least + (spare > 0 ? spare / (n - i) : 0);
-        const int most = most_rows(v->scope, number);
         mine = mine > most ? (most > least ? most : least) : mine;
         spare -= mine - least;
         const struct canvas part = canvas_inside(c, y, 0, mine, c->cols);

@@ -9,33 +9,33 @@
 #include "base/file_read.h"
 #include "base/json_read.h"
 
-const char *const role_names[ROLES] = {
-    [ROLE_TEXT] = "text",
-    [ROLE_DIM] = "dim",
-    [ROLE_TITLE] = "title",
-    [ROLE_BORDER] = "border",
-    [ROLE_FOCUS] = "focus",
-    [ROLE_STATUS] = "status",
-    [ROLE_ERROR] = "error",
-    [ROLE_OK] = "ok",
-    [ROLE_WARN] = "warn",
-    [ROLE_PROMPT] = "prompt",
-    [ROLE_DRAFT] = "draft",
-    [ROLE_ACCEPTED] = "accepted",
-    [ROLE_REJECTED] = "rejected",
-    [ROLE_CORRECTION] = "correction",
-    [ROLE_BONUS] = "bonus",
-    [ROLE_EXITED] = "exited",
-    [ROLE_SPURIOUS] = "spurious",
-    [ROLE_CURSOR] = "cursor",
-    [ROLE_LINE] = "line",
-    [ROLE_KNOB] = "knob",
-    [ROLE_KNOB_PENDING] = "knob-pending",
-    [ROLE_KEY] = "key",
-    [ROLE_SERIES_1] = "series-1",
-    [ROLE_SERIES_2] = "series-2",
-    [ROLE_SERIES_3] = "series-3",
-    [ROLE_SERIES_4] = "series-4",
+const struct role_form role_forms[ROLES] = {
+    [ROLE_TEXT] = {"text", 0},
+    [ROLE_DIM] = {"dim", THEME_DIM},
+    [ROLE_TITLE] = {"title", THEME_BOLD},
+    [ROLE_BORDER] = {"border", THEME_DIM},
+    [ROLE_FOCUS] = {"focus", THEME_BOLD},
+    [ROLE_STATUS] = {"status", 0},
+    [ROLE_ERROR] = {"error", THEME_BOLD | THEME_REVERSE},
+    [ROLE_OK] = {"ok", THEME_BOLD},
+    [ROLE_WARN] = {"warn", THEME_BOLD | THEME_UNDERLINE},
+    [ROLE_PROMPT] = {"prompt", THEME_DIM},
+    [ROLE_DRAFT] = {"draft", THEME_DIM | THEME_UNDERLINE},
+    [ROLE_ACCEPTED] = {"accepted", 0},
+    [ROLE_REJECTED] = {"rejected", THEME_DIM | THEME_STRIKE},
+    [ROLE_CORRECTION] = {"correction", THEME_BOLD},
+    [ROLE_BONUS] = {"bonus", THEME_BOLD | THEME_UNDERLINE},
+    [ROLE_EXITED] = {"exited", THEME_DIM},
+    [ROLE_SPURIOUS] = {"spurious", THEME_BOLD | THEME_UNDERLINE},
+    [ROLE_CURSOR] = {"cursor", THEME_REVERSE},
+    [ROLE_LINE] = {"line", THEME_DIM},
+    [ROLE_KNOB] = {"knob", THEME_BOLD},
+    [ROLE_KNOB_PENDING] = {"knob-pending", THEME_UNDERLINE},
+    [ROLE_KEY] = {"key", THEME_BOLD},
+    [ROLE_SERIES_1] = {"series-1", THEME_BOLD},
+    [ROLE_SERIES_2] = {"series-2", 0},
+    [ROLE_SERIES_3] = {"series-3", THEME_DIM},
+    [ROLE_SERIES_4] = {"series-4", 0},
 };
 
 static const struct {
@@ -106,7 +106,7 @@ parse_roles(struct theme *t, const cJSON *roles, struct err *err)
 {
     /* "text" first: the others start from its colours. */
     struct theme_style base = {.fg = THEME_NO_RGB, .bg = THEME_NO_RGB};
-    const cJSON *text = cJSON_GetObjectItemCaseSensitive(roles, role_names[ROLE_TEXT]);
+    const cJSON *text = cJSON_GetObjectItemCaseSensitive(roles, role_forms[ROLE_TEXT].name);
     if (text != NULL && !parse_role(&base, text, t->name, err))
         return false;
     for (int i = 0; i < ROLES; i++)
@@ -116,7 +116,7 @@ parse_roles(struct theme *t, const cJSON *roles, struct err *err)
     cJSON_ArrayForEach(item, roles)
     {
         int role = 0;
-        while (role < ROLES && strcmp(role_names[role], item->string) != 0)
+        while (role < ROLES && strcmp(role_forms[role].name, item->string) != 0)
             role++;
         if (role == ROLES)
             return err_set(err, ERR_USAGE, "theme %s: there is no role \"%.40s\"; see themes/dark.json for all of them",
@@ -221,36 +221,13 @@ theme_parse(struct theme *out, const char *json, size_t n, const char *name, str
     return fine;
 }
 
-/* A table rather than a file, since a terminal without colours must work without any. */
 void
 theme_mono(struct theme *t)
 {
-    static const uint8_t attributes[ROLES] = {
-        [ROLE_DIM] = THEME_DIM,
-        [ROLE_TITLE] = THEME_BOLD,
-        [ROLE_BORDER] = THEME_DIM,
-        [ROLE_FOCUS] = THEME_BOLD,
-        [ROLE_ERROR] = THEME_BOLD | THEME_REVERSE,
-        [ROLE_OK] = THEME_BOLD,
-        [ROLE_WARN] = THEME_BOLD | THEME_UNDERLINE,
-        [ROLE_PROMPT] = THEME_DIM,
-        [ROLE_DRAFT] = THEME_DIM | THEME_UNDERLINE,
-        [ROLE_REJECTED] = THEME_DIM | THEME_STRIKE,
-        [ROLE_CORRECTION] = THEME_BOLD,
-        [ROLE_BONUS] = THEME_BOLD | THEME_UNDERLINE,
-        [ROLE_EXITED] = THEME_DIM,
-        [ROLE_SPURIOUS] = THEME_BOLD | THEME_UNDERLINE,
-        [ROLE_CURSOR] = THEME_REVERSE,
-        [ROLE_LINE] = THEME_DIM,
-        [ROLE_KNOB] = THEME_BOLD,
-        [ROLE_KNOB_PENDING] = THEME_UNDERLINE,
-        [ROLE_KEY] = THEME_BOLD,
-        [ROLE_SERIES_1] = THEME_BOLD,
-        [ROLE_SERIES_3] = THEME_DIM,
-    };
     *t = (struct theme){.name = "mono"};
     for (int i = 0; i < ROLES; i++)
-        t->role[i] = (struct theme_style){.fg = THEME_NO_RGB, .bg = THEME_NO_RGB, .attributes = attributes[i]};
+        t->role[i] =
+            (struct theme_style){.fg = THEME_NO_RGB, .bg = THEME_NO_RGB, .attributes = role_forms[i].attributes};
 }
 
 int32_t
@@ -273,27 +250,15 @@ theme_heat(const struct theme *t, float fraction)
 
 #define THEME_FILE_MAX (256 * 1024) /* bytes; the bundled ones have two thousand */
 
-/* themes/dark.json as a list of byte values, made by the Makefile. Built without it, the default has no colours. */
-#if defined(__has_include)
-#if __has_include("theme_dark.inc")
-#define THEME_DARK_BYTES 1
-#endif
-#endif
-
 bool
 theme_builtin(struct theme *t, struct err *err)
 {
-    bool fine = true;
-#ifdef THEME_DARK_BYTES
     static const unsigned char dark[] = {
-#include "theme_dark.inc"
+#include "theme_dark.inc" /* themes/dark.json as a list of byte values, made by the Makefile */
     };
-    fine = theme_parse(t, (const char *)dark, sizeof dark, THEME_DEFAULT, err);
-    if (fine)
-        return true;
-#endif
-    (void)err;
-    theme_mono(t);
+    const bool fine = theme_parse(t, (const char *)dark, sizeof dark, THEME_DEFAULT, err);
+    if (!fine)
+        theme_mono(t);
     return fine;
 }
 

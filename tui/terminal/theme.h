@@ -40,7 +40,10 @@ struct theme {
     } steps[THEME_PALETTES];
 };
 
-extern const char *const role_names[ROLES]; /* "text", "knob-pending", … */
+extern const struct role_form {
+    const char *name;   /* in themes: "text", "knob-pending", … */
+    uint8_t attributes; /* in the theme "mono", which needs no file: a terminal without colours must work without any */
+} role_forms[ROLES];
 
 /* Parses a theme; `name` is in errors and becomes the theme's name. */
 bool theme_parse(struct theme *, const char *json, size_t n, const char *name, struct err *);

@@ -30,7 +30,7 @@ TEST(bundled_themes_are_readable)
             const double least = role == ROLE_BORDER ? 2.2 : role == ROLE_EXITED ? 3 : 4.4;
             const double ratio = colour_contrast_ratio(t.role[role].fg, t.role[role].bg);
             if (ratio < least)
-                fail_msg("%s: \"%s\" has a contrast of %.2f", coloured[i], role_names[role], ratio);
+                fail_msg("%s: \"%s\" has a contrast of %.2f", coloured[i], role_forms[role].name, ratio);
         }
     }
 }
