@@ -292,8 +292,6 @@ void scope_show_window(struct scope *, enum scope_window);
 /* "segment C", "last 32 rounds", "run". */
 void scope_window_name(const struct scope *, char *out, size_t n);
 struct window_measures scope_window_measures(const struct scope *);
-/* The newest segment of the run for the sequence in focus; NULL: no round yet. */
-const struct segment *scope_segment(const struct scope *);
 
 /* ---- two settings on one prompt: sequences 0 and 1, each with its own policy and knobs. Policy, knobs and measures above are then those
  * of the sequence in focus. ---- */

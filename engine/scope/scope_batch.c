@@ -98,8 +98,9 @@ let_go(struct scope_member *m)
     m->tile.held = false;
 }
 
-void
-scope_make_room(struct scope *s)
+/* Drops histories of ended sequences, the oldest first. */
+static void
+make_room(struct scope *s)
 {
     for (;;) {
         struct scope_member *oldest = NULL;
@@ -121,7 +122,7 @@ scope_make_room(struct scope *s)
 static void
 hold(struct scope *s, struct scope_member *m)
 {
-    scope_make_room(s);
+    make_room(s);
     if (s->focus->heard)
         m->held = sequence_open(s->info, scope_policy_of(s, m->tile.seq), at_a_time(s));
     else
@@ -211,7 +212,7 @@ scope_left(struct scope *s, struct scope_member *m, const char *why)
     m->tile.live = false;
     m->ended = s->now.version;
     printable_text(why, strnlen(why, sizeof m->tile.left), m->tile.left, sizeof m->tile.left);
-    scope_make_room(s);
+    make_room(s);
 }
 
 void
@@ -223,7 +224,7 @@ scope_count_round(struct scope *s, struct scope_member *m, const struct event *e
         s->n_round_members = 0;
         s->round_us = 0;
         if (e->round % 16 == 0) /* histories of live sequences grow */
-            scope_make_room(s);
+            make_room(s);
     }
     for (uint32_t i = 0; i < s->n_round_members; i++)
         s->round_members[i]->tile.rounds_us += us;

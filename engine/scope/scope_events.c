@@ -99,92 +99,6 @@ apply_control(struct scope *s, const struct event *e)
 }
 
 static void
-apply_to_sequence(struct scope *s, const struct event *e)
-{
-    struct scope_member *m = scope_member(s, e->seq);
-    if (m == NULL)
-        return;
-    if (e->type == EVENT_ROUND || e->type == EVENT_TOKEN)
-        scope_rejoined(s, m);
-    struct scope_sequence *q = m->held;
-    if (e->type == EVENT_ROUND)
-        scope_count_round(s, m, e);
-    if (q == NULL)
-        return;
-    wrong_paths_event(&q->wrong, e);
-    switch (e->type) {
-    case EVENT_TOKEN: scope_token_event(s, q, e); break;
-    case EVENT_VERDICT: scope_verdict_event(q, &e->verdict); break;
-    case EVENT_LAYER: scope_layer_event(s, q, e); break;
-    case EVENT_SERIES: scope_series_event(s, q, e); break;
-    case EVENT_EXPERTS: scope_experts_event(s, q, e); break;
-    case EVENT_ROUND:
-        scope_round_event(q, e);
-        scope_aggregate_round(s, q);
-        break;
-    default: break;
-    }
-    s->now.starved = s->now.starved || q->starved;
-    if (q == s->focus)
-        scope_take_lengths(s);
-}
-
-static void
-update_measures(struct scope *s, const struct event *e)
-{
-    if (s->now.versus == NULL || (e->type == EVENT_CONTROL && e->control.kind == RECORDED_VERSUS))
-        metrics_event(&s->now.metrics, e);
-    else
-        scope_versus_event(s, e);
-}
-
-void
-scope_event(struct scope *s, const struct event *e)
-{
-    segments_event(s->segments, e);
-    s->now.version++;
-    switch (e->type) {
-    case EVENT_VOCAB: scope_vocab_event(s, &e->vocab); break;
-    case EVENT_CONTROL: apply_control(s, e); break;
-    case EVENT_TOKEN:
-        s->now.progress = NULL;
-        apply_to_sequence(s, e);
-        break;
-    case EVENT_ROUND:
-        s->now.end[0] = '\0'; /* the run was extended */
-        s->now.round = e->round;
-        apply_to_sequence(s, e);
-        break;
-    case EVENT_VERDICT:
-    case EVENT_LAYER:
-    case EVENT_EXPERTS:
-    case EVENT_SERIES: apply_to_sequence(s, e); break;
-    case EVENT_PROGRESS:
-        s->progress = e->progress;
-        s->progress.what[sizeof s->progress.what - 1] = '\0';
-        s->now.progress = e->progress.done < 1 ? &s->progress : NULL; /* NAN also ends it */
-        break;
-    case EVENT_TYPES: break;
-    }
-    if (e->type == EVENT_ROUND || (e->type == EVENT_TOKEN && s->now.versus == NULL) ||
-        (e->type == EVENT_CONTROL && e->control.new_text != NULL))
-        update_measures(s, e);
-}
-
-void
-scope_lost(struct scope *s, uint64_t events)
-{
-    /* an open round may lack events, so it is dropped; the next complete round is right again */
-    s->now.version++;
-    s->now.epoch++;
-    s->now.lost += events;
-    for (uint32_t i = 0; i < s->n_members; i++)
-        if (s->members[i]->held != NULL)
-            sequence_lost(s->members[i]->held);
-    scope_take_lengths(s);
-}
-
-static void
 commit(struct scope_sequence *q, uint32_t pos)
 {
     if (pos + 1 > q->committed)
@@ -206,8 +120,8 @@ forget_predictions(struct scope_sequence *q, uint32_t pos)
         }
 }
 
-void
-scope_round_event(struct scope_sequence *q, const struct event *e)
+static void
+round_event(struct scope_sequence *q, const struct event *e)
 {
     struct scope_round *r = sequence_open_round(q, e, q->committed);
     r->end = e->round_end;
@@ -279,8 +193,8 @@ add_draft(struct scope_sequence *q, const struct event *e)
     c->confidence = t->confidence;
 }
 
-void
-scope_token_event(struct scope *s, struct scope_sequence *q, const struct event *e)
+static void
+token_event(struct scope *s, struct scope_sequence *q, const struct event *e)
 {
     const struct token_event *t = &e->token;
     if (t->token < 0 || (uint32_t)t->token >= q->info->vocab)
@@ -315,8 +229,8 @@ scope_token_event(struct scope *s, struct scope_sequence *q, const struct event 
     commit(q, t->pos);
 }
 
-void
-scope_verdict_event(struct scope_sequence *q, const struct verdict_event *v)
+static void
+verdict_event(struct scope_sequence *q, const struct verdict_event *v)
 {
     if (!q->open || v->candidate < 1 || v->candidate >= VERIFY_NODES || q->node[v->candidate] < 0)
         return;
@@ -342,4 +256,92 @@ scope_verdict_event(struct scope_sequence *q, const struct verdict_event *v)
             c->fate = FATE_REJECTED;
         q->struck[q->n_struck++] = *d; /* at most once per draft, because accepted was -1 */
     }
+}
+
+/* ---- any event ---- */
+
+static void
+apply_to_sequence(struct scope *s, const struct event *e)
+{
+    struct scope_member *m = scope_member(s, e->seq);
+    if (m == NULL)
+        return;
+    if (e->type == EVENT_ROUND || e->type == EVENT_TOKEN)
+        scope_rejoined(s, m);
+    struct scope_sequence *q = m->held;
+    if (e->type == EVENT_ROUND)
+        scope_count_round(s, m, e);
+    if (q == NULL)
+        return;
+    wrong_paths_event(&q->wrong, e);
+    switch (e->type) {
+    case EVENT_TOKEN: token_event(s, q, e); break;
+    case EVENT_VERDICT: verdict_event(q, &e->verdict); break;
+    case EVENT_LAYER: scope_layer_event(s, q, e); break;
+    case EVENT_SERIES: scope_series_event(s, q, e); break;
+    case EVENT_EXPERTS: scope_experts_event(s, q, e); break;
+    case EVENT_ROUND:
+        round_event(q, e);
+        scope_aggregate_round(s, q);
+        break;
+    default: break;
+    }
+    s->now.starved = s->now.starved || q->starved;
+    if (q == s->focus)
+        scope_take_lengths(s);
+}
+
+static void
+update_measures(struct scope *s, const struct event *e)
+{
+    if (s->now.versus == NULL || (e->type == EVENT_CONTROL && e->control.kind == RECORDED_VERSUS))
+        metrics_event(&s->now.metrics, e);
+    else
+        scope_versus_event(s, e);
+}
+
+void
+scope_event(struct scope *s, const struct event *e)
+{
+    segments_event(s->segments, e);
+    s->now.version++;
+    switch (e->type) {
+    case EVENT_VOCAB: scope_vocab_event(s, &e->vocab); break;
+    case EVENT_CONTROL: apply_control(s, e); break;
+    case EVENT_TOKEN:
+        s->now.progress = NULL;
+        apply_to_sequence(s, e);
+        break;
+    case EVENT_ROUND:
+        s->now.end[0] = '\0'; /* the run was extended */
+        s->now.round = e->round;
+        apply_to_sequence(s, e);
+        break;
+    case EVENT_VERDICT:
+    case EVENT_LAYER:
+    case EVENT_EXPERTS:
+    case EVENT_SERIES: apply_to_sequence(s, e); break;
+    case EVENT_PROGRESS:
+        s->progress = e->progress;
+        s->progress.what[sizeof s->progress.what - 1] = '\0';
+        s->now.progress = e->progress.done < 1 ? &s->progress : NULL; /* NAN also ends it */
+        break;
+    case EVENT_TYPES: break;
+    }
+    if (e->type == EVENT_ROUND || (e->type == EVENT_TOKEN && s->now.versus == NULL) ||
+        (e->type == EVENT_CONTROL && e->control.new_text != NULL))
+        update_measures(s, e);
+}
+
+void
+scope_lost(struct scope *s, uint64_t events)
+{
+    /* an open round may lack events, so it is dropped; the next complete round is right again */
+    s->now.version++;
+    s->now.epoch++;
+    s->now.lost += events;
+    for (uint32_t i = 0; i < s->n_members; i++)
+        if (s->members[i]->held != NULL)
+            sequence_lost(s->members[i]->held);
+    scope_take_lengths(s);
 }

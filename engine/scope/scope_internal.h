@@ -112,12 +112,10 @@ void scope_joined(struct scope *, struct scope_member *, const char *prompt);
 void scope_rejoined(struct scope *, struct scope_member *); /* an ended sequence is live again */
 void scope_left(struct scope *, struct scope_member *, const char *why);
 void scope_count_round(struct scope *, struct scope_member *, const struct event *);
-void scope_make_room(struct scope *);      /* drops histories of ended sequences, the oldest first */
 void scope_forget_members(struct scope *); /* the focus keeps an empty history */
 /* scope_read.c; the part of a position's cells that remains after they are dropped */
 token_t scope_final_of(const struct scope *, const struct scope_sequence *, const struct scope_column *);
 void scope_take_glimpse(const struct scope *, struct scope_sequence *, uint32_t pos);
-bool scope_glimpse_of(const struct scope *, const struct scope_sequence *, uint32_t pos, uint8_t *out);
 /* aggregates.c */
 void scope_aggregate_round(struct scope *, const struct scope_sequence *); /* its newest round, which is complete */
 /* scope.c */
@@ -125,11 +123,7 @@ void scope_vocab_event(struct scope *, const struct vocab_event *);
 void scope_need_word(struct scope *, token_t); /* gives an id without a VOCAB event a text */
 /* Begins a run: empties positions, rounds and series; keeps policy, knobs and vocabulary. */
 void scope_begin_run(struct scope *);
-/* scope_events.c; the event belongs to the sequence */
-void scope_token_event(struct scope *, struct scope_sequence *, const struct event *);
-void scope_verdict_event(struct scope_sequence *, const struct verdict_event *);
-void scope_round_event(struct scope_sequence *, const struct event *);
-/* scope_layers.c */
+/* scope_layers.c; the event belongs to the sequence */
 void scope_layer_event(struct scope *, struct scope_sequence *, const struct event *);
 void scope_experts_event(const struct scope *, struct scope_sequence *, const struct event *);
 void scope_series_event(const struct scope *, struct scope_sequence *, const struct event *);

@@ -193,8 +193,8 @@ scope_take_glimpse(const struct scope *s, struct scope_sequence *q, uint32_t pos
         glimpse_at(s, q, c, cells, c->threshold, out);
 }
 
-bool
-scope_glimpse_of(const struct scope *s, const struct scope_sequence *q, uint32_t pos, uint8_t *out)
+static bool
+glimpse_of(const struct scope *s, const struct scope_sequence *q, uint32_t pos, uint8_t *out)
 {
     const struct scope_column *c = sequence_column(q, pos);
     const struct scope_cell *cells = c == NULL ? NULL : cells_of(s, q, pos);
@@ -209,7 +209,7 @@ scope_glimpse_of(const struct scope *s, const struct scope_sequence *q, uint32_t
 bool
 scope_glimpse(const struct scope *s, uint32_t pos, uint8_t *out)
 {
-    return scope_glimpse_of(s, s->focus, pos, out);
+    return glimpse_of(s, s->focus, pos, out);
 }
 
 uint32_t
@@ -350,7 +350,7 @@ spurious(const struct scope *s, const struct scope_sequence *q, const struct sco
     const struct scope_column *c;
     for (uint32_t pos = r->first_pos; (c = sequence_column(q, pos)) != NULL && pos < r->first_pos + r->end.emitted;
          pos++) {
-        if (c->round != r->number || !scope_glimpse_of(s, q, pos, glimpse))
+        if (c->round != r->number || !glimpse_of(s, q, pos, glimpse))
             continue;
         for (uint32_t l = 1; l < s->info->layers; l++)
             if (glimpse_spurious(glimpse[l - 1])) {
@@ -439,8 +439,9 @@ scope_show_window(struct scope *s, enum scope_window window)
     s->now.version++;
 }
 
-const struct segment *
-scope_segment(const struct scope *s)
+/* Returns the newest segment of the run for the sequence in focus; NULL: no round yet. */
+static const struct segment *
+newest_segment(const struct scope *s)
 {
     const struct segment *at;
     uint32_t back = 0;
@@ -452,7 +453,7 @@ scope_segment(const struct scope *s)
 void
 scope_window_name(const struct scope *s, char *out, size_t n)
 {
-    const struct segment *segment = scope_segment(s);
+    const struct segment *segment = newest_segment(s);
     char letter[8] = "";
     if (segment != NULL)
         segment_letter(segment->number, letter);
@@ -468,7 +469,7 @@ struct window_measures
 scope_window_measures(const struct scope *s)
 {
     const struct metrics *m = &s->now.metrics;
-    const struct segment *segment = scope_segment(s), empty = {0};
+    const struct segment *segment = newest_segment(s), empty = {0};
     struct window_measures w = {.speedup = {.value = NAN, .se = NAN}};
     struct tally t;
     switch (s->now.window) {

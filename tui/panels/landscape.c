@@ -290,9 +290,9 @@ window_of(const struct landscape_grid *g, const struct canvas *c, int rows, cons
                            .high = high};
 }
 
-void
-landscape_draw_grid(const struct landscape *l, const struct policy_info *policy, const struct canvas *c,
-                    const uint32_t at[2], const double in_force[2])
+static void
+draw_grid(const struct landscape *l, const struct policy_info *policy, const struct canvas *c, const uint32_t at[2],
+          const double in_force[2])
 {
     const struct landscape_grid *g = &l->grid;
     const struct knob *k[2] = {&policy->knobs[g->knob[0]], &policy->knobs[g->knob[1]]};
@@ -378,7 +378,7 @@ landscape_grid_draw(struct landscape_cursor *k, const struct view *v, const stru
     const double in_force[2] = {scope_knob(v->scope, g->knob[0]), scope_knob(v->scope, g->knob[1])};
     place_cursor(k, v);
     const struct canvas inside = canvas_inside(c, 0, 1, c->rows, c->cols - 2);
-    landscape_draw_grid(v->landscape, scope_policy(v->scope), &inside, k->at, in_force);
+    draw_grid(v->landscape, scope_policy(v->scope), &inside, k->at, in_force);
 }
 
 static void
