@@ -81,11 +81,7 @@ subprocess_run(subprocess_fn work, void *user, void *answer, size_t n, const cha
     }
     pthread_sigmask(SIG_SETMASK, &before, NULL);
     bool ok = child > 0 || err_set(err, ERR_WORK, "%.200s: no process can be started: %s", what, strerror(why));
-    ok = ok && ended(child, what, err);
-    if (ok && !r->fine) {
-        *err = r->err;
-        ok = false;
-    }
+    ok = ok && ended(child, what, err) && (r->fine || err_copy(err, &r->err));
     if (n > 0)
         memcpy(answer, r + 1, n);
     munmap(r, sizeof *r + n);

@@ -589,11 +589,7 @@ generate(const struct generation *g, struct outcome *out, struct err *err)
         ok = err_set(err, ERR_WORK, "out of memory");
     for (size_t i = 0; i < out->n_texts && g->session.versus == NULL; i++)
         positions_add(&out->positions, &out->texts[i].positions);
-    struct err failure;
-    if (ok && session_failed(s, &failure)) {
-        ok = false;
-        *err = failure;
-    }
+    ok = ok && !session_failed(s, err);
     struct err trouble = {0};
     if (writer != NULL && !trace_writer_close(writer, &trouble)) {
         out->untraced = trouble.kind != ERR_CANCELLED; /* a full trace is no failure */

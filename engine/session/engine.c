@@ -191,8 +191,9 @@ keep_asked(struct engine *e, const struct engine_options *o, struct err *err)
                    o->n_lora, n, sizeof e->asked.lora - 1);
 }
 
+/* If there is no note, writes one about merged adapters, else the backend's remark. */
 static void
-note_adapters(struct engine *e)
+add_note(struct engine *e)
 {
     const struct model *m = e->model;
     if (e->note[0] == '\0' && m->merged_otherwise > 0)
@@ -200,12 +201,6 @@ note_adapters(struct engine *e)
                  m->merged_otherwise == 1 ? "%u matrix that an adapter was merged into is held in %s"
                                           : "%u matrices that an adapter was merged into are held in %s",
                  (unsigned)m->merged_otherwise, e->exact ? "F32" : "F16");
-}
-
-/* Copies the backend's remark to the note, if there is no note. */
-static void
-note_backend(struct engine *e)
-{
     if (e->note[0] == '\0' && e->ops->note != NULL)
         snprintf(e->note, sizeof e->note, "%s", e->ops->note(e->backend));
 }
@@ -250,8 +245,7 @@ engine_open(struct engine **out, const struct engine_options *options, progress_
         engine_close(e);
         return false;
     }
-    note_adapters(e);
-    note_backend(e);
+    add_note(e);
     *out = e;
     return true;
 }
