@@ -3,6 +3,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/array_grow.h"
+
 #define LINES_MOST ((size_t)1 << 16)
 
 /* ---- writing ---- */
@@ -116,14 +118,8 @@ verdict_queue_add(struct verdict_queue *q, const struct event *draft)
         memmove(q->lines, q->lines + q->first, q->n * sizeof *q->lines);
         q->first = 0;
     }
-    if (q->n == q->max) {
-        const size_t max = 2 * q->max + VERIFY_NODES;
-        struct event *lines = realloc(q->lines, max * sizeof *lines);
-        if (lines == NULL)
-            return "has more drafts before it than fit into memory";
-        q->lines = lines;
-        q->max = max;
-    }
+    if (!array_grow(&q->lines, &q->max, q->n + 1, sizeof *q->lines))
+        return "has more drafts before it than fit into memory";
     q->lines[q->n++] = *draft;
     return NULL;
 }

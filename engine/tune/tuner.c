@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/array_grow.h"
 #include "engine/tune/candidates.h"
 
 #define RECORD_SHARE 0.05 /* of the time, for each of them */
@@ -177,14 +178,8 @@ begin_run(struct tuner *t)
 static void
 add_token(struct tuner *t, token_t token)
 {
-    if (t->now.n == t->now_room) {
-        const uint32_t room = t->now_room > 0 ? t->now_room * 2 : 256;
-        token_t *more = realloc(t->now.tokens, room * sizeof *more);
-        if (more == NULL)
-            return;
-        t->now.tokens = more;
-        t->now_room = room;
-    }
+    if (!array_grow(&t->now.tokens, &t->now_room, t->now.n + 1, sizeof *t->now.tokens))
+        return;
     t->now.tokens[t->now.n++] = token;
 }
 

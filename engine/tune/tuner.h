@@ -143,7 +143,7 @@ struct tuner {
     struct positions tested;
     struct committed committed;
     struct tune_text now;
-    uint32_t now_room;
+    size_t now_room;
     uint64_t run_us;
 
     double spent_s;              /* of complete runs */

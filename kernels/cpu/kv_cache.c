@@ -125,12 +125,10 @@ take_all(struct kv_cache *s)
     cpu_kv_cache_acts(s, &s->acts, largest(rows, HEAD_ROWS), widest);
     take_buffers(s, widest);
     /* enough for a typical round; grows if a round needs more */
-    s->staged_room = s->desc.max_probes * sizeof(struct prediction) + 2 * sizeof(struct verdict) +
-                     sizeof(struct exit_result) + (d->n_layers + 1) * sizeof(struct prediction) + 4096;
-    s->deliveries_room = 256;
-    s->staged = malloc(s->staged_room);
-    s->deliveries = malloc(s->deliveries_room * sizeof *s->deliveries);
-    return s->staged != NULL && s->deliveries != NULL && !s->blocks.starved;
+    const size_t results = s->desc.max_probes * sizeof(struct prediction) + 2 * sizeof(struct verdict) +
+                           sizeof(struct exit_result) + (d->n_layers + 1) * sizeof(struct prediction) + 4096;
+    return array_grow(&s->staged, &s->staged_room, results, 1) &&
+           array_grow(&s->deliveries, &s->deliveries_room, 256, sizeof *s->deliveries) && !s->blocks.starved;
 }
 
 bool
