@@ -1,6 +1,6 @@
-/* Synthetic models: random weights in the shape of a real model. The layers after an exit k change the predictions only
- * so much that a given share of the drafts that exit at k is accepted. The gain of speculation can therefore be measured
- * at any size without a download, as a function of the acceptance.
+/* Synthetic models: random weights in the shape of a real model. The layers after an exit k change the predictions
+ * only so much that a given share of the drafts that exit at k is accepted. The gain of speculation can therefore be
+ * measured at any size without a download, as a function of the acceptance.
  *
  * The construction. Let V be the size of the vocabulary, and let the residual stream be divided into two halves.
  * - The embedding and the layers before k write to the first half (the second half receives 1/74 of it). The head reads
@@ -98,9 +98,9 @@ bool synthetic_describe(struct model *, struct err *);
 
 /* The change of the logits by the layers after an exit, for a given share of predictions that stay the same. */
 
-/* Returns the probability that two vectors of `vocab` logits have their largest number at the same index. The numbers of
- * a vector are independent and standard normal; the two at one index have the correlation 1 / sqrt(1 + tangent^2), which
- * is that of x and x + tangent * y for an independent y. */
+/* Returns the probability that two vectors of `vocab` logits have their largest number at the same index. The
+ * numbers of a vector are independent and standard normal; the two at one index have the correlation 1 / sqrt(1 +
+ * tangent^2), which is that of x and x + tangent * y for an independent y. */
 double synthetic_agreement(uint32_t vocab, double tangent);
 
 /* Returns the inverse of synthetic_agreement(): the tangent for an acceptance from SYNTHETIC_LEAST_ACCEPTANCE to

@@ -1,5 +1,5 @@
-/* Trained heads: applied between a layer's hidden state and the LM head, or in place of the LM head, for better predictions of early
- * layers. A set belongs to one model, whose hash its file contains. */
+/* Trained heads improve the predictions of early layers. A head is applied between a layer's hidden state and the LM
+ * head, or in place of the LM head. A set of heads belongs to one model; its file contains the model's hash. */
 #ifndef ENGINE_MODEL_TRAINED_EXIT_HEADS_H
 #define ENGINE_MODEL_TRAINED_EXIT_HEADS_H
 
@@ -22,23 +22,24 @@ struct head_weights { /* of one layer, F32; those that the kind does not have ar
 struct exit_heads {
     enum head_kind kind; /* affine or full */
     uint32_t n_layers, width, vocab;
-    uint64_t model_hash;         /* whose they are */
+    uint64_t model_hash;         /* of the model to which they belong */
     char model[64];              /* its name, for messages */
     uint64_t hash;               /* of the file that they were read from */
     struct head_weights *layers; /* (n_layers + 1), indexed by layer 1..L-1; layer L has none */
     float *values;               /* owns all of them */
-    size_t n_values, per_layer;  /* values in all, values of a layer */
+    size_t n_values, per_layer;  /* number of all values, and of those of a layer */
 };
 
-/* Heads that change nothing yet: A = 0, b = 0. Full ones are zero until the caller copies the LM head in. */
+/* Makes affine heads that change nothing (A = 0, b = 0), or full heads that are zero until the caller copies the LM
+ * head. */
 bool exit_heads_new(struct exit_heads **, enum head_kind, const struct model *, struct err *);
 void exit_heads_free(struct exit_heads *);
 
-/* A safetensors file: layers.{l}.A and .b, or layers.{l}.weight, F32, and metadata that names the model. Written beside
- * `path` and renamed, so that there is a whole file or the one from before. */
+/* The file is in the safetensors format: layers.{l}.A and .b, or layers.{l}.weight, in F32, and metadata with the
+ * model's name. Writing replaces an earlier file completely or not at all. */
 extern const struct file_kind exit_heads_file;
 bool exit_heads_write(const struct exit_heads *, const char *path, struct err *);
-/* Refuses heads of another model, and files that are not heads at all, in one line. */
+/* Fails with one line if the file contains heads of another model, or no heads. */
 bool exit_heads_read(struct exit_heads **, const char *path, const struct model *, struct err *);
 
 const char *head_kind_name(enum head_kind);              /* "lens", "affine", "full" */

@@ -1,11 +1,12 @@
-/* The probability that the target accepts a draft, given a companion model's distribution (Speculative Verification, section 4):
+/* The probability that the target accepts a draft, given a companion model's distribution (Speculative Verification,
+ * section 4):
  *
  *     s = Σ_v min(d(v), c(v))       similarity of the draft's and the companion's distributions
- *     a = min(1, c(x) / d(x))       how likely the companion would accept the token
+ *     a = min(1, c(x) / d(x))       probability that the companion would accept the token
  *     p̂(s, a) = mean of A           A = min(1, p(x) / d(x)) with the target's p, over the observations in a cell
  *
- * Cells are bins of equal population; where a cell is empty, p̂ is the mean of its row's and its column's. A profile belongs to
- * three models and to one way of sampling. */
+ * Bins have about the same number of observations. In an empty cell p̂ is the mean of the values of its row and its
+ * column. A profile belongs to three models and to one way of sampling. */
 #ifndef ENGINE_MODEL_TRAINED_SV_PROFILE_H
 #define ENGINE_MODEL_TRAINED_SV_PROFILE_H
 
@@ -28,15 +29,15 @@ struct sv_entropy { /* bits: of A in SV_ACCEPTED sub-ranges, and of A given s, a
 struct sv_whose {
     char name[3][64]; /* target, draft, companion */
     uint64_t hash[3];
-    uint32_t layers[3];       /* the first ones, of self:E; 0: all */
-    float temperature, top_p; /* how was sampled */
+    uint32_t layers[3];       /* number of first layers (self:E); 0: all */
+    float temperature, top_p; /* of the samples */
     uint32_t top_k;
 };
 
 struct sv_profile {
     struct sv_whose whose;
     uint32_t n_s, n_a;                      /* bins */
-    float s_edge[SV_BINS], a_edge[SV_BINS]; /* (n - 1) a value is in the bin whose number is that of the edges <= it */
+    float s_edge[SV_BINS], a_edge[SV_BINS]; /* (n - 1); the bin of a value is the number of edges <= it */
     uint64_t count[SV_BINS][SV_BINS];       /* [s][a] */
     double sum[SV_BINS][SV_BINS];           /* of A */
     struct sv_entropy entropy;
@@ -44,23 +45,24 @@ struct sv_profile {
     uint64_t hash;  /* of that file */
 };
 
-/* Bins for these observations, at most n_s and n_a of them (fewer where values are equal).
- * False: there are none, or values out of bounds. */
+/* Makes at most n_s and n_a bins for these observations (fewer if values are equal). Fails if there are none or if
+ * values are out of bounds. */
 bool sv_profile_make(struct sv_profile *, uint32_t n_s, uint32_t n_a, const struct sv_observation *, size_t n,
                      struct err *);
-/* The number of their cell, row by row: (bin of s) * n_a + (bin of a). */
+/* Returns the number of a cell: (bin of s) * n_a + (bin of a). */
 uint32_t sv_profile_cell(const struct sv_profile *, double s, double a);
-/* p̂ */
+/* Returns p̂(s, a). */
 double sv_profile_accepted(const struct sv_profile *, double s, double a);
-/* (H(A) - H(A | s, a)) / H(A); 0 where nothing is uncertain. */
+/* Returns (H(A) - H(A | s, a)) / H(A), or 0 if H(A) is 0. */
 double sv_information_gain(const struct sv_entropy *);
 uint64_t sv_profile_observations(const struct sv_profile *);
 
-/* JSON, whole or not at all. What is read is checked: one line names what is wrong. */
+/* The file is JSON. Writing replaces an earlier file completely or not at all; reading fails with one line if a
+ * value is wrong. */
 extern const struct file_kind sv_profile_file;
 bool sv_profile_write(const struct sv_profile *, const char *path, struct err *);
 bool sv_profile_read(struct sv_profile *, const char *path, struct err *);
-/* The same on bytes (fuzzing, tests); `path` names them in messages. */
+/* The same as sv_profile_read(), for n bytes in memory; `path` is for messages. */
 bool sv_profile_parse(struct sv_profile *, const char *path, const char *json, size_t n, struct err *);
 
 #endif
