@@ -150,8 +150,8 @@ def tour(build):
         shot("docs/" + name, int(columns), int(rows), command.replace("build/", build + "/", 1), (), 0.5, script, done)
 
 
-# What happens in the moving picture: keys or a ':' command, and for how many seconds the screen is recorded after it at how many times
-# its speed. A regular expression ends the recording of a step once the screen shows it.
+# What happens in the moving picture: keys or a ':' command, and for how many seconds the screen is recorded after it at
+# how many times its speed. A regular expression ends the recording of a step once the screen shows it.
 STORY = [
     ("", 3.2, 1, ""),  # the heat map while a fable is written
     (":panel knobs", 0.6, 1, ""),

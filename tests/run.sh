@@ -1,7 +1,7 @@
 #!/bin/sh
-# Runs every test and ends with "N passed, N failed". usage: tests/run.sh BUILD [long]
-# A unit test program prints TAP (cmocka); a shell test prints "ok …" and "not ok …" lines itself. A program that fails without a
-# "not ok" line counts as one failure.
+# Runs every test and ends with "N passed, N failed". usage: tests/run.sh BUILD [long] A unit test program prints TAP
+# (cmocka); a shell test prints "ok …" and "not ok …" lines itself. A program that fails without a "not ok" line counts
+# as one failure.
 set -u
 cd "$(dirname "$0")/.." || exit 1
 BUILD=$1
@@ -54,8 +54,8 @@ programs() { # those that no other loop has taken
         [ -x "$BUILD/tests/$program" ] && mkdir "$LOG/taken/$program" 2>/dev/null && one "$program"
     done
 }
-# In the short test each loop of scripts has one processor, so that the program computes with one thread. With two, and other tests at
-# the same time, threads that wait for each other take a fifth more time.
+# In the short test each loop of scripts has one processor, so that the program computes with one thread. With two, and
+# other tests at the same time, threads that wait for each other take a fifth more time.
 processor() { # the nth that this process may use
     [ -n "$LONG" ] || taskset -cp $$ 2>/dev/null | sed 's/.*: //' | tr ',' '\n' |
         awk -F- -v nth="$1" '{ for (i = $1; i <= $NF; i++) usable[n++] = i } END { if (n > 0) print usable[nth % n] }'
@@ -69,8 +69,8 @@ scripts() { # number of the loop, files
 }
 total() { awk -v column="$1" '{ n += $column } END { print n + 0 }' "$LOG/counts"; }
 
-# Scripts wait for terminals and processes, so there are more loops than processors may be. A loop that has run its scripts continues
-# with programs.
+# Scripts wait for terminals and processes, so there are more loops than processors may be. A loop that has run its
+# scripts continues with programs.
 : >"$LOG/counts"
 rm -rf "$LOG/taken"
 mkdir "$LOG/taken"

@@ -1,7 +1,7 @@
 #!/bin/sh
-# make bench-batch [MODEL='FILE --draft …'] compares sd at its best K with sv, in batches of several sizes, in one run each. Each pass goes
-# through all policies in turn, so that drift of the machine affects all of them. RECORD=1 writes the tables into docs/measurements-batches.md;
-# NAME=… is the model's name there.
+# make bench-batch [MODEL='FILE --draft …'] compares sd at its best K with sv, in batches of several sizes, in one run
+# each. Each pass goes through all policies in turn, so that drift of the machine affects all of them. RECORD=1 writes
+# the tables into docs/measurements-batches.md; NAME=… is the model's name there.
 #
 # usage: tests/bench/batches.sh BUILD; MODEL, NAME, BATCHES, WINDOWS, DRAFTS, TOKENS, SEQUENCES, PASSES from the environment
 set -eu

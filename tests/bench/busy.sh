@@ -1,6 +1,6 @@
 #!/bin/sh
-# Compares decoding beside busy processes with the number of threads that the program chooses and with fixed numbers. Prints medians of
-# interleaved runs in tokens/s. usage: tests/bench/busy.sh BUILD [MODEL]
+# Compares decoding beside busy processes with the number of threads that the program chooses and with fixed numbers.
+# Prints medians of interleaved runs in tokens/s. usage: tests/bench/busy.sh BUILD [MODEL]
 set -eu
 S=$1/specscope
 MODEL=${2:-}

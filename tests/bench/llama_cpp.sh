@@ -1,10 +1,12 @@
 #!/bin/sh
-# make bench-llama LLAMA_CPP=FOLDER compares the CPU engine with llama.cpp on the same files, in the same run. FOLDER contains
-# llama-bench and llama-quantize. Passes alternate between the two programs, so that drift affects both. A ratio is the median of the
-# passes' ratios, and figures are medians. RECORD=1 writes the table into docs/measurements-batches.md. ISA=avx512vnni selects that instruction
-# set on a machine with AMX; FOLDER must then contain a llama.cpp that was built without AMX (GGML_NATIVE=OFF and the other sets).
+# make bench-llama LLAMA_CPP=FOLDER compares the CPU engine with llama.cpp on the same files, in the same run. FOLDER
+# contains llama-bench and llama-quantize. Passes alternate between the two programs, so that drift affects both. A
+# ratio is the median of the passes' ratios, and figures are medians. RECORD=1 writes the table into
+# docs/measurements-batches.md. ISA=avx512vnni selects that instruction set on a machine with AMX; FOLDER must then
+# contain a llama.cpp that was built without AMX (GGML_NATIVE=OFF and the other sets).
 #
-# SHAPES names models of `--synth`, or those of tests/bench/random_gguf.py, which needs Python with numpy and gguf (PYTHON).
+# SHAPES names models of `--synth`, or those of tests/bench/random_gguf.py, which needs Python with numpy and gguf
+# (PYTHON).
 #
 # usage: tests/bench/llama_cpp.sh BUILD LLAMA_CPP; SHAPES, TYPES, THREADS, PASSES, TOKENS, ISA, PYTHON from the environment
 set -eu

@@ -117,7 +117,8 @@ def gemma4(w, layers, width, heads, kv_heads, head, ffn, vocab, global_head, sha
             matrix(b + "attn_v", kv_heads * n, width)
 
 
-# Qwen3.5's sizes are as published; Gemma 4's add up to its published totals of 5.1 and 2.3 billion parameters: layers, width, heads, KV heads, head, FFN, vocabulary, then those of the family.
+# Qwen3.5's sizes are as published; Gemma 4's add up to its published totals of 5.1 and 2.3 billion parameters: layers,
+# width, heads, KV heads, head, FFN, vocabulary, then those of the family.
 SHAPES = {
     "Qwen3.5-0.8B": ("qwen35", qwen35, (24, 1024, 8, 2, 256, 3584, 248320, 16, 128)),
     "Gemma-4-E2B": ("gemma4", gemma4, (35, 1536, 8, 1, 256, 6144, 262144, 512, 20, 256, 512)),

@@ -1,6 +1,6 @@
 #!/bin/sh
-# make bench measures on the bundled model and writes docs/measurements.md. All results are ratios within this run: medians of
-# interleaved repetitions. Absolute speeds only describe the machine.
+# make bench measures on the bundled model and writes docs/measurements.md. All results are ratios within this run:
+# medians of interleaved repetitions. Absolute speeds only describe the machine.
 set -eu
 cd "$(dirname "$0")/../.."
 BUILD=${1:-build}

@@ -1,9 +1,10 @@
 #!/bin/sh
-# Measures how much the scope slows the engine down: ten interleaved pairs of the same generation, with the scope on a terminal of 160x48
-# and headless with the same trace and the same --probe. Prints a table in Markdown. The compared speed is the engine's own: emitted tokens
-# over the rounds' draft and verification time, from rounds.csv. It varies with the machine's. The time in which a thread of the engine was
-# ready to run and had no processor (run_delay in schedstat) does not, and contains what the screen takes. TERMINAL=tmux draws on the same
-# processors; the default only reads what is drawn, as ssh does.
+# Measures how much the scope slows the engine down: ten interleaved pairs of the same generation, with the scope on a
+# terminal of 160x48 and headless with the same trace and the same --probe. Prints a table in Markdown. The compared
+# speed is the engine's own: emitted tokens over the rounds' draft and verification time, from rounds.csv. It varies
+# with the machine's. The time in which a thread of the engine was ready to run and had no processor (run_delay in
+# schedstat) does not, and contains what the screen takes. TERMINAL=tmux draws on the same processors; the default only
+# reads what is drawn, as ssh does.
 set -eu
 BUILD=${1:-build}
 case $BUILD in /*) ;; *) BUILD=$PWD/$BUILD ;; esac
@@ -29,8 +30,9 @@ share() { # part of a round's time that the scope's probes take
 threads() { # pid; of each: thread, nanoseconds of processor time, nanoseconds ready without a processor
     for t in /proc/"$1"/task/*; do echo "${t##*/} $(cut -d' ' -f1,2 "$t/schedstat")"; done
 }
-# Waits for the end of a run and prints, as parts of its time without loading: processor time of the process's first thread (the screen's,
-# in the scope), and time in which threads of the engine (more than a fifth of a processor) were ready and had none.
+# Waits for the end of a run and prints, as parts of its time without loading: processor time of the process's first
+# thread (the screen's, in the scope), and time in which threads of the engine (more than a fifth of a processor) were
+# ready and had none.
 shares() { # pid, folder
     until [ -e "$2/run.json" ]; do
         alive "$1"

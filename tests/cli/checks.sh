@@ -58,7 +58,8 @@ accept_head() { # file, width
     head -c $((weights + 8)) /dev/zero >>"$1"
 }
 
-# The files that policies need beside $TINY: its first layers as auxiliary models, an untrained acceptance head, a profile.
+# The files that policies need beside $TINY: its first layers as auxiliary models, an untrained acceptance head, a
+# profile.
 aux_of_tiny() {
     accept_head "$TMP/accept" 64
     head -c 8000 docs/methods.md >"$TMP/profile.txt"
@@ -104,7 +105,8 @@ wait_until() { # command…: waits until it passes; gives up after minutes, so t
     done
 }
 
-# Runs the command in a terminal of its own (util-linux' script); $TMP/screen contains the bytes that reached the terminal.
+# Runs the command in a terminal of its own (util-linux' script); $TMP/screen contains the bytes that reached the
+# terminal.
 in_terminal() { # command line for sh
     TERM=xterm-256color timeout 600 script -qec "stty rows 40 cols 140; $1" /dev/null >"$TMP/screen" 2>&1 </dev/null
 }

@@ -1,5 +1,6 @@
 #!/bin/sh
-# Draft models: finding by name, giving a path, comparison, refusals; what run, bench, info, traces and --list-policies print about them.
+# Draft models: finding by name, giving a path, comparison, refusals; what run, bench, info, traces and --list-policies
+# print about them.
 cd "$(dirname "$0")/../.." || exit 1
 . tests/cli/checks.sh
 

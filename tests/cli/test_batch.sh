@@ -1,5 +1,6 @@
 #!/bin/sh
-# Several sequences: each has the text that it has alone. Tests the order of texts, results, the trace, the table of bench, and refusals.
+# Several sequences: each has the text that it has alone. Tests the order of texts, results, the trace, the table of
+# bench, and refusals.
 cd "$(dirname "$0")/../.." || exit 1
 . tests/cli/checks.sh
 aux_of_tiny

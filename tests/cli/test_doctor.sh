@@ -169,7 +169,8 @@ else
 fi
 if [ -n "$HAVE_PYTHON" ]; then
     cat >"$TMP/answering.py" <<'PYTHON'
-# A terminal that answers after some bytes of a question. Tests earlier keys, the terminal's settings, and its description.
+# A terminal that answers after some bytes of a question. Tests earlier keys, the terminal's settings, and its
+# description.
 import os, pty, sys
 pid, fd = pty.fork()
 if pid == 0:

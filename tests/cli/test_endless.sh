@@ -1,6 +1,6 @@
 #!/bin/sh
-# Endless files: pipes without a writer, devices, sockets, folders. Each is refused in one line before it is read. Prompts from standard
-# input or from <(…) are accepted.
+# Endless files: pipes without a writer, devices, sockets, folders. Each is refused in one line before it is read.
+# Prompts from standard input or from <(…) are accepted.
 . tests/cli/checks.sh
 STRANGE=$TMP/strange
 mkdir "$STRANGE"
@@ -113,7 +113,8 @@ check "an index with very many entries is refused" sh -c "! timeout 300 '$PROGRA
 check "the refusal of an index with very many entries names the missing file" grep -q 'x.safetensors: is missing' "$TMP/err"
 
 group "little memory"
-# OpenBLAS hangs at its start if it gets no memory, so only training may load it. Not with sanitizers, which map more than any limit.
+# OpenBLAS hangs at its start if it gets no memory, so only training may load it. Not with sanitizers, which map more
+# than any limit.
 case $BUILD in */sanitize*) ;; *)
     check "a command starts with little memory" sh -c "ulimit -v 150000; timeout 300 '$PROGRAM' --version"
     check "a run that does not fit ends with a line" sh -c "ulimit -v 100000; ! timeout 300 '$PROGRAM' run -n 2 -p a 2>'$TMP/err' && grep -q 'memory' '$TMP/err'" ;;

@@ -1,5 +1,6 @@
 #!/bin/sh
-# make on machines with other GPUs, nvcc, compilers and packages. Small programs replace these and record how they were called.
+# make on machines with other GPUs, nvcc, compilers and packages. Small programs replace these and record how they were
+# called.
 cd "$(dirname "$0")/../.." || exit 1
 . tests/cli/checks.sh
 FAKE=$TMP/fake

@@ -1,5 +1,6 @@
 #!/bin/sh
-# Acceptance by position: rates and ranks of run, bench and traces against a slow count, by category; the margin where texts part.
+# Acceptance by position: rates and ranks of run, bench and traces against a slow count, by category; the margin where
+# texts part.
 cd "$(dirname "$0")/../.." || exit 1
 . tests/cli/checks.sh
 

@@ -1,5 +1,6 @@
 #!/bin/sh
-# tune: a race of settings over prompts. The winner depends on the machine; the test checks what is printed, saved and refused.
+# tune: a race of settings over prompts. The winner depends on the machine; the test checks what is printed, saved and
+# refused.
 cd "$(dirname "$0")/../.." || exit 1
 . tests/cli/checks.sh
 

@@ -7,14 +7,15 @@ of a cache, and address translation.
 
 usage: tests/cuda/estimate.py
 """
-# Multiprocessors, clock in GHz, bytes per nanosecond, clocks of a round trip to L2, nanoseconds of one to memory under load.
+# Multiprocessors, clock in GHz, bytes per nanosecond, clocks of a round trip to L2, nanoseconds of one to memory under
+# load.
 GPUS = {"H200": (132, 1.755, 4800, 270, 800), "A100 80 GB": (108, 1.41, 2039, 250, 700), "4090": (128, 2.52, 1008, 290, 600)}
 COPY = 0.92  # the part of the bandwidth that a copy reaches
 STOP = 30    # clocks of a wait for shared memory, L1 or a conversion
 LAYERS, WIDTH, FFN, VOCAB, WARPS, POSITIONS = 32, 4096, 11008, 32000, 16, 1024
 
-# One pass of a warp's ring: bytes, instructions, clocks of the instructions' own stalls, waits, and instructions between a
-# load of weights and the wait for it.
+# One pass of a warp's ring: bytes, instructions, clocks of the instructions' own stalls, waits, and instructions
+# between a load of weights and the wait for it.
 TURNS = {"F16": (4096, 63, 298, 5, 50), "Q8_0": (4352, 299, 700, 8, 98)}
 BYTES = {"F16": 2, "Q8_0": 34 / 32}  # bytes per weight
 TRIPS = 3     # consecutive round trips of a barrier
@@ -22,7 +23,8 @@ BARRIERS = 5  # per layer
 FAST = 5500    # bytes per nanosecond from L2 to all multiprocessors
 PORT = 64      # bytes per clock from L2 to one multiprocessor
 WINDOW = {"H200": 96 << 10, "A100 80 GB": 92 << 10, "4090": 128 << 10}
-# Clocks before the first weights, after the last weights of a phase, of a norm's instructions, of short attention's instructions.
+# Clocks before the first weights, after the last weights of a phase, of a norm's instructions, of short attention's
+# instructions.
 BEGIN, TAIL, NORM, ATTEND = 250, 900, 400, 1200
 
 

@@ -1,6 +1,7 @@
 #!/bin/sh
-# Every command in the documents works, every option and ':' command in them exists, every link leads somewhere, and a policy's page has
-# the policy's knobs, and README.md all policies. UPDATE=1 writes both. DOCUMENTS names other documents. test_pictures.sh tests the pictures.
+# Every command in the documents works, every option and ':' command in them exists, every link leads somewhere, and a
+# policy's page has the policy's knobs, and README.md all policies. UPDATE=1 writes both. DOCUMENTS names other
+# documents. test_pictures.sh tests the pictures.
 cd "$(dirname "$0")/../.." || exit 1
 BUILD=${BUILD:-build}
 . tests/screens/lib.sh

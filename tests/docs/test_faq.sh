@@ -1,6 +1,6 @@
 #!/bin/sh
-# The commands of docs/faq.md work and print what the page describes. Each generates fewer tokens than on the page; SPECSCOPE_LONG=1 runs
-# them unchanged.
+# The commands of docs/faq.md work and print what the page describes. Each generates fewer tokens than on the page;
+# SPECSCOPE_LONG=1 runs them unchanged.
 cd "$(dirname "$0")/../.." || exit 1
 . tests/cli/checks.sh
 FAQ=docs/faq.md

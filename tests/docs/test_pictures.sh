@@ -1,6 +1,6 @@
 #!/bin/sh
-# The pictures of the tour are true: the commands of each one are run, and the screen shows what the tour describes. The commands are in
-# the documents below, beside the pictures that docs/make_screenshots.py makes of them.
+# The pictures of the tour are true: the commands of each one are run, and the screen shows what the tour describes. The
+# commands are in the documents below, beside the pictures that docs/make_screenshots.py makes of them.
 cd "$(dirname "$0")/../.." || exit 1
 BUILD=${BUILD:-build}
 . tests/screens/lib.sh
@@ -26,7 +26,8 @@ for file in $(sed -n 's/^<!-- picture \([^ ]*\) .*/\1/p' $TOUR); do
     check "$file shows what the tour describes" shown_as_said "$file" "$size"
     check "the tour links $file, which exists" sh -c "[ -s docs/$file ] && cat $TOUR | grep -q ']($file)'"
 done
-# The commands of the pictures, and those that the tour prints with options; the speed and the length of a run may differ.
+# The commands of the pictures, and those that the tour prints with options; the speed and the length of a run may
+# differ.
 plain() { sed -n 's/ --pace 0//; s/ --once//; s/ -n [0-9]*//; /^build\/specscope.* -/p' | sort -u; }
 cat $TOUR | awk '/^<!-- / { on = 1 } /^-->/ { on = 0 } on' | plain >"$WORK/drawn"
 cat $TOUR | awk '/^<!-- / { on = 1 } !on; /^-->/ { on = 0 }' | plain >"$WORK/printed"

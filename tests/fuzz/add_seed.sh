@@ -1,6 +1,7 @@
 #!/bin/sh
 # Adds an input to the seeds of a fuzz target. usage: tests/fuzz/add_seed.sh TARGET TITLE FILE
-# tests/fuzz/seeds/TARGET.txt then has the title, a line that describes what the input found, and its bytes as printf's escapes.
+# tests/fuzz/seeds/TARGET.txt then has the title, a line that describes what the input found, and its bytes as printf's
+# escapes.
 set -eu
 seeds=$(dirname "$0")/seeds/$1.txt
 [ -e "$(dirname "$0")/$1.c" ] || { echo "add_seed.sh: $1 is no fuzz target" >&2; exit 2; }

@@ -1,5 +1,6 @@
 #!/bin/sh
-# Fuzzes every target for SECONDS. usage: tests/fuzz/run.sh BUILD SECONDS   BUILD/crashes contains the inputs that crashed.
+# Fuzzes every target for SECONDS. usage: tests/fuzz/run.sh BUILD SECONDS   BUILD/crashes contains the inputs that
+# crashed.
 set -eu
 cd "$(dirname "$0")/../.."
 BUILD=$1

@@ -1,6 +1,7 @@
 #!/bin/sh
-# Completes the golden folders for model loaders: links the files of shared/ into every folder that has none of its own by that name. git
-# ignores the links. The Makefile runs this script before it links a test program; by hand: sh tests/golden/assemble.sh
+# Completes the golden folders for model loaders: links the files of shared/ into every folder that has none of its own
+# by that name. git ignores the links. The Makefile runs this script before it links a test program; by hand: sh
+# tests/golden/assemble.sh
 set -eu
 cd "$(dirname "$0")"
 for folder in models/*/ families/*/ packed/*/ eagle/targets/*/; do

@@ -29,7 +29,8 @@ ADAPTERS = {  # name: (model, target modules, r, alpha, further entries of its c
     "gpt2": ("families/gpt2", ["c_attn", "c_fc"], 4, 4, dict(fan_in_fan_out=True), 1.0),
     "gpt_neox": ("families/gpt_neox", ["query_key_value"], 2, 3, {}, 1.0),
 }
-# Of experts: (model, modules of each or parameters of all, whether inputs and outputs are the other way round, r, alpha)
+# Of experts: (model, modules of each or parameters of all, whether inputs and outputs are the other way round, r,
+# alpha)
 EXPERTS = {
     "mixtral": ("families/mixtral", "modules", False, 2, 3),
     "mixtral-parameters": ("families/mixtral", "parameters", False, 2, 3),

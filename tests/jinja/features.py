@@ -154,7 +154,8 @@ a
 {{ a.b.c if a is defined else 'no a' }}{{ 'x' is nope if f else 1 }}
 """.strip("\n").split("\n")
 
-# A name that a scope sets, read before that. Where jinja2 finds it unset in scopes within, although the caller passed it, there is no template.
+# A name that a scope sets, read before that. Where jinja2 finds it unset in scopes within, although the caller passed
+# it, there is no template.
 TEMPLATES += [
     "{{ n }}{% for i in l %}[{{ n }}]{% endfor %}{% set n = 2 %}{{ n }}",
     "{% if t %}{% set n = 2 %}{% endif %}{% for i in l %}{{ n }}{% endfor %}",

@@ -1,7 +1,7 @@
 #!/bin/sh
-# Compares chat templates with jinja2, if Python has it: the templates of the repository under all dialogues, and a random walk over the
-# language. `make test-long` walks further and adds the templates of llama-cpp-python's source package, which it downloads with pip into
-# the build folder, or those of the folder SPECSCOPE_TEMPLATES. Prints TAP.
+# Compares chat templates with jinja2, if Python has it: the templates of the repository under all dialogues, and a
+# random walk over the language. `make test-long` walks further and adds the templates of llama-cpp-python's source
+# package, which it downloads with pip into the build folder, or those of the folder SPECSCOPE_TEMPLATES. Prints TAP.
 cd "$(dirname "$0")/../.." || exit 1
 BUILD=${BUILD:-build}
 PACKAGE=llama-cpp-python==0.3.36

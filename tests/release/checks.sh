@@ -1,5 +1,5 @@
-# For the tests of releases; sourced from the root of the tree, WORK is a folder. Every check prints one TAP line; `status` becomes
-# 1 where one fails.
+# For the tests of releases; sourced from the root of the tree, WORK is a folder. Every check prints one TAP line;
+# `status` becomes 1 where one fails.
 checks=0
 status=0
 group() { echo "# $1"; } # the name of the checks that follow

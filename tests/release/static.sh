@@ -1,6 +1,7 @@
 #!/bin/sh
-# Runs the one file of `make static` in foreign root file systems: one with busybox alone (no libraries, no locale, no terminfo, no /proc,
-# read-only), and one of another release of Debian. Prints TAP. Needs root, busybox-static, tmux, mmdebstrap.
+# Runs the one file of `make static` in foreign root file systems: one with busybox alone (no libraries, no locale, no
+# terminfo, no /proc, read-only), and one of another release of Debian. Prints TAP. Needs root, busybox-static, tmux,
+# mmdebstrap.
 # usage: tests/release/static.sh [SUITE]   (another Debian: trixie). KEEP=FOLDER stores the screens there.
 cd "$(dirname "$0")/../.." || exit 1
 SUITE=${1:-trixie}

@@ -1,6 +1,6 @@
 #!/bin/sh
-# Two traces beside each other, by specscope diff --scope: the panes of both, stepping, jumping, searching. UPDATE=1 writes the expected
-# screens.
+# Two traces beside each other, by specscope diff --scope: the panes of both, stepping, jumping, searching. UPDATE=1
+# writes the expected screens.
 BUILD=${BUILD:-build}
 . tests/screens/lib.sh
 TRACES=$ROOT/tests/screens/traces

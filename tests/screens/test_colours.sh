@@ -1,6 +1,6 @@
 #!/bin/sh
-# Colours and answers in a real terminal: 24 bits if the terminal declares or reports them, otherwise 256; whole frames; the mouse in
-# columns after 223.
+# Colours and answers in a real terminal: 24 bits if the terminal declares or reports them, otherwise 256; whole frames;
+# the mouse in columns after 223.
 BUILD=${BUILD:-build}
 . tests/screens/lib.sh
 

@@ -1,6 +1,7 @@
 #!/bin/sh
-# Runs on the portable kernels with one thread give the committed traces, except for times. tests/screens/make_traces.sh makes them. Ids,
-# ranks and counts are compared exactly, and probabilities to 1e-4, because exp() differs between C libraries.
+# Runs on the portable kernels with one thread give the committed traces, except for times. tests/screens/make_traces.sh
+# makes them. Ids, ranks and counts are compared exactly, and probabilities to 1e-4, because exp() differs between C
+# libraries.
 BUILD=${BUILD:-build}
 . tests/screens/lib.sh
 mask() { # the columns that tell the time are emptied

@@ -1,6 +1,6 @@
 #!/bin/sh
-# Keys and lines on the bundled model: resuming after an end, prompts after a pause, searches, completions, surplus arguments, how full
-# the context is, titles after a resize.
+# Keys and lines on the bundled model: resuming after an end, prompts after a pause, searches, completions, surplus
+# arguments, how full the context is, titles after a resize.
 BUILD=${BUILD:-build}
 . tests/screens/lib.sh
 

@@ -1,5 +1,6 @@
 #!/bin/sh
-# The ledger on the bundled model, live: undo and redo of knob changes, taking a row's settings again, presets, command lines.
+# The ledger on the bundled model, live: undo and redo of knob changes, taking a row's settings again, presets, command
+# lines.
 BUILD=${BUILD:-build}
 . tests/screens/lib.sh
 

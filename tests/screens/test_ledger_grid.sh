@@ -1,6 +1,7 @@
 #!/bin/sh
-# Five changes of τ on the bundled model, with a run each: the ledger's rows are the points of `bench --grid`. Counts are compared to the
-# last digit shown. Times are only checked for consistency, because the best setting on a busy machine cannot be known beforehand.
+# Five changes of τ on the bundled model, with a run each: the ledger's rows are the points of `bench --grid`. Counts
+# are compared to the last digit shown. Times are only checked for consistency, because the best setting on a busy
+# machine cannot be known beforehand.
 BUILD=${BUILD:-build}
 . tests/screens/lib.sh
 

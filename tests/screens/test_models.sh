@@ -1,6 +1,6 @@
 #!/bin/sh
-# Without a model, the scope lists the models on this machine, and :open opens another one in mid-run. UPDATE=1 writes the expected
-# screens.
+# Without a model, the scope lists the models on this machine, and :open opens another one in mid-run. UPDATE=1 writes
+# the expected screens.
 BUILD=${BUILD:-build}
 . tests/screens/lib.sh
 FAMILIES=$ROOT/tests/golden/families

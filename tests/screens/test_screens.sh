@@ -1,6 +1,6 @@
 #!/bin/sh
-# Every case replays a committed trace by a script of ':' commands in a terminal of each size that it names, and compares
-# `:save-screen` with the expected screen byte for byte. UPDATE=1 writes the expected screens instead.
+# Every case replays a committed trace by a script of ':' commands in a terminal of each size that it names, and
+# compares `:save-screen` with the expected screen byte for byte. UPDATE=1 writes the expected screens instead.
 BUILD=${BUILD:-build}
 . tests/screens/lib.sh
 

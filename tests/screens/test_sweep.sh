@@ -1,6 +1,6 @@
 #!/bin/sh
-# A sweep of 12 points on the bundled model, live: interrupted and resumed, it has the counts of an uninterrupted one and of
-# `bench --grid`. Times are only checked for consistency.
+# A sweep of 12 points on the bundled model, live: interrupted and resumed, it has the counts of an uninterrupted one
+# and of `bench --grid`. Times are only checked for consistency.
 BUILD=${BUILD:-build}
 . tests/screens/lib.sh
 

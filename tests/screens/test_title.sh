@@ -1,6 +1,6 @@
 #!/bin/sh
-# The title of a trace from a GPU: the device's name appears if there is room, is never cut within a word, and leaves room for the state
-# and the policy in a narrow terminal.
+# The title of a trace from a GPU: the device's name appears if there is room, is never cut within a word, and leaves
+# room for the state and the policy in a narrow terminal.
 BUILD=${BUILD:-build}
 . tests/screens/lib.sh
 

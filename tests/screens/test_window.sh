@@ -1,5 +1,6 @@
 #!/bin/sh
-# The window: all numbers on the screen are of the rounds that the bar names, and equal the sums of the trace's rounds.csv.
+# The window: all numbers on the screen are of the rounds that the bar names, and equal the sums of the trace's
+# rounds.csv.
 BUILD=${BUILD:-build}
 . tests/screens/lib.sh
 TRACE=$ROOT/tests/screens/traces/turned

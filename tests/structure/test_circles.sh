@@ -1,5 +1,6 @@
 #!/bin/sh
-# In these rooms no file is called, directly or indirectly, by a file that it calls. Reads the objects of a build. Prints TAP.
+# In these rooms no file is called, directly or indirectly, by a file that it calls. Reads the objects of a build.
+# Prints TAP.
 # usage: BUILD=… tests/structure/test_circles.sh [ROOM …]
 cd "$(dirname "$0")/../.." || exit 1
 . tests/structure/report.sh

@@ -1,7 +1,7 @@
 #!/bin/sh
-# The instructions of CONTRIBUTING.md work: its policy, panel, architecture and theme are added to a copy of the tree, which is built, used
-# and documented. A block "```c FILE", "```json FILE" or "```md FILE" is a new file. In "```diff FILE" each "+" line is inserted after the
-# line above it, which occurs once in FILE.
+# The instructions of CONTRIBUTING.md work: its policy, panel, architecture and theme are added to a copy of the tree,
+# which is built, used and documented. A block "```c FILE", "```json FILE" or "```md FILE" is a new file. In "```diff
+# FILE" each "+" line is inserted after the line above it, which occurs once in FILE.
 cd "$(dirname "$0")/../.." || exit 1
 . tests/cli/checks.sh
 COPY=$TMP/tree

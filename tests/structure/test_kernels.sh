@@ -7,8 +7,8 @@ cd "${1:-$(dirname "$0")/../..}" || exit 1
 result "every kernel says how many threads a block of it has" "$(sources kernels/cuda/device tests/cuda/smoke tests/rigs tests/bench | xargs awk '
     /__global__/ { kernel = FILENAME ":" FNR; if (/__launch_bounds__/) kernel = ""; next }
     kernel != "" { if (!/__launch_bounds__/) print "  " kernel; kernel = "" }')"
-# nvcc knows which functions are the device's, and g++, which compiles the smoke test for the emulation, does not. Its front end
-# alone, for host code: a second a file.
+# nvcc knows which functions are the device's, and g++, which compiles the smoke test for the emulation, does not. Its
+# front end alone, for host code: a second a file.
 refused() {
     work=$(mktemp -d)
     files=tests/cuda/smoke/products.cu

@@ -1,10 +1,11 @@
 #!/bin/sh
-# Features that only Linux has are used in base/platform.c, or are read from files that may be missing. Prints TAP. The recipes for
-# other systems' packages can be parsed, if their programs are installed, and contain the same version.
+# Features that only Linux has are used in base/platform.c, or are read from files that may be missing. Prints TAP. The
+# recipes for other systems' packages can be parsed, if their programs are installed, and contain the same version.
 # usage: tests/structure/test_platform.sh [TREE]
 cd "${1:-$(dirname "$0")/../..}" || exit 1
 . tests/structure/report.sh
-# Calls, constants and headers of Linux or its C library that macOS and the BSDs lack. Instruction sets ask the processor's way.
+# Calls, constants and headers of Linux or its C library that macOS and the BSDs lack. Instruction sets ask the
+# processor's way.
 LINUX='memfd_create|dup3|pipe2|accept4|eventfd|signalfd|timerfd|epoll_|inotify_|sched_(get|set)affinity|CPU_COUNT'
 LINUX=$LINUX'|pthread_condattr_setclock|pthread_(get|set)affinity_np|pthread_barrier_|sem_timedwait|MADV_(HUGEPAGE|POPULATE)'
 LINUX=$LINUX'|MAP_(POPULATE|HUGETLB|STACK)|O_(TMPFILE|PATH|DIRECT)\b|renameat2|copy_file_range|sendfile|splice|fallocate|mremap|prctl'

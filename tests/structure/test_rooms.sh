@@ -1,6 +1,6 @@
 #!/bin/sh
-# Dependencies point one way: every #include of the program agrees with the table of rooms in docs/design.md. A folder within a
-# room's folder is part of the room, if it has no line of its own. Prints TAP.
+# Dependencies point one way: every #include of the program agrees with the table of rooms in docs/design.md. A folder
+# within a room's folder is part of the room, if it has no line of its own. Prints TAP.
 # usage: tests/structure/test_rooms.sh [TREE]   (another tree, to see that the test can fail)
 cd "${1:-$(dirname "$0")/../..}" || exit 1
 . tests/structure/report.sh

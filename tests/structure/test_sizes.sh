@@ -6,8 +6,8 @@ cd "${1:-$(dirname "$0")/../..}" || exit 1
 TABLES="tests/emulator/include/cuda_runtime.h" # a file that is one table may be longer
 result "no file has more than 800 lines" \
     "$(sources . | grep -vxF "$TABLES" | xargs wc -l | awk '$1 > 800 && $2 != "total" { print "  " $2 ": " $1 " lines" }')"
-# As clang-format has it, a function's body lies between a "{" and a "}" that have a line's first column to themselves. The
-# line of its name counts.
+# As clang-format has it, a function's body lies between a "{" and a "}" that have a line's first column to themselves.
+# The line of its name counts.
 result "no function has more than 60 lines" "$(sources . | xargs awk '
     FNR == 1 { from = 0 }
     /^\{$/ { from = FNR; name = last }

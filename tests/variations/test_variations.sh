@@ -1,6 +1,6 @@
 #!/bin/sh
-# Compares random folders with transformers, if Python has it: the contents of config.json and the layout of tensors (sweep.py). Runs in
-# `make test-long` only; PYTHON names the interpreter. Prints TAP.
+# Compares random folders with transformers, if Python has it: the contents of config.json and the layout of tensors
+# (sweep.py). Runs in `make test-long` only; PYTHON names the interpreter. Prints TAP.
 cd "$(dirname "$0")/../.." || exit 1
 BUILD=${BUILD:-build}
 PYTHON=${PYTHON:-python3}
