@@ -3,7 +3,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/json_read.h"
 #include "base/utf8.h"
 #include "tui/app/verbs.h"
 

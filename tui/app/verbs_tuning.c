@@ -5,7 +5,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/json_read.h"
 #include "base/program.h"
 #include "base/utf8.h"
 #include "policies/registry.h"

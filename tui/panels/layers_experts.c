@@ -148,14 +148,6 @@ draw_round(const struct view *v, const struct canvas *c, int y, const struct sco
         canvas_fit(c, y, x, ROLE_DIM, "  (run: %.1f)", run);
 }
 
-static void
-draw_nothing(const struct view *v, const struct canvas *c, int y)
-{
-    canvas_text(c, y, LAYERS_LABEL, ROLE_DIM, "the experts of this token are not known");
-    canvas_text(c, y + 1, LAYERS_LABEL, ROLE_DIM,
-                v->live ? ":probe all records them, except for prompts" : "(not recorded for prompts)");
-}
-
 uint32_t
 layers_experts_position(const struct view *v)
 {
@@ -199,8 +191,12 @@ layers_experts(struct layers_panel *p, const struct view *v, const struct canvas
         draw_weights(s, c, &t, p->row[row].y, layer, &went);
         draw_weights_text(c, p->row[row].y, t.beside, t.room, here ? ROLE_TITLE : ROLE_TEXT, &went);
     }
-    if (!known)
-        draw_nothing(v, c, p->n_rows > 0 ? p->row[0].y : 2);
+    if (!known) {
+        const int y = p->n_rows > 0 ? p->row[0].y : 2;
+        canvas_text(c, y, LAYERS_LABEL, ROLE_DIM, "the experts of this token are not known");
+        canvas_text(c, y + 1, LAYERS_LABEL, ROLE_DIM,
+                    v->live ? ":probe all records them, except for prompts" : "(not recorded for prompts)");
+    }
     if (!readout || sel->follow) {
         canvas_text(c, c->rows - 1, 0, ROLE_DIM, readout && v->focused ? "arrows point at a token and a layer" : "");
         return;

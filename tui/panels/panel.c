@@ -258,6 +258,16 @@ const struct fate_style fate_styles[] = {[FATE_NONE] = {ROLE_DIM, MARK_NONE},
                                          [FATE_CORRECTION] = {ROLE_CORRECTION, MARK_UNDERLINED},
                                          [FATE_BONUS] = {ROLE_BONUS, MARK_BOLD}};
 
+int
+round_number(const struct view *v, const struct canvas *c, int y, int width, const struct scope_round *r)
+{
+    const bool here = selection_in_round(v, r);
+    if (here)
+        canvas_text(c, y, 0, ROLE_CURSOR, "▸");
+    const enum role role = here ? ROLE_TITLE : r->whole ? ROLE_TEXT : ROLE_DIM;
+    return 1 + canvas_print(c, y, 1, role, "%*u ", width, (unsigned)r->number);
+}
+
 void
 round_marks(const struct canvas *c, int y, int x, int width, const struct scope_round *r)
 {

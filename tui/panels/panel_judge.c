@@ -128,13 +128,7 @@ static void
 draw_header(const struct view *v, const struct judge *j, const struct canvas *c, int y, const struct scope_round *r)
 {
     const bool here = selection_in_round(v, r);
-    if (here)
-        canvas_text(c, y, 0, ROLE_CURSOR, "▸");
-    const int x = 1 + canvas_print(c, y, 1,
-                                   here       ? ROLE_TITLE
-                                   : r->whole ? ROLE_TEXT
-                                              : ROLE_DIM,
-                                   "%3u ", (unsigned)r->number);
+    const int x = round_number(v, c, y, 3, r);
     char text[256] = "", reason[ROUND_REASON] = "";
     size_t at = 0;
     if (r->whole) {

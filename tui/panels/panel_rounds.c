@@ -100,17 +100,10 @@ static void
 draw_round(const struct view *v, const struct canvas *c, int y, const struct scope_round *r, struct parts a)
 {
     const struct round_event *e = &r->end;
-    const bool here = selection_in_round(v, r);
     const struct segment *changed = mark_of_round(v->scope, r->number);
-    if (here)
-        canvas_text(c, y, 0, ROLE_CURSOR, "▸");
-    else if (changed != NULL)
+    int x = round_number(v, c, y, a.number, r);
+    if (changed != NULL) /* unless the cursor is there */
         marks_draw_tick(c, y, 0);
-    int x = 1 + canvas_print(c, y, 1,
-                             here       ? ROLE_TITLE
-                             : r->whole ? ROLE_TEXT
-                                        : ROLE_DIM,
-                             "%*u ", a.number, (unsigned)r->number);
     round_marks(c, y, x, a.boxes, r);
     x += a.boxes + 1;
     if (a.ratio > 0) {
