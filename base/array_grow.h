@@ -7,8 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Gives an array room for at least `wanted` elements of `size` bytes. `array` points to the pointer to its elements, and
- * *room is the number of elements that it has room for. If memory runs out, the array stays as it is. */
+/* Gives an array room for at least `wanted` elements of `size` bytes. `array` points to the pointer to its elements,
+ * and *room is the number of elements that it has room for. If memory runs out, the array stays as it is. */
 static inline bool
 array_grow(void *array, size_t *room, size_t wanted, size_t size)
 {

@@ -50,8 +50,8 @@ err_copy(struct err *e, const struct err *from)
     return false;
 }
 
-/* Returns whether the reason is that the machine's memory ran out. Messages for that contain one of these phrases; those for a
- * GPU's memory do not. */
+/* Returns whether the reason is that the machine's memory ran out. Messages for that contain one of these phrases;
+ * those for a GPU's memory do not. */
 static inline bool
 err_is_memory(const struct err *e)
 {

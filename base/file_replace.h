@@ -1,5 +1,6 @@
 /* Writes a file completely or not at all: to a temporary file in the same folder, which is then renamed. A reader sees
- * the old or the new content, also after a crash, and never a part. A symbolic link stays, and its target is replaced. */
+ * the old or the new content, also after a crash, and never a part. A symbolic link stays, and its target is
+ * replaced. */
 #ifndef BASE_FILE_REPLACE_H
 #define BASE_FILE_REPLACE_H
 
@@ -46,24 +47,26 @@ bool file_folders_make(const char *path, struct err *);
 /* Replaces a file by a text. */
 bool file_replace_text(int folder, const char *path, mode_t mode, const char *text, size_t n, struct err *);
 
-/* An output whose path the user chose: "-" is stdout, a regular file is replaced, and a pipe or a device is written as it
- * is. */
+/* An output whose path the user chose: "-" is stdout, a regular file is replaced, and a pipe or a device is written as
+ * it is. */
 struct output {
     FILE *f;          /* write here; errors are reported by output_close() */
     const char *path; /* borrowed */
     struct file_replace file;
 };
 
-/* Returns whether the output is stdout, by "-" or by another name, so that nothing else may be printed there. NULL: none. */
+/* Returns whether the output is stdout, by "-" or by another name, so that nothing else may be printed there. NULL:
+ * none. */
 bool output_is_stdout(const char *path);
 /* Returns whether both paths are of the same regular file, or both are stdout. */
 bool output_same(const char *a, const char *b);
-/* Checks before the work whether an output of this kind can be written after it. Changes no file. NULL: there is none. */
+/* Checks before the work whether an output of this kind can be written after it. Changes no file. NULL: there is
+ * none. */
 bool output_possible(const char *path, const struct file_kind *, struct err *);
 /* Fails if the file is of another kind. After success, output_close() must follow. */
 bool output_open(struct output *, const char *path, const struct file_kind *, struct err *);
-/* If ok, completes the output and reports errors of earlier writes, too. If not ok, an existing file stays as it was, *err
- * is unchanged, and it returns false. */
+/* If ok, completes the output and reports errors of earlier writes, too. If not ok, an existing file stays as it was,
+ * *err is unchanged, and it returns false. */
 bool output_close(struct output *, bool ok, struct err *);
 /* Flushes stdout, or closes another stream, and reports errors of earlier writes, too. */
 bool stream_close(FILE *, const char *path, struct err *);

@@ -1,6 +1,6 @@
-/* Tables of the fields of JSON objects: each field once, with its place in a C struct, from which it is printed and parsed.
- * Texts may hold any bytes and are escaped as in the CSV tables. Parsing reports the first wrong field; after that every function
- * does nothing and returns NULL, 0 or false. */
+/* Tables of the fields of JSON objects: each field once, with its place in a C struct, from which it is printed and
+ * parsed. Texts may hold any bytes and are escaped as in the CSV tables. Parsing reports the first wrong field; after
+ * that every function does nothing and returns NULL, 0 or false. */
 #ifndef BASE_JSON_FIELDS_H
 #define BASE_JSON_FIELDS_H
 

@@ -13,7 +13,8 @@ text_incomplete(const char *bytes, size_t n)
     return 0;
 }
 
-/* Terminals draw the vowel and the final consonant of a decomposed Hangul syllable in the cells of its first consonant. */
+/* Terminals draw the vowel and the final consonant of a decomposed Hangul syllable in the cells of its first
+ * consonant. */
 static bool
 follows_in_syllable(uint32_t code)
 {

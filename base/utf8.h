@@ -27,11 +27,11 @@ bool utf8_valid(const char *bytes, size_t len);
 /* Returns true for Unicode's White_Space. */
 bool utf8_is_space(uint32_t code);
 
-/* Bytes of a model, a trace or a file name are not trusted. The following functions convert them to UTF-8 that is safe to
- * print on any terminal. */
+/* Bytes of a model, a trace or a file name are not trusted. The following functions convert them to UTF-8 that is safe
+ * to print on any terminal. */
 
-/* Returns true if a code point is printable: assigned (in utf8proc's version of Unicode), and no control character, bidi
- * or other invisible format character, line or paragraph separator. */
+/* Returns true if a code point is printable: assigned (in utf8proc's version of Unicode), and no control character,
+ * bidi or other invisible format character, line or paragraph separator. */
 bool printable_code(int32_t code);
 
 #define PRINTABLE_ROOM 16 /* bytes: four escapes */
@@ -40,15 +40,16 @@ bool printable_code(int32_t code);
  * printable or no character. Returns the number of bytes consumed. */
 size_t printable_character(const char *bytes, size_t len, char shown[PRINTABLE_ROOM], size_t *n_shown);
 
-/* Copies n bytes as printable UTF-8, with ⏎ for newlines and → for tabs, and never cuts inside a character or an escape. Returns the
- * length without the terminating zero. size must be at least 1; 4 n + 1 is always enough. */
+/* Copies n bytes as printable UTF-8, with ⏎ for newlines and → for tabs, and never cuts inside a character or an
+ * escape. Returns the length without the terminating zero. size must be at least 1; 4 n + 1 is always enough. */
 size_t printable_text(const char *bytes, size_t n, char *out, size_t size);
 
 /* Does the same for one line of a message, with \x0a for newlines; a text that does not fit ends in "...". Returns
  * out. */
 char *printable_line(char *out, size_t size, const char *bytes, size_t len);
 
-/* Returns whether a word of a command line needs no quotes in a POSIX shell: it has only letters, digits and "-_./=:+,@%". */
+/* Returns whether a word of a command line needs no quotes in a POSIX shell: it has only letters, digits and
+ * "-_./=:+,@%". */
 bool shell_word_plain(const char *word);
 /* Writes a word of a command line, quoted if it is not plain. */
 void put_shell_word(FILE *out, const char *word);
@@ -63,8 +64,8 @@ void put_shell_word(FILE *out, const char *word);
 
 /* out has room for ESCAPE_LONGEST * n + 1 bytes; terminated. Returns the length. */
 size_t text_escape(char *out, const char *bytes, size_t n);
-/* out has room for n + 1 bytes, and may be text itself; terminated. Unescaped bytes are accepted as they are. Fails if a backslash is
- * followed by neither a backslash nor x and two hexadecimal digits. */
+/* out has room for n + 1 bytes, and may be text itself; terminated. Unescaped bytes are accepted as they are. Fails if
+ * a backslash is followed by neither a backslash nor x and two hexadecimal digits. */
 bool text_unescape(char *out, size_t *n_out, const char *text, size_t n);
 
 /* Replaces each byte that text_escape() would escape by '?', except backslashes, in place. */

@@ -364,7 +364,8 @@ add_speeds(cJSON *to, const struct diff *d, struct estimate a, struct estimate b
     json_number(to, "high", c.high);
 }
 
-/* Adds the two best tokens of the model where the texts part: ids, probabilities, and the difference of their logits. */
+/* Adds the two best tokens of the model where the texts part: ids, probabilities, and the difference of their
+ * logits. */
 static void
 add_margin(cJSON *to, const char *name, const struct diff_side *s)
 {

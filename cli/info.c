@@ -1,4 +1,5 @@
-/* specscope info: describes a model file or folder, and compares auxiliary models with it. Text from files is made printable first. */
+/* specscope info: describes a model file or folder, and compares auxiliary models with it. Text from files is made
+ * printable first. */
 #include <cjson/cJSON.h>
 #include <inttypes.h>
 #include <stdio.h>
@@ -205,7 +206,8 @@ describe_head(const struct model *target, const struct model *head, cJSON *json)
            d->head.data == target->desc.head.data ? "the model's" : "its own");
 }
 
-/* Compares an auxiliary model with its target, into `json` or, if that is NULL, to stdout. Different vocabularies are a finding, not a failure. */
+/* Compares an auxiliary model with its target, into `json` or, if that is NULL, to stdout. Different vocabularies are a
+ * finding, not a failure. */
 static bool
 info_compare(const struct model *target, enum aux_role role, const char *path, cJSON *json, struct err *err)
 {

@@ -134,7 +134,8 @@ begin(struct tune *t, struct err *err)
            session_post(t->session, &(struct control){.kind = CONTROL_RACE, .n = 1}, err);
 }
 
-/* "[####......] 14 of 23 left, heat 6, 41 s; at most 3m left; fastest: sd k=4, 1.52 x ar", cut to the terminal's width. */
+/* "[####......] 14 of 23 left, heat 6, 41 s; at most 3m left; fastest: sd k=4, 1.52 x ar", cut to the terminal's
+ * width. */
 static void
 show_progress(struct tune *t)
 {

@@ -5,10 +5,10 @@
  * wait() writes their results to host memory (every `out` pointer below). An accelerator works in this way; the CPU
  * backend follows the same rules.
  *
- * Batch invariance, per class. For `step`, `until` and the final-layer logits used by `predict`, `dist` and `verify`: the
- * bits of a row depend only on the row's own token, class, path (with the classes of its rows) and skip mask. They do
- * not depend on the other rows of the call, on the thread count, or on how a path is divided into trunk and tail. Keys
- * are visited in position order, in blocks fixed by position. The class of a row is `generated`, except in forward
+ * Batch invariance, per class. For `step`, `until` and the final-layer logits used by `predict`, `dist` and `verify`:
+ * the bits of a row depend only on the row's own token, class, path (with the classes of its rows) and skip mask. They
+ * do not depend on the other rows of the call, on the thread count, or on how a path is divided into trunk and tail.
+ * Keys are visited in position order, in blocks fixed by position. The class of a row is `generated`, except in forward
  * passes with `prompt` set. A backend may multiply these in another way, which is the same for every such pass of a KV
  * cache.
  *
@@ -401,8 +401,8 @@ struct backend_ops {
     /* Completes what load() left for later, such as repacking, until `cancel` (or NULL) is set. Nothing may be queued.
      * NULL: load() completes everything. */
     void (*repack)(struct weights *, const atomic_bool *cancel);
-    /* Copies trained heads, (L + 1) by layer, in place of earlier ones; NULL removes them. Nothing may be queued in a KV
-     * cache of these weights. After a failure there are none. */
+    /* Copies trained heads, (L + 1) by layer, in place of earlier ones; NULL removes them. Nothing may be queued in a
+     * KV cache of these weights. After a failure there are none. */
     bool (*heads)(struct weights *, const struct exit_head *by_layer, struct err *);
 
     /* Creates a pool of n distributions over the largest vocabulary of the models that share it. */
@@ -417,9 +417,9 @@ struct backend_ops {
      * failures. */
     bool (*trunk)(struct kv_cache *, seq_t, uint32_t first, const slot_t *slots,
                   size_t n); /* trunk[first + i] = slots[i] */
-    /* Recurrent layers: the state `to` becomes that of `from` (STATE_NONE: before the first row) after n more rows, which
-     * are slots of a path at its end, at depth kv_cache_desc.depth, whose entries in the ring have not been reused.
-     * `to` may be `from`. NULL: the backend computes no recurrent layers. */
+    /* Recurrent layers: the state `to` becomes that of `from` (STATE_NONE: before the first row) after n more rows,
+     * which are slots of a path at its end, at depth kv_cache_desc.depth, whose entries in the ring have not been
+     * reused. `to` may be `from`. NULL: the backend computes no recurrent layers. */
     bool (*advance)(struct kv_cache *, uint32_t to, uint32_t from, const slot_t *slots, size_t n);
     /* Reads only token, slot, ring and position of a row. */
     bool (*embed)(struct kv_cache *, const struct row *, size_t n);

@@ -16,11 +16,12 @@ struct blas_library {
     bool outdated;         /* its kernels leave instructions of this processor unused */
 };
 
-/* Loads the library with memory for `threads` threads that multiply at a time; first in a child process, because OpenBLAS
- * hangs or crashes without memory. The child also compares products with plain sums: builds of OpenBLAS compute wrong ones
- * on some processors. On a processor that is newer than the library, OpenBLAS takes its oldest kernels; then better ones
- * are chosen, unless the user has set OPENBLAS_CORETYPE. Call it before other threads use the environment. Later calls return the result of the first. NULL: the library cannot be used. May be
- * called from any thread. */
+/* Loads the library with memory for `threads` threads that multiply at a time; first in a child process, because
+ * OpenBLAS hangs or crashes without memory. The child also compares products with plain sums: builds of OpenBLAS
+ * compute wrong ones on some processors. On a processor that is newer than the library, OpenBLAS takes its oldest
+ * kernels; then better ones are chosen, unless the user has set OPENBLAS_CORETYPE. Call it before other threads use the
+ * environment. Later calls return the result of the first. NULL: the library cannot be used. May be called from any
+ * thread. */
 const struct blas_library *blas_library(uint32_t threads, struct err *);
 
 #endif

@@ -1,15 +1,15 @@
 /* The list of a layer's tensors. It generates their description (struct layer_desc) and is used by the file readers,
  * the quantiser, the backends' checks and loaders, synthetic models and test models. To add a norm or bias: add a line
- * here, a flag for the architectures that have it (engine/model/arch/architectures.c), and its computation in the forward passes of
- * the backends, which also declare support for it, and of the tests (tests/rigs/naive_model.c).
+ * here, a flag for the architectures that have it (engine/model/arch/architectures.c), and its computation in the
+ * forward passes of the backends, which also declare support for it, and of the tests (tests/rigs/naive_model.c).
  *
  *   kind(NAME, field, need, rows, cols, GGUF's name, Hugging Face's name)
  *
- * kind  MATRIX: rows outputs of cols inputs each; NORM (factors) and BIAS (summands): one row in F32
- * need  NEEDED; USUAL: in Llama, absent in some architectures; OPTIONAL: in some architectures (struct arch)
- * rows, cols are expressions of `d`, a struct model_desc, and `n`, the struct layer_sizes of the layer. Names lack the suffix that the kind determines
- * (layer_tensor_name()), except complete names, which begin with "=". The order determines the files and random numbers
- * of synthetic models. */
+ * kind  MATRIX: rows outputs of cols inputs each; NORM (factors) and BIAS (summands): one row in F32 need  NEEDED;
+ * USUAL: in Llama, absent in some architectures; OPTIONAL: in some architectures (struct arch) rows, cols are
+ * expressions of `d`, a struct model_desc, and `n`, the struct layer_sizes of the layer. Names lack the suffix that the
+ * kind determines (layer_tensor_name()), except complete names, which begin with "=". The order determines the files
+ * and random numbers of synthetic models. */
 #ifndef KERNELS_LAYER_TENSORS_H
 #define KERNELS_LAYER_TENSORS_H
 

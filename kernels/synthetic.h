@@ -8,7 +8,8 @@
  * bits and contains them rounded to nearest, ties to even. n does not depend on the type.
  *
  * Q4_0 and Q4_K contain three bits of n: 16 (2 (n >> 5) + 1), and Q6_K five: 4 (2 (n >> 3) + 1); 1 and -1 become 0. So
- * their deviations are nearly the same. Where all n of a scale are 1 or -1 (in 32 columns, of Q6_K 16), they are kept. */
+ * their deviations are nearly the same. Where all n of a scale are 1 or -1 (in 32 columns, of Q6_K 16), they are
+ * kept. */
 #ifndef KERNELS_SYNTHETIC_H
 #define KERNELS_SYNTHETIC_H
 

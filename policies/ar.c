@@ -1,4 +1,5 @@
-/* Autoregressive decoding: no drafts, and one row through all layers for each token. All speedups are relative to it. */
+/* Autoregressive decoding: no drafts, and one row through all layers for each token. All speedups are relative to
+ * it. */
 #include "engine/events/policy.h"
 #include "policies/engine_commands.h"
 #include "policies/what_if.h"

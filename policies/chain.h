@@ -1,4 +1,5 @@
-/* Drafting a chain at one fixed exit layer, for layerskip, fsm, dv, del and the policies with a draft model (docs/policies/layerskip.md, DEL). */
+/* Drafting a chain at one fixed exit layer, for layerskip, fsm, dv, del and the policies with a draft model
+ * (docs/policies/layerskip.md, DEL). */
 #ifndef POLICIES_CHAIN_H
 #define POLICIES_CHAIN_H
 
@@ -34,9 +35,9 @@ struct chain_hook {
     void *user;
 };
 
-/* Drafts n chains in step, each by its own rule (all with the same E), and writes their rounds' summaries. Each draft's row
- * runs layers 1..E before the next draft; the last draft's row stays at depth 0, unless drafting stopped before
- * a token, or the hook ran it. The hook may be NULL. False: stop now. */
+/* Drafts n chains in step, each by its own rule (all with the same E), and writes their rounds' summaries. Each draft's
+ * row runs layers 1..E before the next draft; the last draft's row stays at depth 0, unless drafting stopped before a
+ * token, or the hook ran it. The hook may be NULL. False: stop now. */
 bool chain_draft(struct round *const *, uint32_t n, const struct chain_rule *rules, const struct chain_hook *);
 /* Drafts n chains of `most` tokens in step by an auxiliary model, with knob "k". */
 bool chain_draft_aux(struct round *const *, uint32_t n, enum aux_role, uint32_t most);

@@ -287,8 +287,8 @@ learn_rows(struct del_sums *sums, const struct layer_record *record, uint32_t fi
     }
 }
 
-/* Returns how many rows are learned from before the first round: the prompt's window, of which the record may have fewer; later in a
- * run all that the record has, in place of the rounds before. */
+/* Returns how many rows are learned from before the first round: the prompt's window, of which the record may have
+ * fewer; later in a run all that the record has, in place of the rounds before. */
 static uint32_t
 lead(const struct layer_record *record, const double *value)
 {

@@ -46,8 +46,8 @@ struct lookup_rule lookup_ngram(const double *value);
  * frequent continuation first and, of equally frequent ones, the latest. None is deeper than `budget`. Time: O(n). */
 void lookup_text(struct lookup *, const struct lookup_rule *, const token_t *text, uint32_t n, uint32_t budget);
 
-/* Proposes the drafts that each round's text gives, by the rule of its knob values, and writes the summaries; reports the series
- * `match`. False: stop now. */
+/* Proposes the drafts that each round's text gives, by the rule of its knob values, and writes the summaries; reports
+ * the series `match`. False: stop now. */
 bool lookup_draft(struct policy *const *, struct round *const *, uint32_t n,
                   struct lookup_rule (*)(const double *value));
 /* The same for the drafts of a round of a record, and for all of its rounds, verified. */

@@ -1,5 +1,5 @@
-/* SpecDec++ (docs/policies/specdecpp.md): a draft model drafts until its acceptance head finds it likely that the target
- * will reject one of the candidates. */
+/* SpecDec++ (docs/policies/specdecpp.md): a draft model drafts until its acceptance head finds it likely that the
+ * target will reject one of the candidates. */
 #include <math.h>
 
 #include "engine/events/policy.h"

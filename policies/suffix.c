@@ -1,5 +1,6 @@
-/* Suffix decoding (docs/policies/ngram.md): drafts the most frequent continuation of the text's longest suffix
- * that occurs earlier; the longer the match and the more frequent the continuation, the longer the draft. It needs no model. */
+/* Suffix decoding (docs/policies/ngram.md): drafts the most frequent continuation of the text's longest suffix that
+ * occurs earlier; the longer the match and the more frequent the continuation, the longer the draft. It needs no
+ * model. */
 #include "engine/events/policy.h"
 #include "policies/engine_commands.h"
 #include "policies/lookup.h"

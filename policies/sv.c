@@ -1,5 +1,5 @@
-/* Speculative Verification (docs/policies/sv.md): a companion model's agreement with a draft
- * and a profile give the probability that the target accepts it; the number of drafts with the highest expected speed is verified.
+/* Speculative Verification (docs/policies/sv.md): a companion model's agreement with a draft and a profile give the
+ * probability that the target accepts it; the number of drafts with the highest expected speed is verified.
  *
  * Lossless: γ rises in steps of one and depends on no draft after γ + 1, which is tested, too, without a row of its own
  * (sv_goodput.h). The time of rounds is known from earlier rounds alone. */

@@ -19,10 +19,10 @@ double goodput_expected(const double *p, uint32_t gamma);
  *
  *     (Σ_i E[K_i|γ_i] + n) / latency(Σ_i γ_i)
  *
- * All γ begin at 0. The γ of the sequence whose next draft adds most is raised repeatedly, while goodput rises; with `past_dips` to
- * the end, and the highest goodput on the way counts: the best allocation of all. That looks at all drafts, so it is for greedy
- * rounds only, where any choice is lossless. Without past_dips γ of a sequence depends on its p̂_1 .. p̂_{γ+1} and on no later ones: a round
- * that tests drafts 1 to γ + 1 drops none for its own value.
+ * All γ begin at 0. The γ of the sequence whose next draft adds most is raised repeatedly, while goodput rises; with
+ * `past_dips` to the end, and the highest goodput on the way counts: the best allocation of all. That looks at all
+ * drafts, so it is for greedy rounds only, where any choice is lossless. Without past_dips γ of a sequence depends on
+ * its p̂_1 .. p̂_{γ+1} and on no later ones: a round that tests drafts 1 to γ + 1 drops none for its own value.
  *
  * p[i] has the p̂ of sequence i's drafts, of which most[i] may be verified; latency[] is by drafts in all. */
 void goodput_allocate(const double *const *p, const uint32_t *most, uint32_t n, const double *latency, bool past_dips,
@@ -48,8 +48,9 @@ struct sv_latency {                       /* zeroed: no measurements */
     double draft_ms[SV_ROWS + 1];         /* the least, by the number of sequences; 0: unknown */
 };
 
-/* Measures verifications of up to `rows` rows, at most SV_ROWS, after a few tokens of the round's sequence, in learning passes. The context
- * has room for `room` rows; larger numbers are extrapolated, and some in between are interpolated. False: stop. */
+/* Measures verifications of up to `rows` rows, at most SV_ROWS, after a few tokens of the round's sequence, in learning
+ * passes. The context has room for `room` rows; larger numbers are extrapolated, and some in between are interpolated.
+ * False: stop. */
 bool sv_latency_measure(struct sv_latency *, struct round *, uint32_t rows, uint32_t room);
 /* Adds the time of a round's verification of `rows` rows. The latency of a number of rows is the median of its latest
  * verifications. With fewer than three of them it is the first measurement times the median change of the other

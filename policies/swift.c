@@ -1,12 +1,12 @@
 /* SWIFT: self-speculation with skipped sublayers, optimised on the fly (docs/policies/swift.md).
  *
  * The draft is the same model without some attention and MLP sublayers of layers 2..L-1. Its rows live in a fork of the
- * sequence, on top of the target's keys and values, dropped before verification. A draft step adds its best candidate to
- * the chain and, the less sure it is, siblings beside it; the whole tree goes through the target in one pass.
+ * sequence, on top of the target's keys and values, dropped before verification. A draft step adds its best candidate
+ * to the chain and, the less sure it is, siblings beside it; the whole tree goes through the target in one pass.
  *
  * Before a round, while the search runs and enough tokens were generated, one set of sublayers is scored: the first
- * tokens after the prompt run through the reduced model in a fork at the prompt's end, and the share that it predicts is
- * its *matchness*. That is a learning pass: its time and loads are not the round's. The search continues from prompt
+ * tokens after the prompt run through the reduced model in a fork at the prompt's end, and the share that it predicts
+ * is its *matchness*. That is a learning pass: its time and loads are not the round's. The search continues from prompt
  * to prompt, and from session to session (save, load).
  *
  * The paper's text has fewer siblings than its released code, which adds more when greedy: the knob `tree` has both. */
@@ -122,7 +122,8 @@ plan_of(struct swift *w, const bool *set)
 
 /* ---- optimisation ---- */
 
-/* Scores the proposed set on the first W + 1 generated tokens: the rows of g_0..g_{W-1} in a fork at the prompt's end. */
+/* Scores the proposed set on the first W + 1 generated tokens: the rows of g_0..g_{W-1} in a fork at the prompt's
+ * end. */
 static bool
 score(struct swift *w, struct round *r, uint32_t window, double *matchness)
 {

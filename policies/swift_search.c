@@ -212,7 +212,8 @@ search_skipped(uint32_t layers, double ratio)
     return layers > 2 ? (uint32_t)floor(2 * (layers - 2) * ratio + 1e-9) : 0;
 }
 
-/* Both sublayers of layers that are spread evenly over the depth; if the number is odd, the attention alone of the last one. */
+/* Both sublayers of layers that are spread evenly over the depth; if the number is odd, the attention alone of the last
+ * one. */
 static void
 initial_set(const struct swift_search *s, bool *set)
 {

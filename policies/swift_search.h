@@ -30,7 +30,8 @@ struct gaussian_process {
 bool gp_open(struct gaussian_process *, uint32_t d); /* false: out of memory */
 void gp_close(struct gaussian_process *);
 void gp_add(struct gaussian_process *, const double *x, double y); /* x: (d), copied */
-/* Fits ℓ and the factor. False when there are fewer than two points or the matrix has no factor; gp_predict() and gp_suggest() are then invalid. */
+/* Fits ℓ and the factor. False when there are fewer than two points or the matrix has no factor; gp_predict() and
+ * gp_suggest() are then invalid. */
 bool gp_fit(struct gaussian_process *);
 /* Posterior mean and deviation at x, in the units of y. */
 void gp_predict(const struct gaussian_process *, const double *x, double *mean, double *deviation);
@@ -65,8 +66,8 @@ bool search_open(struct swift_search *, uint32_t layers, uint32_t skipped, uint6
 void search_close(struct swift_search *);
 /* Whether it runs, or why it ended. Other limits may resume it. */
 enum search_phase search_phase(const struct swift_search *, const struct search_limits *);
-/* Fills `proposed` with the next set to score: first the initial one, then random sets, and every interval-th time the Gaussian
- * process's suggestion (interval 0: never). */
+/* Fills `proposed` with the next set to score: first the initial one, then random sets, and every interval-th time the
+ * Gaussian process's suggestion (interval 0: never). */
 void search_propose(struct swift_search *, uint32_t interval);
 /* Adds the matchness of the proposed set. */
 void search_score(struct swift_search *, double matchness);

@@ -67,8 +67,8 @@ what_if_count(struct what_if *w, enum cost_step step, uint32_t rows, double call
         cost_add(&w->steps, step, rows, calls, w->record->first + w->at);
 }
 
-/* Runs all rows that are less deep to a layer, in one forward pass that each row joins at its own depth. While drafting,
- * the price is that of the last row's pass, with the further cost of the other rows. */
+/* Runs all rows that are less deep to a layer, in one forward pass that each row joins at its own depth. While
+ * drafting, the price is that of the last row's pass, with the further cost of the other rows. */
 static void
 run_rows(struct what_if *w, bool drafting, uint32_t to)
 {
@@ -209,7 +209,8 @@ what_if_acceptance(struct what_if *w)
     return w->wrong ? draw_rejected(w->record, row) : (double)d->word[row].acceptance;
 }
 
-/* Counts the tokens that the draft model has not read after the round: it keeps the rows of accepted drafts that it has read. */
+/* Counts the tokens that the draft model has not read after the round: it keeps the rows of accepted drafts that it has
+ * read. */
 static void
 keep_read(struct what_if *w)
 {

@@ -41,8 +41,8 @@ uint32_t what_if_until(struct what_if *, uint32_t to, const struct exit_rule *);
 void what_if_propose(struct what_if *, uint32_t layer, bool no_row); /* that layer's prediction */
 /* Proposes the token that the draft model predicts after the last one, which it reads first. */
 void what_if_draft(struct what_if *);
-/* Returns the probability by the acceptance head of the last draft, which the draft model reads first. After a wrong draft it is an
- * estimate. */
+/* Returns the probability by the acceptance head of the last draft, which the draft model reads first. After a wrong
+ * draft it is an estimate. */
 double what_if_acceptance(struct what_if *);
 /* Proposes a draft that no layer predicted, `depth` tokens after the pending one; right: it is on the text's path. */
 void what_if_propose_token(struct what_if *, uint32_t depth, bool right);

@@ -1,14 +1,16 @@
-/* Reads a trace as the stream of events that it was written from. It merges the tables in the order of events and never has a whole table in
- * memory. Lines after the last complete round are dropped, unless run.json marks the trace as closed. If a closed trace's tables are now
- * longer or shorter, all events are returned, then an error. Unknown columns are ignored; a missing one is an error with file and line.
+/* Reads a trace as the stream of events that it was written from. It merges the tables in the order of events and never
+ * has a whole table in memory. Lines after the last complete round are dropped, unless run.json marks the trace as
+ * closed. If a closed trace's tables are now longer or shorter, all events are returned, then an error. Unknown columns
+ * are ignored; a missing one is an error with file and line.
  *
- * Drafts have accepted and committed unknown (-1). Their EVENT_VERDICTs follow in the gap of event numbers, at the latest before the round's
- * correction or bonus, or its end. Numbers never descend.
+ * Drafts have accepted and committed unknown (-1). Their EVENT_VERDICTs follow in the gap of event numbers, at the
+ * latest before the round's correction or bonus, or its end. Numbers never descend.
  *
- * A trace may contain anything, but returned events are valid: token ids are below vocab (predictions and `top` may be TOKEN_NONE), layers are
- * 1..L, exit layers and d_max at most L (-1: none), positions at most ctx, candidates below VERIFY_NODES, counts at most 65535, enumerations
- * in range, runs ascend, texts are terminated, names (policy, knob, key, stop_reason) have no control characters, and policies are declared.
- * Texts of controls and vocabulary may contain any bytes, and reals are any float. */
+ * A trace may contain anything, but returned events are valid: token ids are below vocab (predictions and `top` may be
+ * TOKEN_NONE), layers are 1..L, exit layers and d_max at most L (-1: none), positions at most ctx, candidates below
+ * VERIFY_NODES, counts at most 65535, enumerations in range, runs ascend, texts are terminated, names (policy, knob,
+ * key, stop_reason) have no control characters, and policies are declared. Texts of controls and vocabulary may contain
+ * any bytes, and reals are any float. */
 #ifndef TRACES_READER_H
 #define TRACES_READER_H
 
@@ -17,9 +19,10 @@
 
 struct trace_reader;
 
-/* growing: another process may still write the trace. trace_reader_look() checks the files for new lines (at a monotonic time). A round is
- * complete when its line is; the end of a run is returned once nothing has followed it for a second, or the trace is closed.
- * trace_reader_look() fails, then and later, if the trace was replaced or shortened. */
+/* growing: another process may still write the trace. trace_reader_look() checks the files for new lines (at a
+ * monotonic time). A round is complete when its line is; the end of a run is returned once nothing has followed it for
+ * a second, or the trace is closed. trace_reader_look() fails, then and later, if the trace was replaced or
+ * shortened. */
 bool trace_reader_open(struct trace_reader **, const char *folder, bool growing, struct err *);
 bool trace_reader_look(struct trace_reader *, uint64_t now_us, struct err *);
 void trace_reader_close(struct trace_reader *);

@@ -1,13 +1,14 @@
-/* Plays a trace at its own pace, faster, or step by step: returns the events that are due, in the order of the live run. It has no thread;
- * the main loop calls it.
+/* Plays a trace at its own pace, faster, or step by step: returns the events that are due, in the order of the live
+ * run. It has no thread; the main loop calls it.
  *
  *     if (replay_rewound(r))
  *         … forget all events …
  *     while (replay_next(r, now, &e, err) && e != NULL)
  *         … show e …
  *
- * Steps and jumps set a target. The next calls of replay_next() return all events up to it without waiting, and the loop may draw a frame in
- * between. A jump backwards starts again at the first event; replay_rewound() then returns true once.
+ * Steps and jumps set a target. The next calls of replay_next() return all events up to it without waiting, and the
+ * loop may draw a frame in between. A jump backwards starts again at the first event; replay_rewound() then returns
+ * true once.
  *
  * All runs follow one another on the time line. */
 #ifndef TRACES_REPLAY_H
@@ -30,8 +31,9 @@ struct replay_status {
     uint64_t run_us;               /* the beginning of the current run on it */
 };
 
-/* Opens a trace, paused before its first event. follow: another process is writing it. While it plays, existing and new events are returned at once. After a jump back it plays at
- * the trace's pace until it reaches the last event again. It ends when the trace is closed. */
+/* Opens a trace, paused before its first event. follow: another process is writing it. While it plays, existing and new
+ * events are returned at once. After a jump back it plays at the trace's pace until it reaches the last event again. It
+ * ends when the trace is closed. */
 bool replay_open(struct replay **, const char *folder, bool follow, struct err *);
 /* Opens two saved runs as one (trace_pair.h). */
 bool replay_open_pair(struct replay **, const struct saved_choice[2], struct err *);
@@ -39,12 +41,12 @@ void replay_close(struct replay *);
 const struct run_info *replay_info(const struct replay *);
 struct replay_status replay_status(const struct replay *);
 
-/* Before the first replay_next(): passes all events except LAYER, EXPERTS and SERIES to `take`; the play head stays at the start. A trace that
- * is being written passes none. */
+/* Before the first replay_next(): passes all events except LAYER, EXPERTS and SERIES to `take`; the play head stays at
+ * the start. A trace that is being written passes none. */
 bool replay_foresee(struct replay *, void (*take)(void *user, const struct event *), void *user, struct err *);
 
-/* The next event that is due at the monotonic time now_us, or NULL; valid until the next call. Fails if the trace is broken, and then stays at
- * its end. */
+/* The next event that is due at the monotonic time now_us, or NULL; valid until the next call. Fails if the trace is
+ * broken, and then stays at its end. */
 bool replay_next(struct replay *, uint64_t now_us, const struct event **, struct err *);
 bool replay_rewound(struct replay *); /* true once after the play head went back to the start */
 

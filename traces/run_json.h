@@ -1,5 +1,5 @@
-/* run.json: the facts of a run that do not change, as JSON. Paths, names and the prompt may contain any bytes and are escaped as in the
- * tables. 64-bit numbers are strings. Reals are printed so that they are read back exactly. */
+/* run.json: the facts of a run that do not change, as JSON. Paths, names and the prompt may contain any bytes and are
+ * escaped as in the tables. 64-bit numbers are strings. Reals are printed so that they are read back exactly. */
 #ifndef TRACES_RUN_JSON_H
 #define TRACES_RUN_JSON_H
 

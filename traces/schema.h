@@ -1,5 +1,5 @@
-/* The tables of a trace: each column once, with the offset of its value in struct event, for both writer and reader. A value that does not
- * apply (NAN, -1) is an empty field. A table contains one kind of event. */
+/* The tables of a trace: each column once, with the offset of its value in struct event, for both writer and reader. A
+ * value that does not apply (NAN, -1) is an empty field. A table contains one kind of event. */
 #ifndef TRACES_SCHEMA_H
 #define TRACES_SCHEMA_H
 
@@ -78,11 +78,12 @@ enum table_id table_of(enum event_type);
 
 /* The most bytes that column_write() writes for this column of this event. */
 size_t column_room(const struct column *, const struct event *);
-/* Writes the field as in the file; texts are quoted. Returns its length; not terminated. `scratch` has column_room() bytes. */
+/* Writes the field as in the file; texts are quoted. Returns its length; not terminated. `scratch` has column_room()
+ * bytes. */
 size_t column_write(const struct column *, const struct event *, char *out, char *scratch);
 
-/* Parses the field (n bytes, unquoted, terminated) into the event, which then points to texts in it, unescaped in place. *why on failure:
- * "is not a number", … */
+/* Parses the field (n bytes, unquoted, terminated) into the event, which then points to texts in it, unescaped in
+ * place. *why on failure: "is not a number", … */
 bool column_read(const struct column *, struct event *, char *field, size_t n, const struct run_info *,
                  const char **why);
 

@@ -29,8 +29,8 @@ bool table_out_deleted(const struct table_out *); /* the file was deleted */
 
 /* ---- reading ---- */
 
-/* Reads lines into events. An incomplete line ends the table (a process was killed while it wrote), until the rest is written. A missing
- * table that is not required has no lines. */
+/* Reads lines into events. An incomplete line ends the table (a process was killed while it wrote), until the rest is
+ * written. A missing table that is not required has no lines. */
 #define TABLE_FIELDS   64                 /* in a line, those of unknown columns counted */
 #define TABLE_LINE_MAX ((size_t)64 << 20) /* bytes: a prompt is a field */
 
@@ -63,8 +63,8 @@ bool table_open(struct table_file *, int folder_fd, const char *folder, enum tab
 void table_close(struct table_file *);
 /* Returns to the first line. */
 bool table_rewind(struct table_file *, struct err *);
-/* Reads the next line with a number up to `last`; t->more: there was one. If not, a later call may find one. Texts are valid until the next
- * call. Fails at a wrong line; the error names file, line and column. */
+/* Reads the next line with a number up to `last`; t->more: there was one. If not, a later call may find one. Texts are
+ * valid until the next call. Fails at a wrong line; the error names file, line and column. */
 bool table_next(struct table_file *, const struct run_info *, uint64_t last, struct err *);
 /* Writes the error of the present line; returns false. */
 bool table_refuse(const struct table_file *, const char *column, const char *what, struct err *);

@@ -19,8 +19,9 @@ bool trace_folder_run_json(const char *folder, char **text, size_t *n, struct er
 void trace_signals_block(sigset_t *before);
 void trace_signals_restore(const sigset_t *before);
 
-/* Copies the files of a trace that no thread writes meanwhile, with the text run_json in place of its run.json unless it is
- * NULL. Creates `to` if it is missing (its parent must exist); refuses a folder that contains a trace. A failure leaves no files. */
+/* Copies the files of a trace that no thread writes meanwhile, with the text run_json in place of its run.json unless
+ * it is NULL. Creates `to` if it is missing (its parent must exist); refuses a folder that contains a trace. A failure
+ * leaves no files. */
 bool trace_copy(const char *from, const char *to, const char *run_json, struct err *);
 
 #endif

@@ -1,4 +1,5 @@
-/* Merges two saved runs (trace_pair.h): finds each run in its trace, describes both, and returns their events in step. */
+/* Merges two saved runs (trace_pair.h): finds each run in its trace, describes both, and returns their events in
+ * step. */
 #include "traces/trace_pair.h"
 
 #include <stdlib.h>
@@ -68,7 +69,8 @@ start_take(struct saved_start *s, const struct run_info *info, const struct cont
 
 /* ---- the events of one sequence ---- */
 
-/* True if a control concerns the sequence. Notes, beginnings and ends concern one sequence, as do knobs in a run with two settings. */
+/* True if a control concerns the sequence. Notes, beginnings and ends concern one sequence, as do knobs in a run with
+ * two settings. */
 static bool
 concerns(const struct saved_run *s, bool versus, const struct event *e)
 {
@@ -216,7 +218,8 @@ saved_run_rewind(struct saved_run *s, bool brief, struct err *err)
     return trace_reader_rewind(s->reader, brief, err);
 }
 
-/* Finds the run by reading the trace once. ERR_USAGE: there is no such run or sequence. Call saved_run_close() also after a failure. */
+/* Finds the run by reading the trace once. ERR_USAGE: there is no such run or sequence. Call saved_run_close() also
+ * after a failure. */
 static bool
 saved_run_open(struct saved_run *s, const struct saved_choice *choice, struct err *err)
 {
@@ -253,8 +256,9 @@ is_own(const struct saved_run *s, const struct event *e)
     }
 }
 
-/* Returns the next of its events: VOCAB of all runs up to its own, at time 0; the sequence's events; controls that concern it, except `run`,
- * `prompt`, `versus`, pauses and breakpoints. t_us counts from its beginning. False with err->kind == ERR_NONE at the end. */
+/* Returns the next of its events: VOCAB of all runs up to its own, at time 0; the sequence's events; controls that
+ * concern it, except `run`, `prompt`, `versus`, pauses and breakpoints. t_us counts from its beginning. False with
+ * err->kind == ERR_NONE at the end. */
 static bool
 saved_run_next(struct saved_run *s, struct event *e, struct err *err)
 {
@@ -332,8 +336,8 @@ declared_alike(const struct policy_info *a, const struct policy_info *b)
     return alike;
 }
 
-/* Lists the first run's policies, then those that only the second declares. Fails if both begin under a policy that they
- * declare differently. */
+/* Lists the first run's policies, then those that only the second declares. Fails if both begin under a policy that
+ * they declare differently. */
 static bool
 join_policies(struct trace_pair *p, struct err *err)
 {
@@ -611,7 +615,8 @@ reads_prompt(const struct side *s)
     return s->have && s->next.round <= s->run.begin_round && s->next.type != EVENT_ROUND;
 }
 
-/* First both prompts are read. Then the sequence that has emitted fewer tokens is next; if they are equal, the same one continues. */
+/* First both prompts are read. Then the sequence that has emitted fewer tokens is next; if they are equal, the same one
+ * continues. */
 static bool
 next_of_sides(struct trace_pair *p, struct event *out)
 {

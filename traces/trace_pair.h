@@ -1,8 +1,8 @@
 /* Merges two saved runs of one prompt into one stream of events: the stream of a run under two settings
- * (engine/session/control_point.c), with the runs as sequences 0 and 1. They advance in step by emitted tokens, one round
- * at a time: the sequence that has emitted fewer tokens is next. Rounds are numbered in this order. Each event takes
- * as long as it took in its own run, so the stream's time is the sum of both. Pauses, breakpoints and other controls
- * of the two runs' screens are omitted.
+ * (engine/session/control_point.c), with the runs as sequences 0 and 1. They advance in step by emitted tokens, one
+ * round at a time: the sequence that has emitted fewer tokens is next. Rounds are numbered in this order. Each event
+ * takes as long as it took in its own run, so the stream's time is the sum of both. Pauses, breakpoints and other
+ * controls of the two runs' screens are omitted.
  *
  * The stream satisfies the guarantees of reader.h; event numbers ascend. */
 #ifndef TRACES_TRACE_PAIR_H
@@ -19,8 +19,8 @@ struct saved_choice {
 
 struct trace_pair;
 
-/* Copies the folders. ERR_USAGE: the runs have different prompts or models, or they began under a policy that their versions declare
- * differently. */
+/* Copies the folders. ERR_USAGE: the runs have different prompts or models, or they began under a policy that their
+ * versions declare differently. */
 bool trace_pair_open(struct trace_pair **, const struct saved_choice choice[2], struct err *);
 void trace_pair_close(struct trace_pair *); /* may be NULL */
 /* Returns the description of sequence 0; its `second` is that of sequence 1. */

@@ -1,5 +1,6 @@
-/* Verdicts have no lines of their own, because a draft's line contains its verdict. So the writer keeps drafts until their verdicts are known
- * (struct draft_queue), and the reader keeps verdicts until they are due (struct verdict_queue). */
+/* Verdicts have no lines of their own, because a draft's line contains its verdict. So the writer keeps drafts until
+ * their verdicts are known (struct draft_queue), and the reader keeps verdicts until they are due (struct
+ * verdict_queue). */
 #ifndef TRACES_VERDICTS_H
 #define TRACES_VERDICTS_H
 
@@ -16,7 +17,8 @@ void draft_queue_free(struct draft_queue *);
 /* Adds a token or a round (no text); ready: its line is complete. Returns NULL, or why it failed. */
 const char *draft_queue_add(struct draft_queue *, const struct event *, bool ready);
 void draft_queue_verdict(struct draft_queue *, const struct event *verdict);
-/* At the end of a round or a run, unverified drafts of this round become ready, and drafts of earlier rounds that never ended are dropped. */
+/* At the end of a round or a run, unverified drafts of this round become ready, and drafts of earlier rounds that never
+ * ended are dropped. */
 void draft_queue_end(struct draft_queue *, const struct event *end);
 /* Removes and returns the next event whose line is complete, valid until the next call; NULL: none. */
 const struct event *draft_queue_next(struct draft_queue *);

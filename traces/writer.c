@@ -1,5 +1,6 @@
-/* The writer's thread converts the log's events to lines and commits them from time to time: first all other tables, then controls.csv, then
- * rounds.csv. So all lines of a round are on disk before its line in rounds.csv, and all lines of a run before its end. */
+/* The writer's thread converts the log's events to lines and commits them from time to time: first all other tables,
+ * then controls.csv, then rounds.csv. So all lines of a round are on disk before its line in rounds.csv, and all lines
+ * of a run before its end. */
 #include "traces/writer.h"
 
 #include <pthread.h>
@@ -20,7 +21,8 @@
 #define POLL_US      20000               /* between reads of the log while it grows */
 #define IDLE_US      50000               /* and while it does not: cheaper than a wake for every event */
 
-/* The limits of a trace. A full trace ends after a complete round, so the writer stores the lengths of the tables there. */
+/* The limits of a trace. A full trace ends after a complete round, so the writer stores the lengths of the tables
+ * there. */
 struct bounds_mark { /* the lengths after an event */
     uint64_t event, rounds;
     size_t used[TABLES];    /* of the lines in memory; 0: they were written since */

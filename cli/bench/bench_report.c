@@ -1,5 +1,5 @@
-/* Confidence intervals of a benchmark's speeds, and its results as a table as wide as the terminal allows, CSV and JSON. One list of columns
- * serves all three. */
+/* Confidence intervals of a benchmark's speeds, and its results as a table as wide as the terminal allows, CSV and
+ * JSON. One list of columns serves all three. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>

@@ -25,8 +25,8 @@ struct findings {
     int want; /* errno of a check that lacked memory, file descriptors or a readable disk; 0: none */
 };
 
-/* Adds a finding, or drops it after FINDINGS_MOST. Unprintable characters are escaped. Notes errno in `want` if it is such an
- * error, and sets it to 0. */
+/* Adds a finding, or drops it after FINDINGS_MOST. Unprintable characters are escaped. Notes errno in `want` if it is
+ * such an error, and sets it to 0. */
 __attribute__((format(printf, 4, 5))) void doctor_add(struct findings *, enum finding_level, const char *topic,
                                                       const char *format, ...);
 

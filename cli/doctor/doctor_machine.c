@@ -136,8 +136,8 @@ add_reason(struct findings *f, enum finding_level level, const struct err *why)
     doctor_add(f, level, "plug-in", "%s", why->text + (has_intro ? sizeof intro - 1 : 0));
 }
 
-/* Adds the findings to `answer`, which is a struct findings. A process of its own calls this function: driver and plug-in may crash or
- * hang while they are loaded. */
+/* Adds the findings to `answer`, which is a struct findings. A process of its own calls this function: driver and
+ * plug-in may crash or hang while they are loaded. */
 static bool
 inspect(void *user, void *answer, struct err *err)
 {

@@ -34,7 +34,8 @@ struct outcome {
 void outcome_free(struct outcome *);
 size_t outcome_tokens(const struct outcome *); /* of all texts */
 
-/* {model, backend, policy, params, token_ids (of a batch: sequences), rounds, drafted, verified, accepted, emitted, acceptance_rate, …} */
+/* {model, backend, policy, params, token_ids (of a batch: sequences), rounds, drafted, verified, accepted, emitted,
+ * acceptance_rate, …} */
 cJSON *outcome_json(const struct outcome *, const struct engine *, const struct session_options *);
 void json_number(cJSON *to, const char *name, double value);      /* null if the value is not a number */
 void json_estimate(cJSON *to, const char *name, struct estimate); /* the value, and its standard error as NAME_se */
@@ -51,8 +52,8 @@ double median(double *v, size_t n); /* the upper one of an even number; sorts v;
 bool generation_engine(const struct options *, struct engine **, struct err *);
 /* Returns whether the model has a chat template that prompts do not go through, because --chat was not given. */
 bool generation_chat_unused(const struct options *, const struct engine *);
-/* Reads the bundled prompts for a race: for the program's own models those that they were trained for, and for other models tasks of
- * four categories. As prompts_read(). */
+/* Reads the bundled prompts for a race: for the program's own models those that they were trained for, and for other
+ * models tasks of four categories. As prompts_read(). */
 bool generation_tune_prompts(const struct options *, struct prompt_list *, struct err *);
 /* Returns the session options; the policy is the first of options->policies. */
 struct session_options generation_options(const struct options *);

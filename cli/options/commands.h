@@ -6,12 +6,13 @@
 
 #include "base/err.h"
 
-/* Prints "specscope: …" on stderr and returns the exit status: 2 for bad usage, command_interrupted() for an interruption, 1 for any other
- * error. */
+/* Prints "specscope: …" on stderr and returns the exit status: 2 for bad usage, command_interrupted() for an
+ * interruption, 1 for any other error. */
 int command_failed(const struct err *);
 /* Stores the signal that interrupts the command. Async-signal-safe. */
 void command_interrupt(int number);
-/* Returns the exit status of an interrupted command: 128 + the signal, as a shell has it for a process that a signal ended. */
+/* Returns the exit status of an interrupted command: 128 + the signal, as a shell has it for a process that a signal
+ * ended. */
 int command_interrupted(void);
 
 /* Returns the folder of themes/ and models/: in the source tree of the program, else the installed share folder.

@@ -1,5 +1,5 @@
-/* specscope completions SHELL: prints a script that completes command lines in a shell, or the manual's list of options. The scripts pass
- * the line so far to `specscope completions words`, which prints the possible words. */
+/* specscope completions SHELL: prints a script that completes command lines in a shell, or the manual's list of
+ * options. The scripts pass the line so far to `specscope completions words`, which prints the possible words. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -10,7 +10,8 @@
 #include "cli/options/option_table.h"
 #include "engine/model/synthetic/synthetic.h"
 
-/* Bash splits words at "=". So they are joined first, and the part that bash has already is removed from the answers. */
+/* Bash splits words at "=". So they are joined first, and the part that bash has already is removed from the
+ * answers. */
 static const char bash_script[] =
     "# bash completion of specscope, made by `specscope completions bash`\n"
     "_specscope()\n"
@@ -115,7 +116,8 @@ print_words(const struct line *l, const char *const *words, size_t n)
         printf("%s%s\n", l->before, words[i]);
 }
 
-/* Returns whether the line names the policy or, if it names none, whether the policy is a default. Commands with one policy take the last. */
+/* Returns whether the line names the policy or, if it names none, whether the policy is a default. Commands with one
+ * policy take the last. */
 static bool
 is_chosen(const struct line *l, const char *policy)
 {
@@ -189,7 +191,8 @@ print_operands(const struct line *l)
             printf("%s\t%.*s\n", command_rows[i].name, (int)strcspn(command_rows[i].what, "\n"), command_rows[i].what);
 }
 
-/* Prints "files", "folders" or "none" for paths that are possible, too; then a line for each word, some with a description after a tab. */
+/* Prints "files", "folders" or "none" for paths that are possible, too; then a line for each word, some with a
+ * description after a tab. */
 static void
 print_completions(struct line *l)
 {

@@ -98,7 +98,8 @@ option_fn set_knob;   /* "KNOB=VALUE"; the last one counts */
 option_fn set_blocks; /* "0,1,3" */
 option_fn set_preset; /* replaces policy, knobs, head and sampling by the preset's; later options override them */
 
-/* Writes "; did you mean NAME?" with the name next to a mistyped word, or "" if none is near. names ends with NULL. Returns out. */
+/* Writes "; did you mean NAME?" with the name next to a mistyped word, or "" if none is near. names ends with NULL.
+ * Returns out. */
 const char *option_near(const char *word, const char *const *names, char *out, size_t n);
 /* Prints a line for each preset; for a bad one, the reason. */
 void presets_list(enum command);

@@ -196,8 +196,8 @@ find_model(struct options *o, const char **model, struct err *err)
     return true;
 }
 
-/* Returns whether a word of the command line names a model on this machine: a GGUF file, a folder with config.json, hf:…, ollama:… or
- * "bundled". */
+/* Returns whether a word of the command line names a model on this machine: a GGUF file, a folder with config.json,
+ * hf:…, ollama:… or "bundled". */
 static bool
 word_is_model(const char *word)
 {

@@ -1,4 +1,5 @@
-/* Options of the command line and the config file. option_table.h has one row for each; flags win over the config file. */
+/* Options of the command line and the config file. option_table.h has one row for each; flags win over the config
+ * file. */
 #ifndef CLI_OPTIONS_OPTIONS_H
 #define CLI_OPTIONS_OPTIONS_H
 
@@ -120,7 +121,8 @@ bool options_config(struct options *, const char *path, const char *json, size_t
 bool options_find_models(struct options *, struct err *);
 void options_free(struct options *);
 
-/* Reads the options, runs the command and returns the exit status: 0, 1 for a failure, 2 for bad usage, 128 + N after signal N. */
+/* Reads the options, runs the command and returns the exit status: 0, 1 for a failure, 2 for bad usage, 128 + N after
+ * signal N. */
 int options_run(enum command, int argc, char **argv);
 
 /* The default prompt and policy. */

@@ -1,5 +1,5 @@
-/* Functions that the training commands share: the check of --out, the models, the device that multiplies, the order of rows, and the
- * progress bar. */
+/* Functions that the training commands share: the check of --out, the models, the device that multiplies, the order of
+ * rows, and the progress bar. */
 #ifndef CLI_TRAIN_TRAIN_H
 #define CLI_TRAIN_TRAIN_H
 
@@ -8,8 +8,8 @@
 #include "engine/model/tokenizer/tokenizer.h"
 #include "engine/training/blas.h"
 
-/* Fails at once if there is no text, whose use `text` describes, or if the result could not be written after hours: --out
- * is missing, or it exists and is not a regular file of this kind. command: "heads". */
+/* Fails at once if there is no text, whose use `text` describes, or if the result could not be written after hours:
+ * --out is missing, or it exists and is not a regular file of this kind. command: "heads". */
 bool train_can_begin(const struct options *, const char *command, const char *text, const struct file_kind *,
                      struct err *);
 
@@ -17,7 +17,8 @@ bool train_can_begin(const struct options *, const char *command, const char *te
  * target's own first layers, or the file beside the target. */
 bool train_engine(const struct options *, unsigned needs, struct engine **, struct err *);
 
-/* Returns the matrix products of the engine's device, or NULL if it has none; prints a line if they cannot be opened. */
+/* Returns the matrix products of the engine's device, or NULL if it has none; prints a line if they cannot be
+ * opened. */
 struct blas *train_blas(const struct engine *);
 
 /* Shuffles by Fisher and Yates; *random is a SplitMix64 state. */

@@ -98,7 +98,8 @@ read_row(void *user, struct reader *r, uint32_t at, slot_t slot)
     return true;
 }
 
-/* Reads the hidden states of one window into `hidden`, which has room for `window` rows, and adds their number to *rows. */
+/* Reads the hidden states of one window into `hidden`, which has room for `window` rows, and adds their number to
+ * *rows. */
 static bool
 read_window(struct job *j, size_t index, float *hidden, size_t *rows, struct err *err)
 {

@@ -1,5 +1,5 @@
-/* specscope train profile: measures how likely the target accepts a draft, given a companion model's distribution (Speculative
- * Verification), by plain speculative decoding of sample prompts. */
+/* specscope train profile: measures how likely the target accepts a draft, given a companion model's distribution
+ * (Speculative Verification), by plain speculative decoding of sample prompts. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -9,8 +9,8 @@
  * Hidden states (depths 0..L) are stored for a ring of recent rows. A row that lost its place in the ring can still be
  * attended to, but cannot be advanced or probed.
  *
- * Nothing is allocated after context_open() but features. context_error() returns the error of the last call, ERR_NONE if it
- * succeeded. A cancelled call changes no depth and can be repeated. */
+ * Nothing is allocated after context_open() but features. context_error() returns the error of the last call, ERR_NONE
+ * if it succeeded. A cancelled call changes no depth and can be repeated. */
 #ifndef ENGINE_CONTEXT_CONTEXT_H
 #define ENGINE_CONTEXT_CONTEXT_H
 
@@ -79,8 +79,8 @@ seq_t context_fork(struct context *, seq_t, uint32_t len); /* shares trunk rows 
 void context_drop(struct context *, seq_t);
 /* Cuts the trunk to len rows and frees the uncommitted rows. */
 void context_truncate(struct context *, seq_t, uint32_t len);
-/* Keeps the states of recurrent layers at the present end of the trunk, so that context_truncate() and context_fork() to
- * this length cost nothing; without it, and without a checkpoint of the context itself (at a prompt's end, and every
+/* Keeps the states of recurrent layers at the present end of the trunk, so that context_truncate() and context_fork()
+ * to this length cost nothing; without it, and without a checkpoint of the context itself (at a prompt's end, and every
  * 256 rows), rows since the last checkpoint run again. `lasting`: it is dropped last. */
 void context_checkpoint(struct context *, seq_t, bool lasting);
 /* Commits a path: rows of depth L, the first a child of the trunk's end. Frees all other uncommitted rows. */
@@ -126,14 +126,15 @@ bool context_read_hidden(struct context *, slot_t, uint32_t layer, float *out);
 
 /* ---- feature drafters (struct drafter_desc, kernels/backend.h) ---- */
 
-/* The features of a committed row: (n_features, width), in the order of the options; valid while the row is committed and
- * needs them. NULL: they are not kept. */
+/* The features of a committed row: (n_features, width), in the order of the options; valid while the row is committed
+ * and needs them. NULL: they are not kept. */
 const float *context_features(const struct context *, slot_t);
-/* Declares that rows of the sequence, and of its later forks, need features from position `pos` on, which is 0 at first. Those of
- * rows before it are dropped, also for forks. A lower position holds for rows that are committed from now on. */
+/* Declares that rows of the sequence, and of its later forks, need features from position `pos` on, which is 0 at
+ * first. Those of rows before it are dropped, also for forks. A lower position holds for rows that are committed from
+ * now on. */
 void context_features_need(struct context *, seq_t, uint32_t pos);
-/* In a drafter's context: computes the input of n <= max_rows rows at depth 0 from features (n, drafter.features). A row
- * that was not fed before it is advanced continues the row before it, whose output must be in the ring. */
+/* In a drafter's context: computes the input of n <= max_rows rows at depth 0 from features (n, drafter.features). A
+ * row that was not fed before it is advanced continues the row before it, whose output must be in the ring. */
 bool context_feed(struct context *, const slot_t *, size_t n, const float *features);
 
 /* Appends n tokens, advances them to L and commits them, in chunks. Frees the uncommitted rows of the sequence. `done`

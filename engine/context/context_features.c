@@ -1,5 +1,5 @@
-/* Features: hidden states of committed rows that are copied for feature drafters. They are in a pool that grows by chunks,
- * and a row's place there is free again when no drafter needs it. */
+/* Features: hidden states of committed rows that are copied for feature drafters. They are in a pool that grows by
+ * chunks, and a row's place there is free again when no drafter needs it. */
 #include <stdlib.h>
 
 #include "engine/context/context.h"

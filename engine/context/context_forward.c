@@ -1,5 +1,6 @@
 /* Requests of a context to the backend, part one: tables and embeddings that must be queued before a computation, and
- * forward passes. Checks every precondition before a forward pass is queued; depths and loads change after it is done. */
+ * forward passes. Checks every precondition before a forward pass is queued; depths and loads change after it is
+ * done. */
 #include <inttypes.h>
 #include <math.h>
 #include <stdlib.h>

@@ -1,5 +1,5 @@
-/* States of recurrent layers: which entry of the backend's state cache a sequence continues, and checkpoints to go back to. A
- * state is shared by all sequences and checkpoints that need it; a sequence that commits rows gets an own one. */
+/* States of recurrent layers: which entry of the backend's state cache a sequence continues, and checkpoints to go back
+ * to. A state is shared by all sequences and checkpoints that need it; a sequence that commits rows gets an own one. */
 #include <inttypes.h>
 #include <stdlib.h>
 
@@ -37,8 +37,8 @@ context_checkpoint_drop(struct context *c, slot_t s)
         }
 }
 
-/* Drops the oldest checkpoint, one within a text if there is one. Their number never reaches that of the spare states, so
- * there is always one to drop. */
+/* Drops the oldest checkpoint, one within a text if there is one. Their number never reaches that of the spare states,
+ * so there is always one to drop. */
 static void
 drop_oldest(struct context *c)
 {

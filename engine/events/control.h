@@ -25,9 +25,9 @@ enum control_kind {
     CONTROL_PACE,     /* text: tokens/s at most, 0: no limit */
     CONTROL_RACE,     /* n: the following runs are those of a race; 0: they no longer are */
     CONTROL_NOTE,     /* text: a note about position n of sequence seq; "" removes it */
-    /* text: "POLICY KNOB=VALUE … head=MODE", a second setting, whose other knobs are those of the first: a new run of the same prompt
-     * under both, as sequences 0 and 1, which take turns, a round of one at a time. Changes of knobs, policies and heads then concern
-     * sequence seq. "off": a new run under the first setting alone. */
+    /* text: "POLICY KNOB=VALUE … head=MODE", a second setting, whose other knobs are those of the first: a new run of
+     * the same prompt under both, as sequences 0 and 1, which take turns, a round of one at a time. Changes of knobs,
+     * policies and heads then concern sequence seq. "off": a new run under the first setting alone. */
     CONTROL_VERSUS,
     CONTROL_QUIT
 };
@@ -36,8 +36,8 @@ struct control {
     enum control_kind kind;
     char name[16];
     const char *text; /* copied by session_post() */
-    /* CONTROL_PROMPT in a chat: the messages before it, a JSON list of objects with `role` and `content`; a system message at its
-     * beginning replaces --system. Copied; NULL: none */
+    /* CONTROL_PROMPT in a chat: the messages before it, a JSON list of objects with `role` and `content`; a system
+     * message at its beginning replaces --system. Copied; NULL: none */
     const char *before;
     uint32_t n, seq;
 };

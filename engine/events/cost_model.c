@@ -86,8 +86,8 @@ cost_reset(struct cost_model *m)
     m->error = ERROR;
 }
 
-/* Returns the further time of a call at 1,000 more positions: of number i of rows, or of layers for one row. It is at most
- * what makes the measured call free at position 0. */
+/* Returns the further time of a call at 1,000 more positions: of number i of rows, or of layers for one row. It is at
+ * most what makes the measured call free at position 0. */
 static double
 far_of(const struct cost_model *m, enum cost_array array, int i)
 {
@@ -169,8 +169,8 @@ correct_sum(struct cost_model *m, const double us[COST_PHASES], unsigned phases,
             m->factor[p] = corrected(m->factor[p], pow(measured / sum, WEIGHT * us[p] * sum / squares));
 }
 
-/* The first correction concerns all phases: the machine may be busier, or less so, than when the costs were measured. Returns its
- * factor; 1: this is not the first one. */
+/* The first correction concerns all phases: the machine may be busier, or less so, than when the costs were measured.
+ * Returns its factor; 1: this is not the first one. */
 static double
 correct_all(struct cost_model *m, double by)
 {

@@ -31,8 +31,8 @@ enum cost_step {
     COST_STEPS
 };
 
-/* Parts of a round's time, each with a correction of its own. In ROUND events heads_us is that of both kinds of heads, verify_us that
- * of verification, and draft_us the sum of all others and of heads. */
+/* Parts of a round's time, each with a correction of its own. In ROUND events heads_us is that of both kinds of heads,
+ * verify_us that of verification, and draft_us the sum of all others and of heads. */
 enum cost_phase {
     COST_HOST,       /* fixed costs of drafts and rounds */
     COST_DRAFTING,   /* layers of the target */
@@ -81,7 +81,8 @@ struct cost_model {
     double far[COST_FAR][COST_ROWS];
     double draft; /* fixed cost of a draft, and of drafting in a round */
     double round; /* fixed cost of a verification */
-    /* Further time of a round's first draft, because a verification has taken the caches: by layers, by the draft model. */
+    /* Further time of a round's first draft, because a verification has taken the caches: by layers, by the draft
+     * model. */
     double first, first_draft;
     uint32_t context; /* rows before the measured ones */
     /* Corrections, learned from rounds; not stored. */
@@ -104,7 +105,8 @@ double cost_price(const struct cost_model *, const struct cost_count *, double u
 double cost_autoregressive(const struct cost_model *, uint32_t layers, double position);
 
 /* Corrects the model by rounds: `priced` is their price by cost_price(), the others are their times by ROUND events
- * (heads_us may be NAN). Smoothed exponentially; the first correction changes all factors alike. Ignores rounds without a price. */
+ * (heads_us may be NAN). Smoothed exponentially; the first correction changes all factors alike. Ignores rounds without
+ * a price. */
 void cost_correct(struct cost_model *, const double priced[COST_PHASES], double draft_us, double heads_us,
                   double verify_us);
 /* Corrects autoregressive steps by the measured time of one. */

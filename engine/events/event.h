@@ -44,8 +44,8 @@ struct token_event {
     int32_t parent, candidate;
     token_t token;
     enum token_source source;
-    /* The layer that predicted the token; L for a token of the target. -1, as is `head`, if a draft model predicted the token (LAYER events
-     * have the draft model's layers) or it was copied. */
+    /* The layer that predicted the token; L for a token of the target. -1, as is `head`, if a draft model predicted the
+     * token (LAYER events have the draft model's layers) or it was copied. */
     int32_t exit_layer;
     float confidence, annealed; /* of the prediction */
     int32_t head;               /* 0: the logit lens, 1: the layer's trained head */
@@ -67,7 +67,8 @@ struct layer_event {
     float annealed, temperature;
     int32_t rank_final;  /* -1: unknown */
     int8_t final_agrees; /* with the prediction of the target's last layer, for all models; -1: unknown */
-    /* of the token before `pos`, as predicted by the draft model's acceptance head from the same row; NAN: not asked for */
+    /* of the token before `pos`, as predicted by the draft model's acceptance head from the same row; NAN: not asked
+     * for */
     float acceptance;
     enum probed_by probed_by;
     token_t top[PREDICTION_TOP]; /* TOKEN_NONE after the last */
@@ -151,8 +152,8 @@ struct round_event {
     char policy[16];
     uint32_t draft_us, verify_us, probe_us; /* probe_us: the scope's own probes, not part of the round's work */
     uint32_t drafted, verified, accepted, emitted;
-    /* Drafts after the last committed token: an accepted draft ended the text. They have no verdict, and the numbers above
-     * do not contain them. */
+    /* Drafts after the last committed token: an accepted draft ended the text. They have no verdict, and the numbers
+     * above do not contain them. */
     uint32_t cut;
     int32_t exit_layer;                /* the policy's current exit layer; -1: none */
     float threshold;                   /* NAN: none */
@@ -166,9 +167,9 @@ struct round_event {
     /* With a mixture of experts: experts of a layer that the verifying forward pass used, averaged over its layers of
      * experts. A batch has one forward pass for all sequences. NAN or 0: unknown, or no experts. */
     float verify_experts;
-    /* At the first rejection: the rank of the target's token among the drafter's predictions, 1: its first choice; 0: it
-     * is not one of the listed ones; -1: no draft was rejected, or the drafter has no list. When sampling, the target's
-     * token is the correction. */
+    /* At the first rejection: the rank of the target's token among the drafter's predictions, 1: its first choice; 0:
+     * it is not one of the listed ones; -1: no draft was rejected, or the drafter has no list. When sampling, the
+     * target's token is the correction. */
     int32_t reject_rank;
 };
 

@@ -53,8 +53,8 @@ struct series {
     int rows, cols; /* 1 × 1 for LINE, BAND, BARS and PHASE. The index of a value is row * cols + col */
 };
 
-/* Roles of auxiliary models, which help the target. The last two are feature drafters (docs/design-engine.md): an EAGLE-3 head,
- * and the target's own layer for multi-token prediction. */
+/* Roles of auxiliary models, which help the target. The last two are feature drafters (docs/design-engine.md): an
+ * EAGLE-3 head, and the target's own layer for multi-token prediction. */
 enum aux_role { AUX_DRAFT, AUX_COMPANION, AUX_EAGLE, AUX_MTP, AUX_MODELS };
 #define NEEDS(role) (1u << (role))              /* as a member of a set of needs */
 extern const char *const aux_names[AUX_MODELS]; /* AUX_ROLES: also names of options */
@@ -119,8 +119,8 @@ struct policy_ops {
      * first round, by the same rules as draft() and observe(), and adds up their tally. Any thread may call it.
      * Returns false if memory runs out. */
     bool (*what_if)(const struct layer_record *, const double *values, struct tally *);
-    /* Knobs whose values a race tries if it has no forecasts: the draft length, and the nodes that a tree expands a step,
-     * 1 for a chain. */
+    /* Knobs whose values a race tries if it has no forecasts: the draft length, and the nodes that a tree expands a
+     * step, 1 for a chain. */
     const char *length, *breadth;
     const char *no_what_if; /* why it has none: "SUBJECT VERB …", at most 60 characters; NULL: it has one */
     /* Returns a block with everything that the policy has learned about the model, for the next session on the same

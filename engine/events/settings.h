@@ -23,11 +23,11 @@ struct settings {
     uint64_t seed; /* of the first sequence; the seeds of others follow from it */
 };
 
-/* The settings that a run begins with. A run_info has no head and no probe: they are HEADS_POLICY and PROBE_MODES until a control
- * records them. */
+/* The settings that a run begins with. A run_info has no head and no probe: they are HEADS_POLICY and PROBE_MODES until
+ * a control records them. */
 void settings_begin(struct settings *, const struct run_info *);
-/* Applies a recorded change of policy, head, probe, sampling or of a knob of the policy. Returns false if the control changes none of
- * these, or its new value is unknown. */
+/* Applies a recorded change of policy, head, probe, sampling or of a knob of the policy. Returns false if the control
+ * changes none of these, or its new value is unknown. */
 bool settings_apply(struct settings *, const struct run_info *, const struct control_event *);
 
 /* The text of a RECORDED_VERSUS: "layerskip exit_layer=4". Reading it changes the first setting into the second: it
@@ -39,7 +39,8 @@ void settings_print_versus(const struct settings *first, const struct settings *
                            char out[VERSUS_TEXT_MOST]);
 
 /* Writes the value of a policy, a head or a knob as the text of a control. RECORDED_KNOB: `knob` is the name or symbol
- * of a knob of the policy or of sampling. Returns the name of the setting, or NULL for other kinds and unknown knobs. */
+ * of a knob of the policy or of sampling. Returns the name of the setting, or NULL for other kinds and unknown
+ * knobs. */
 const char *settings_print(const struct settings *, const struct run_info *, enum recorded, const char *knob, char *out,
                            size_t n);
 

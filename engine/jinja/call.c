@@ -139,8 +139,8 @@ raise_exception(struct call *c, struct value *out)
     return value_write(c->r, &b, c->a[0]) && render_fail(c->r, "it says: %.*s", (int)b.len, b.at);
 }
 
-/* Copies a date's format, with what Python's datetime without a time zone has for %f (microseconds; dates here have none),
- * %z, %:z and %Z. Returns false if there is no room. */
+/* Copies a date's format, with what Python's datetime without a time zone has for %f (microseconds; dates here have
+ * none), %z, %:z and %Z. Returns false if there is no room. */
 static bool
 resolve_format(struct slice asked, char *out, size_t size)
 {

@@ -158,7 +158,8 @@ read_outside(struct render *r, const char *what, struct slice json, enum value_k
            err_set(err, ERR_USAGE, "%s: a JSON %s is needed", what, kind == VALUE_LIST ? "list" : "object");
 }
 
-/* Returns the last variable `messages`, which contains the earlier messages; NULL if there is none or no user message. */
+/* Returns the last variable `messages`, which contains the earlier messages; NULL if there is none or no user
+ * message. */
 static const struct chat_variable *
 said_before(const struct chat_dialogue *dialogue)
 {

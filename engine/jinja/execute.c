@@ -42,8 +42,8 @@ assign_target(struct render *r, const struct node *target, struct value v)
     return dict_put(r, of.dict, value_text(target->name), v);
 }
 
-/* Executes a block in its own scope, applies the filters to its text, and assigns the result to the target of a `set` or
- * appends it to `out`. */
+/* Executes a block in its own scope, applies the filters to its text, and assigns the result to the target of a `set`
+ * or appends it to `out`. */
 static enum ending
 execute_block(struct render *r, const struct node *n, struct buffer *out)
 {

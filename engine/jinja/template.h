@@ -1,6 +1,6 @@
-/* The internal interfaces of the template engine: values and the state of a rendering, tokens, the syntax tree, the parser,
- * calls of builtins, and evaluation. Values are small and passed by copy; they point into the arena of their rendering.
- * Only a namespace, a generator and a loop are mutable. */
+/* The internal interfaces of the template engine: values and the state of a rendering, tokens, the syntax tree, the
+ * parser, calls of builtins, and evaluation. Values are small and passed by copy; they point into the arena of their
+ * rendering. Only a namespace, a generator and a loop are mutable. */
 #ifndef ENGINE_JINJA_TEMPLATE_H
 #define ENGINE_JINJA_TEMPLATE_H
 

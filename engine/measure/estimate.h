@@ -59,9 +59,9 @@ struct comparison estimate_compare_of(struct estimate ratio, uint32_t all);
 /* Writes "20% faster (12 to 29%)", "no clear difference: -1 to +13%", or "" if the verdict is unknown. Returns out. */
 const char *comparison_text(struct comparison, char *out, size_t n);
 
-/* Settings that run one after the other in several passes, as in a benchmark or a sweep. They are compared pass by pass, so that a machine
- * that becomes slower or faster from pass to pass changes all alike: R = Σ (time of the other, per token) / Σ (time, per token), by the
- * ratio estimator. */
+/* Settings that run one after the other in several passes, as in a benchmark or a sweep. They are compared pass by
+ * pass, so that a machine that becomes slower or faster from pass to pass changes all alike: R = Σ (time of the other,
+ * per token) / Σ (time, per token), by the ratio estimator. */
 struct pass {         /* of a setting */
     double tokens, s; /* emitted; drafting and verifying */
 };

@@ -68,8 +68,8 @@ add_loads(struct record_loads *to, const struct record_loads *from)
     }
 }
 
-/* Neighbouring tokens are of the same round and of the same passage. So blocks of a text count as independent samples only
- * if they are as long as this (docs/forecasts.md: What-if). */
+/* Neighbouring tokens are of the same round and of the same passage. So blocks of a text count as independent samples
+ * only if they are as long as this (docs/forecasts.md: What-if). */
 #define BLOCK_TOKENS 16
 #define BLOCKS_LEAST 4
 

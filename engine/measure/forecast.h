@@ -1,5 +1,5 @@
-/* Forecasts of what-if (docs/forecasts.md: What-if): the measures of the simulated rounds of a policy over a layer record, with
- * their uncertainty, and the gain of one setting over another on the same text. */
+/* Forecasts of what-if (docs/forecasts.md: What-if): the measures of the simulated rounds of a policy over a layer
+ * record, with their uncertainty, and the gain of one setting over another on the same text. */
 #ifndef ENGINE_MEASURE_FORECAST_H
 #define ENGINE_MEASURE_FORECAST_H
 

@@ -38,7 +38,8 @@ struct record_drafter {
     bool acceptance;     /* so has its `acceptance` */
     uint32_t exit_layer; /* 0: a model of its own */
     double pass_load, head_load, accept_load; /* as in run_info.h */
-    /* (n_rejected) probabilities by the acceptance head of the run's latest drafts that were wrong or followed a wrong one */
+    /* (n_rejected) probabilities by the acceptance head of the run's latest drafts that were wrong or followed a wrong
+     * one */
     float rejected[RECORD_REJECTED];
     uint32_t n_rejected;
     struct draft_word *word; /* (RECORD_ROWS) owned */
@@ -145,7 +146,8 @@ struct wrong_paths {
 /* Adds an event of the sequence. The order of events within a round does not matter. */
 void wrong_paths_event(struct wrong_paths *, const struct event *);
 void wrong_paths_reset(struct wrong_paths *); /* removes all confidences */
-/* Sets record->lost and lost_se from the confidences (docs/forecasts.md: What-if). Without any, they are the prior's. */
+/* Sets record->lost and lost_se from the confidences (docs/forecasts.md: What-if). Without any, they are the
+ * prior's. */
 void wrong_paths_estimate(const struct wrong_paths *, struct layer_record *);
 
 #endif

@@ -56,8 +56,8 @@ read_field(const char *root, const char *rest, const char *name, uint64_t *out)
 
 /* ---- control groups ---- */
 
-/* File names of both versions of control groups. The limit of a group without a bound is "max" in version 2 and a number near 2^63
- * in version 1. */
+/* File names of both versions of control groups. The limit of a group without a bound is "max" in version 2 and a
+ * number near 2^63 in version 1. */
 static const struct cgroup_version {
     const char *mount, *limit, *usage, *cache;
 } version1 = {"/sys/fs/cgroup/memory", "memory.limit_in_bytes", "memory.usage_in_bytes", "total_inactive_file"},

@@ -4,8 +4,8 @@
 
 #include "engine/model/model.h"
 
-/* Returns the bytes that the process can still allocate: the kernel's MemAvailable, or what the tightest of its
- * control groups (version 1 or 2) leaves, with reclaimable page cache counted as free. UINT64_MAX if no source has a value. */
+/* Returns the bytes that the process can still allocate: the kernel's MemAvailable, or what the tightest of its control
+ * groups (version 1 or 2) leaves, with reclaimable page cache counted as free. UINT64_MAX if no source has a value. */
 uint64_t memory_available(void);
 /* Reads /proc and /sys under `root` ("" for the machine's own) and returns the available bytes. */
 uint64_t memory_available_under(const char *root);
@@ -18,8 +18,8 @@ uint64_t memory_need(const struct model *, uint32_t ctx, bool exact, bool quanti
 /* Returns the bytes that a run of one sequence uses with a full context: memory_need() without quantising, the hidden
  * states, the vocabulary's tables and the program itself. */
 uint64_t memory_of_run(const struct model *, uint32_t ctx, bool exact);
-/* Returns whether the weights and the KV cache fit into `available` bytes less the `taken` bytes of other models. If not,
- * sets *err (ERR_WORK) with the sizes. */
+/* Returns whether the weights and the KV cache fit into `available` bytes less the `taken` bytes of other models. If
+ * not, sets *err (ERR_WORK) with the sizes. */
 bool memory_fits(const struct model *, uint32_t ctx, bool exact, bool quantize, uint64_t available, uint64_t taken,
                  struct err *);
 

@@ -288,8 +288,8 @@ final_norm_apply(const struct final_norm *n, const float *h, float *out)
 #define BLOCK       32u
 #define BLOCK_BYTES (sizeof(uint16_t) + BLOCK)
 
-/* A block's values as F32. Written without branches, so that a compiler can use vectors: an F16's exponent and mantissa,
- * moved into place, are 2^-112 of its value, subnormal or not; infinities and NaN are handled separately. */
+/* A block's values as F32. Written without branches, so that a compiler can use vectors: an F16's exponent and
+ * mantissa, moved into place, are 2^-112 of its value, subnormal or not; infinities and NaN are handled separately. */
 static void
 widen(const struct tensor *t, size_t block, float x[BLOCK])
 {

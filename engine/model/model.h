@@ -16,7 +16,8 @@ struct tokenizer;
 
 #define MODEL_FEATURES 8 /* most layers that a drafter reads */
 
-/* A layer for multi-token prediction in a model's own file: a drafter without a name. Its experts belong to the model. */
+/* A layer for multi-token prediction in a model's own file: a drafter without a name. Its experts belong to the
+ * model. */
 struct model_ahead {
     struct layer_desc layer;
     struct drafter_desc form;
@@ -41,8 +42,8 @@ struct model {
     bool quantized;                     /* to Q8_0 while it was opened */
     bool vocabulary_only;               /* no weights: desc has only vocab, and the model cannot run */
     double rho; /* parameters of the head / parameters of a layer, of its experts those of one row */
-    /* Of a feature drafter (desc.drafter): the layers of its target whose outputs it reads, from 0, the embedding. A tensor
-     * that it shares with its target is part of parameters_of, and not of parameters. */
+    /* Of a feature drafter (desc.drafter): the layers of its target whose outputs it reads, from 0, the embedding. A
+     * tensor that it shares with its target is part of parameters_of, and not of parameters. */
     uint32_t n_features, features[MODEL_FEATURES];
     const struct model_ahead *ahead; /* the model's own drafter; or NULL */
     char ahead_refused[400];         /* why the layer for multi-token prediction in its file is not used, or "" */
@@ -66,14 +67,14 @@ uint64_t model_weight_bytes(const struct model *, bool exact, bool quantize);
 
 /* Parameters that a row does not use: those of the experts that it is not routed to. */
 uint64_t model_idle_parameters(const struct model *);
-/* Bytes that a step of one row reads of a layer's weights, on average, and that a head call reads: in their types, or in
- * F32 if exact. */
+/* Bytes that a step of one row reads of a layer's weights, on average, and that a head call reads: in their types, or
+ * in F32 if exact. */
 double model_layer_bytes(const struct model *, bool exact);
 double model_head_bytes(const struct model *, bool exact);
 /* Bytes that feeding rows of a drafter reads (context_feed()); 0: it is none. */
 double model_feed_bytes(const struct model *, bool features, bool exact);
-/* The rows whose features a target keeps until the drafter reads them, and the most bytes that they take at ctx positions, of all
- * sequences. */
+/* The rows whose features a target keeps until the drafter reads them, and the most bytes that they take at ctx
+ * positions, of all sequences. */
 uint32_t model_features_window(const struct model *drafter, const struct model *target);
 uint64_t model_features_bytes(const struct model *drafter, const struct model *target, uint32_t ctx);
 
@@ -87,9 +88,9 @@ void model_replace(struct model *, struct tensor *, const void *data, enum weigh
 #define MODEL_NOT 160 /* size of `out` */
 const char *model_not(const struct model *m, const char *made_for, char *out, size_t n);
 
-/* Converts every matrix in F32, F16 or BF16 with a multiple of 32 columns to Q8_0: per block a scale d = max|x| / 127 in
- * F16 and x / d rounded, halves away from zero, as in ggml. Sets `quantized` if it converted any. Fails if a weight is
- * not finite. */
+/* Converts every matrix in F32, F16 or BF16 with a multiple of 32 columns to Q8_0: per block a scale d = max|x| / 127
+ * in F16 and x / d rounded, halves away from zero, as in ggml. Sets `quantized` if it converted any. Fails if a weight
+ * is not finite. */
 bool model_quantize(struct model *, struct err *);
 
 void model_free_blocks(struct model *); /* frees the memory of model_take(); called by model_close() */

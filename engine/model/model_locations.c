@@ -66,7 +66,8 @@ is_file(const char *path)
     return stat(path, &st) == 0 && S_ISREG(st.st_mode);
 }
 
-/* Returns true if the last failed call lacked memory, descriptors or a working disk; false if the file does not exist. */
+/* Returns true if the last failed call lacked memory, descriptors or a working disk; false if the file does not
+ * exist. */
 static bool
 lacks_resources(void)
 {
@@ -79,7 +80,8 @@ join(char out[PATH_MAX], const char *folder, const char *rest)
     return (size_t)snprintf(out, PATH_MAX, "%s/%s", folder, rest) < PATH_MAX;
 }
 
-/* A folder: `below` in the folder that an environment variable names; else `in_home`, which is in $HOME or begins with '/'. */
+/* A folder: `below` in the folder that an environment variable names; else `in_home`, which is in $HOME or begins with
+ * '/'. */
 struct root {
     const char *variable, *below, *in_home;
 };
@@ -177,7 +179,8 @@ depth_of(const char *path)
     return depth;
 }
 
-/* Returns true for a GGUF file with a language model: not an image projector (mmproj), and of a split file the first part. */
+/* Returns true for a GGUF file with a language model: not an image projector (mmproj), and of a split file the first
+ * part. */
 static bool
 is_gguf(const char *name)
 {
@@ -492,8 +495,8 @@ list_files(struct listing *l, const char *folder, const char *name)
         emit(l, path, path);
 }
 
-/* A manifest's path below the root is manifests/REGISTRY/OWNER/NAME/TAG. Of a model with an adapter the list has the adapter, whose
- * entry reports that it needs the base model; without the adapter the weights are another model. */
+/* A manifest's path below the root is manifests/REGISTRY/OWNER/NAME/TAG. Of a model with an adapter the list has the
+ * adapter, whose entry reports that it needs the base model; without the adapter the weights are another model. */
 static void
 list_ollama(struct listing *l, const char *folder, const char *name)
 {

@@ -270,7 +270,8 @@ name_by_file(struct model *m)
     printable_line(m->name, sizeof m->name, name, n);
 }
 
-/* The folder's name; in the cache of the hub's own tools, where it is …/models--OWNER--NAME/snapshots/REVISION, NAME. */
+/* The folder's name; in the cache of the hub's own tools, where it is …/models--OWNER--NAME/snapshots/REVISION,
+ * NAME. */
 static void
 name_by_folder(struct model *m)
 {
@@ -477,8 +478,8 @@ describe_vocabulary(struct model *m)
         m->ctx_train = (uint32_t)ctx->valuedouble;
 }
 
-/* Ids of added tokens may be larger than the embedding (padding, or infilling that a model of this size lacks): a prompt that
- * contains one is refused. Tokens of plain text must have rows in the embedding. */
+/* Ids of added tokens may be larger than the embedding (padding, or infilling that a model of this size lacks): a
+ * prompt that contains one is refused. Tokens of plain text must have rows in the embedding. */
 static bool
 check_vocabulary(const struct model *m, struct err *err)
 {

@@ -1,6 +1,7 @@
-/* Sums over rounds: exit layers, acceptance by depth, calibration of the drafts' confidence, and how often layers were confident and wrong.
- * Those of the run and of the newest segment are updated with each round, over all sequences (with two settings: of the one in focus).
- * Those of other rounds are computed on request, as far as the rounds are in memory. Figures share the statistics and the steps. */
+/* Sums over rounds: exit layers, acceptance by depth, calibration of the drafts' confidence, and how often layers were
+ * confident and wrong. Those of the run and of the newest segment are updated with each round, over all sequences (with
+ * two settings: of the one in focus). Those of other rounds are computed on request, as far as the rounds are in
+ * memory. Figures share the statistics and the steps. */
 #ifndef ENGINE_SCOPE_AGGREGATES_H
 #define ENGINE_SCOPE_AGGREGATES_H
 
@@ -39,7 +40,8 @@ struct step_draft {            /* a draft, from its TOKEN and VERDICT events */
     int8_t accepted; /* -1: not verified */
 };
 
-/* The drafts at one depth are one step: a chain's steps are its drafts, a tree's the tokens of its longest path (docs/methods.md, Measures). */
+/* The drafts at one depth are one step: a chain's steps are its drafts, a tree's the tokens of its longest path
+ * (docs/methods.md, Measures). */
 struct draft_step {
     uint32_t depth;     /* 1 for a child of the pending token */
     int32_t exit_layer; /* of the accepted draft, else of the first; below 1: none */
@@ -48,8 +50,8 @@ struct draft_step {
     bool tried;      /* it was verified, and all steps before it were accepted */
 };
 
-/* Computes the steps of a round's drafts, which are in the order of their candidates, parents before children. Ignores a draft without its
- * parent. Returns the number of steps, at most n, by ascending depth. */
+/* Computes the steps of a round's drafts, which are in the order of their candidates, parents before children. Ignores
+ * a draft without its parent. Returns the number of steps, at most n, by ascending depth. */
 uint32_t draft_steps(const struct step_draft *, uint32_t n, struct draft_step *out);
 
 #define DRAFT_DEPTHS VERIFY_NODES
@@ -78,8 +80,8 @@ struct aggregates {
     struct draft_counts drafts;
     struct positions positions;
     uint64_t rounds;
-    /* (layers + 1) asked: positions with a known final prediction where both heads were probed (with the lens alone: all probed ones);
-     * spurious: those where the head (0: lens, 1: trained) was confident and wrong; owned */
+    /* (layers + 1) asked: positions with a known final prediction where both heads were probed (with the lens alone:
+     * all probed ones); spurious: those where the head (0: lens, 1: trained) was confident and wrong; owned */
     uint64_t *asked, *spurious[2];
     float low, high; /* range of the thresholds; NAN: none */
 };

@@ -1,5 +1,6 @@
-/* The view model: everything that the screen shows, built from events alone. It has a bounded size and drops the oldest positions and
- * rounds; the trace keeps them. Positions are absolute positions in the sequence. Its functions are for one thread. */
+/* The view model: everything that the screen shows, built from events alone. It has a bounded size and drops the oldest
+ * positions and rounds; the trace keeps them. Positions are absolute positions in the sequence. Its functions are for
+ * one thread. */
 #ifndef ENGINE_SCOPE_SCOPE_H
 #define ENGINE_SCOPE_SCOPE_H
 
@@ -152,10 +153,11 @@ const struct scope_column *scope_column(const struct scope *, uint32_t pos); /* 
 /* Predictions by the current head: (L + 1), indexed by layer, [0] unused; NULL: not in memory. */
 const struct scope_cell *scope_cells(const struct scope *, uint32_t pos);
 uint32_t scope_first_cells(const struct scope *); /* first position whose layers may be in memory */
-/* A byte for each layer, for all positions in memory: (L) bytes as in sequence_cells.h, layer l at l - 1. False: unknown. */
+/* A byte for each layer, for all positions in memory: (L) bytes as in sequence_cells.h, layer l at l - 1. False:
+ * unknown. */
 bool scope_glimpse(const struct scope *, uint32_t pos, uint8_t *out);
-/* The share of this run's positions where a layer's first choice was the last layer's, by the lens or its trained head, among the
- * positions where both were probed. NAN: none was. */
+/* The share of this run's positions where a layer's first choice was the last layer's, by the lens or its trained head,
+ * among the positions where both were probed. NAN: none was. */
 double scope_agreement(const struct scope *, uint32_t layer, bool trained);
 void scope_show_head(struct scope *,
                      bool trained); /* for replays: selects the head of scope_cells(), until a control does */
@@ -163,7 +165,8 @@ token_t scope_final(const struct scope *, const struct scope_column *); /* the l
 /* event_spurious() of the layer's prediction. */
 bool scope_spurious(const struct scope *, uint32_t pos, uint32_t layer);
 
-/* The origin of the current policy's drafts, from its declaration (a draft model, a mask of sublayers, nothing) and the run's drafts. */
+/* The origin of the current policy's drafts, from its declaration (a draft model, a mask of sublayers, nothing) and the
+ * run's drafts. */
 enum draft_origin { DRAFTS_NONE, DRAFTS_LAYERS, DRAFTS_SUBLAYERS, DRAFTS_ELSEWHERE };
 enum draft_origin scope_draft_origin(const struct scope *);
 
@@ -172,8 +175,9 @@ uint32_t scope_model_layers(const struct scope *,
                             enum layer_model); /* 0: the run has no such model with layers of its own */
 const char *scope_model_name(const struct scope *, enum layer_model);
 bool scope_model_used(const struct scope *, enum layer_model); /* the current policy needs it */
-/* The same as scope_cells() and scope_agreement() for the model's layers, and how often a layer was probed in this run; agreement is with the
- * target's last layer, by the current head. scope_model_final() is the token of the model's own last layer. */
+/* The same as scope_cells() and scope_agreement() for the model's layers, and how often a layer was probed in this run;
+ * agreement is with the target's last layer, by the current head. scope_model_final() is the token of the model's own
+ * last layer. */
 const struct scope_cell *scope_model_cells(const struct scope *, enum layer_model, uint32_t pos);
 uint64_t scope_model_probed(const struct scope *, enum layer_model, uint32_t layer);
 double scope_model_agreement(const struct scope *, enum layer_model, uint32_t layer);
@@ -189,7 +193,8 @@ struct scope_experts {      /* of the row whose hidden state a layer's predictio
     const float *weight;    /* (n) */
 };
 
-/* The number of experts of a layer, and of a row (0: unknown; may be NULL). 0: the model is no mixture of experts, or this is unknown. */
+/* The number of experts of a layer, and of a row (0: unknown; may be NULL). 0: the model is no mixture of experts, or
+ * this is unknown. */
 uint32_t scope_expert_count(const struct scope *, uint32_t *used);
 struct scope_experts scope_experts(const struct scope *, uint32_t pos, uint32_t layer);
 /* The positions of this run with known experts at a layer, and those of them that went to an expert. */
@@ -219,9 +224,9 @@ struct scope_pace { /* a round of all sequences */
 };
 /* Returns NULL if the round has no time, or is no longer in memory. */
 const struct scope_pace *scope_round_pace(const struct scope *, uint32_t round);
-/* The values of a series in a round: rows * cols, 2 of a PHASE, `cells` of BARS; NAN: not reported. A series of rounds (series_of_round)
- * has the values reported in the round, other series the last ones up to it. NULL: not in memory, the round had another policy, or the
- * series is a LINE or a BAND, which has a ring. */
+/* The values of a series in a round: rows * cols, 2 of a PHASE, `cells` of BARS; NAN: not reported. A series of rounds
+ * (series_of_round) has the values reported in the round, other series the last ones up to it. NULL: not in memory, the
+ * round had another policy, or the series is a LINE or a BAND, which has a ring. */
 const float *scope_round_values(const struct scope *, uint32_t index, uint32_t round);
 /* A token's printable text (base/utf8.h), owned by the scope; "" for TOKEN_NONE; "‹17›" if unknown. */
 const char *scope_text(const struct scope *, token_t);
@@ -230,10 +235,11 @@ const char *scope_bytes(const struct scope *, token_t, uint32_t *n);
 
 /* ---- the sequences of a run ----
  *
- * One sequence has the focus: the functions above describe it, except for the measures, which cover all sequences. Every sequence has a
- * tile. The focus can move to any sequence whose history is in memory: live ones, and the latest ended ones as far as there is room. With
- * more than 8 sequences at a time, each has a smaller share of the limits above, down to an eighth from 33 on. So 64 sequences of a model
- * with 32 layers and trained heads take less than 100 MB. */
+ * One sequence has the focus: the functions above describe it, except for the measures, which cover all sequences.
+ * Every sequence has a tile. The focus can move to any sequence whose history is in memory: live ones, and the latest
+ * ended ones as far as there is room. With more than 8 sequences at a time, each has a smaller share of the limits
+ * above, down to an eighth from 33 on. So 64 sequences of a model with 32 layers and trained heads take less than 100
+ * MB. */
 
 #define SCOPE_TILES  4096         /* in memory; further sequences are only in the measures */
 #define SCOPE_TAIL   64           /* tokens at the end of a sequence that a tile keeps */
@@ -276,8 +282,8 @@ const struct scope_round *scope_round_of(const struct scope *, uint32_t seq, uin
 uint32_t scope_tile_tail(const struct scope *, const struct scope_tile *, struct scope_said *, uint32_t n);
 
 uint32_t scope_focus(const struct scope *); /* the number of the sequence in focus */
-/* Fails if the sequence's history is not in memory. The choice also applies to later runs. Before the first choice, the focus is on the
- * first sequence, and after its end on the next one that joins. */
+/* Fails if the sequence's history is not in memory. The choice also applies to later runs. Before the first choice, the
+ * focus is on the first sequence, and after its end on the next one that joins. */
 bool scope_set_focus(struct scope *, uint32_t seq);
 
 /* ---- the window ---- */
@@ -293,8 +299,8 @@ void scope_show_window(struct scope *, enum scope_window);
 void scope_window_name(const struct scope *, char *out, size_t n);
 struct window_measures scope_window_measures(const struct scope *);
 
-/* ---- two settings on one prompt: sequences 0 and 1, each with its own policy and knobs. Policy, knobs and measures above are then those
- * of the sequence in focus. ---- */
+/* ---- two settings on one prompt: sequences 0 and 1, each with its own policy and knobs. Policy, knobs and measures
+ * above are then those of the sequence in focus. ---- */
 
 struct scope_versus {
     struct round_sums sums[2]; /* since the last change of either, so that both cover the same text */
@@ -320,9 +326,9 @@ struct estimates scope_versus_estimates(const struct scope *, uint32_t seq);  /*
 void scope_versus_name(const struct scope *, uint32_t seq, char out[VERSUS_NAME_MOST], bool *identical);
 /* The speed of 1 divided by that of 0 since the last change of either; UNKNOWN if they ran apart. */
 struct comparison scope_versus_comparison(const struct scope *);
-/* Compares the speeds in spans of the emitted text, as far as rounds are in memory. Spans have equal lengths, at least SPAN_ROUNDS rounds
- * of either sequence, and SPAN_SEGMENTS segments (estimate.h); a segment belongs to the span of its first token. Returns their number, at
- * most n; 0 if they ran apart. */
+/* Compares the speeds in spans of the emitted text, as far as rounds are in memory. Spans have equal lengths, at least
+ * SPAN_ROUNDS rounds of either sequence, and SPAN_SEGMENTS segments (estimate.h); a segment belongs to the span of its
+ * first token. Returns their number, at most n; 0 if they ran apart. */
 #define SPAN_ROUNDS   8
 #define SPAN_SEGMENTS 4
 #define SCOPE_SPANS   16 /* at most */
@@ -342,8 +348,8 @@ struct scope_place {
     uint32_t pos;
     int32_t layer; /* 0: none */
 };
-/* True if a complete round of the sequence in focus meets it, as a session decides it, except for layers that were not probed.
- * Sets *place then. */
+/* True if a complete round of the sequence in focus meets it, as a session decides it, except for layers that were not
+ * probed. Sets *place then. */
 bool scope_round_has(const struct scope *, const struct scope_round *, const struct until *, struct scope_place *place);
 /* True if the newest round of the sequence meets it. */
 bool scope_has_come(const struct scope *, uint32_t seq, const struct until *);
@@ -353,8 +359,9 @@ uint32_t scope_find_round(const struct scope *, const struct until *, uint32_t n
 
 /* ---- the record that forecasts are made from (engine/measure/layer_record.h), live and in a replay ---- */
 
-/* Fills *out (of as many layers) with the newest consecutive committed positions of the sequence in focus at which all layers were probed, by
- * the current head. Returns NULL, or the reason why there are none: the text was sampled, or layers were not probed. */
+/* Fills *out (of as many layers) with the newest consecutive committed positions of the sequence in focus at which all
+ * layers were probed, by the current head. Returns NULL, or the reason why there are none: the text was sampled, or
+ * layers were not probed. */
 const char *scope_record(const struct scope *, struct layer_record *out);
 
 #endif

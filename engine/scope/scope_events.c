@@ -1,5 +1,6 @@
-/* Applies events to the scope. They may come from a foreign trace, so every number is checked before it is used as an index. In a trace
- * verdicts may come earlier than in the live run, so the result never depends on the order of verdicts, tokens and predictions. */
+/* Applies events to the scope. They may come from a foreign trace, so every number is checked before it is used as an
+ * index. In a trace verdicts may come earlier than in the live run, so the result never depends on the order of
+ * verdicts, tokens and predictions. */
 #include <math.h>
 #include <string.h>
 

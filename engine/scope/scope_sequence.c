@@ -33,8 +33,8 @@ enough(uint32_t have, uint32_t i, uint32_t most)
     return n < most ? n : most;
 }
 
-/* Rings grow before they wrap around, so that items stay in place. If memory runs out, a ring wraps at its present size. False: it has no
- * room for item i. */
+/* Rings grow before they wrap around, so that items stay in place. If memory runs out, a ring wraps at its present
+ * size. False: it has no room for item i. */
 static bool
 ring_room(struct scope_sequence *q, void *ring, uint32_t *have, uint32_t *most, uint32_t i, size_t each)
 {

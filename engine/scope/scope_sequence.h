@@ -1,5 +1,5 @@
-/* The history of one sequence: its positions with the layers' predictions, its rounds, its policy's values. It does not depend on the
- * scope. Only engine/scope includes it. */
+/* The history of one sequence: its positions with the layers' predictions, its rounds, its policy's values. It does not
+ * depend on the scope. Only engine/scope includes it. */
 #ifndef ENGINE_SCOPE_SCOPE_SEQUENCE_H
 #define ENGINE_SCOPE_SCOPE_SEQUENCE_H
 
@@ -47,8 +47,8 @@ struct scope_sequence {
     uint32_t n_series;                   /* of the current policy */
 };
 
-/* Opens an empty history with the policy's series (NULL: none). at_a_time: sequences at a time; up to 8 have the sizes of scope.h, up to 16
- * half of them, up to 32 a quarter, more an eighth. NULL: out of memory. */
+/* Opens an empty history with the policy's series (NULL: none). at_a_time: sequences at a time; up to 8 have the sizes
+ * of scope.h, up to 16 half of them, up to 32 a quarter, more an eighth. NULL: out of memory. */
 struct scope_sequence *sequence_open(const struct run_info *, const struct policy_info *, uint32_t at_a_time);
 void sequence_close(struct scope_sequence *);                             /* may be NULL */
 size_t sequence_bytes(const struct scope_sequence *);                     /* of memory */

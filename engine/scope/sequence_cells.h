@@ -1,5 +1,6 @@
-/* Data of a sequence for each position and each round, in rings: the layers of auxiliary models, a mixture's experts, the values of
- * series, and of positions whose cells were dropped one byte per layer. Only engine/scope includes it, and the panel of the whole run. */
+/* Data of a sequence for each position and each round, in rings: the layers of auxiliary models, a mixture's experts,
+ * the values of series, and of positions whose cells were dropped one byte per layer. Only engine/scope includes it,
+ * and the panel of the whole run. */
 #ifndef ENGINE_SCOPE_SEQUENCE_CELLS_H
 #define ENGINE_SCOPE_SEQUENCE_CELLS_H
 
@@ -15,7 +16,8 @@ struct ring {       /* zeros: empty */
     unsigned char *rows;
 };
 
-/* Returns the row of a number to fill, zeroed if the number is new; the first call sets `most` and `bytes`. NULL: out of memory. */
+/* Returns the row of a number to fill, zeroed if the number is new; the first call sets `most` and `bytes`. NULL: out
+ * of memory. */
 void *ring_keep(struct ring *, uint32_t most, size_t bytes, uint32_t number);
 void *ring_at(const struct ring *, uint32_t number); /* NULL: not in memory */
 void ring_forget(struct ring *, uint32_t number);
@@ -70,8 +72,8 @@ void expert_cells_close(struct expert_cells *);
 
 /* ---- the values of a series, by round: float (cells), NAN: not reported ---- */
 
-/* Stores a value. A round's first value copies before[cells] (NULL: NANs). The value is ignored if index is not below cells, if a newer
- * round has the row, or without memory. */
+/* Stores a value. A round's first value copies before[cells] (NULL: NANs). The value is ignored if index is not below
+ * cells, if a newer round has the row, or without memory. */
 void round_values_keep(struct ring *, uint32_t max_rounds, uint32_t cells, const float *before, uint32_t round,
                        uint32_t index, float value);
 const float *round_values_up_to(const struct ring *, uint32_t round); /* of this round or the newest one before it */

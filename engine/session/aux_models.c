@@ -37,8 +37,8 @@ as_read_by(const struct aux_context *h, token_t token)
     return (uint32_t)token < h->vocab ? token : h->unknown;
 }
 
-/* Tokens that the model reads, of those of the sequence: a feature drafter's first row has the second token, and needs the
- * target's row before it. */
+/* Tokens that the model reads, of those of the sequence: a feature drafter's first row has the second token, and needs
+ * the target's row before it. */
 static uint32_t
 readable(const struct sequence *q, enum aux_role role)
 {

@@ -1,5 +1,6 @@
-/* The measured baseline: generates the run's tokens again one by one with the same engine, compares and times them. All sequences go in
- * step, with one forward pass for a token of each. Sequences that were replaced come first, each in the next free place. */
+/* The measured baseline: generates the run's tokens again one by one with the same engine, compares and times them. All
+ * sequences go in step, with one forward pass for a token of each. Sequences that were replaced come first, each in the
+ * next free place. */
 #include <math.h>
 #include <string.h>
 #include <time.h>
@@ -8,8 +9,8 @@
 #include "engine/session/round.h"
 #include "engine/session/session_internal.h"
 
-/* With a limit of the speed every round begins cold: threads sleep, and weights have left the caches. So the baseline's first steps
- * wait before they begin, too, and only they are timed. */
+/* With a limit of the speed every round begins cold: threads sleep, and weights have left the caches. So the baseline's
+ * first steps wait before they begin, too, and only they are timed. */
 #define COLD_STEPS 24
 #define COLD_NS    40000000L
 #define SLICE      4 /* steps between two rounds */

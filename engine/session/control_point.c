@@ -285,9 +285,9 @@ session_stop(struct session *s, const char *where)
 
 /* ---- settings ---- */
 
-/* Changes of settings are applied between rounds, in the order in which they were posted. The sequences of a batch have the same
- * settings and share their rounds. Sequences of different settings (versus) take turns, one in each round, so that the costs of a
- * round belong to one of them. */
+/* Changes of settings are applied between rounds, in the order in which they were posted. The sequences of a batch have
+ * the same settings and share their rounds. Sequences of different settings (versus) take turns, one in each round, so
+ * that the costs of a round belong to one of them. */
 
 void
 seq_take_settings(struct sequence *q)

@@ -1,6 +1,6 @@
-/* Measures the cost model (engine/events/cost_model.h): times the steps of rounds in contexts of their own, with rows of random tokens
- * that are discarded. Row counts take turns, so that each pass finds the caches as other passes leave them. Other work of the machine
- * only adds to a time, so a cost is the lower quartile of the repetitions. */
+/* Measures the cost model (engine/events/cost_model.h): times the steps of rounds in contexts of their own, with rows
+ * of random tokens that are discarded. Row counts take turns, so that each pass finds the caches as other passes leave
+ * them. Other work of the machine only adds to a time, so a cost is the lower quartile of the repetitions. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -267,8 +267,8 @@ draft_passes(struct bench_rows *b, uint32_t rep)
     return ok;
 }
 
-/* The further time of a first draft after a verification by the target, over the mean of the drafts after it. The drafts
- * are rows of `b`, up to a layer. */
+/* The further time of a first draft after a verification by the target, over the mean of the drafts after it. The
+ * drafts are rows of `b`, up to a layer. */
 static bool
 first_draft(struct bench_rows *b, struct bench_rows *target, uint32_t depth, uint32_t rep)
 {
@@ -326,7 +326,8 @@ take(double us[COST_ROWS], double samples[COST_ROWS][REPEATS])
     round_all(us);
 }
 
-/* Returns the number of positions before the rows of a sequence that is near, or far; 0: the model's context is too short. */
+/* Returns the number of positions before the rows of a sequence that is near, or far; 0: the model's context is too
+ * short. */
 static uint32_t
 position_of(const struct model *m, bool far)
 {
@@ -393,7 +394,8 @@ near_and_far(struct bench_rows *b, const seq_t seq[2], uint32_t rep)
     return ok;
 }
 
-/* The further time of a layer at 1,000 more positions, in the context's layers. The near sequence has `near` positions. */
+/* The further time of a layer at 1,000 more positions, in the context's layers. The near sequence has `near`
+ * positions. */
 static bool
 measure_attention(struct bench_rows *b, const struct model *m, uint32_t near, double far_us[COST_ROWS])
 {

@@ -17,8 +17,8 @@ struct engine_options {
     const struct backend_ops *ops; /* a test's own backend, opened instead of the one that `backend` names; or NULL */
     struct backend_options backend_options;
     const char *heads; /* a file of trained heads; "none": no heads; NULL: the file beside the model, if there is one */
-    /* Auxiliary models: a path, "self:E" for the model's own layers 1..E, "none"; NULL: the file beside the model, if the role is
-     * in `wanted` (a set of NEEDS()). */
+    /* Auxiliary models: a path, "self:E" for the model's own layers 1..E, "none"; NULL: the file beside the model, if
+     * the role is in `wanted` (a set of NEEDS()). */
     const char *aux[AUX_COMPANION + 1]; /* an EAGLE-3 head is given as the draft model */
     unsigned wanted;                    /* NEEDS_PROFILE: the file beside the model, if no profile is given */
     const char *accept;      /* a file with the draft model's acceptance head; "none"; NULL: the one beside it */
@@ -29,8 +29,8 @@ struct engine_options {
     bool reads_apart;   /* self:E has a KV cache of its own, as in engine/training/reader.h */
     uint32_t ctx;       /* for the check that all fits into memory; 0: the model's own */
     uint32_t sequences; /* at a time; 0: one */
-    /* Called with engine_open()'s `user` and a line for the user before weights load, if loading may take long; or NULL. The line is
-     * also the engine's note. */
+    /* Called with engine_open()'s `user` and a line for the user before weights load, if loading may take long; or
+     * NULL. The line is also the engine's note. */
     void (*notice)(void *user, const char *line);
 };
 
@@ -74,11 +74,12 @@ struct engine {
  *   NAME-draft-TYPE.gguf, NAME-companion-TYPE.gguf       auxiliary models of NAME-TYPE.gguf; their vocabularies must agree
  *   DRAFT.accept.safetensors                             the acceptance head of DRAFT.gguf
  *   MODEL.profile.json                                   the verification profile, which names its three models by their hashes
- * A file that was found but cannot be used is ignored, and `note` contains the reason, unless memory ran out, which is an error. A file
- * that was given must be usable.
+ * A file that was found but cannot be used is ignored, and `note` contains the reason, unless memory ran out, which is
+ * an error. A file that was given must be usable.
  *
- * With "auto" the GPU computes if plug-in and GPU are there and the model fits, else the CPU. `note` then contains the reason, if "auto"
- * was given or the GPU should have worked. progress may be NULL; it is called from this thread while weights load. */
+ * With "auto" the GPU computes if plug-in and GPU are there and the model fits, else the CPU. `note` then contains the
+ * reason, if "auto" was given or the GPU should have worked. progress may be NULL; it is called from this thread while
+ * weights load. */
 bool engine_open(struct engine **, const struct engine_options *, progress_fn progress, void *user, struct err *);
 void engine_close(struct engine *);
 
@@ -93,18 +94,20 @@ bool engine_costs(struct engine *, double allowed_us, const atomic_bool *cancel,
 bool engine_has(const struct engine *, enum aux_role);
 unsigned engine_missing(const struct engine *,
                         unsigned needs); /* the needs of a policy that the engine does not meet */
-/* A draft model in reserve, with the acceptance head beside it and the costs of the engine's steps with it: it can take the place of the engine's own. Zeros: none. */
+/* A draft model in reserve, with the acceptance head beside it and the costs of the engine's steps with it: it can take
+ * the place of the engine's own. Zeros: none. */
 struct engine_draft {
     struct aux_model model;
     struct accept_head *accept; /* NULL: none */
     struct cost_model costs;    /* zeros: not measured */
 };
-/* Opens the draft model at `path` beside the engine's models. `reserved`: bytes that the weights of other reserves take. Fails with
- * one line if its vocabulary does not match the target's, if it does not fit into memory, or if it cannot be read. */
+/* Opens the draft model at `path` beside the engine's models. `reserved`: bytes that the weights of other reserves
+ * take. Fails with one line if its vocabulary does not match the target's, if it does not fit into memory, or if it
+ * cannot be read. */
 bool engine_draft_open(struct engine *, const char *path, uint64_t reserved, struct engine_draft *, struct err *);
-/* Exchanges the engine's draft model, acceptance head and costs with those of the reserve. No session of the engine may be
- * running; one that is open keeps the models that it was opened with. A verification profile stays that of the engine's own
- * draft model. */
+/* Exchanges the engine's draft model, acceptance head and costs with those of the reserve. No session of the engine may
+ * be running; one that is open keeps the models that it was opened with. A verification profile stays that of the
+ * engine's own draft model. */
 void engine_draft_swap(struct engine *, struct engine_draft *);
 void engine_draft_close(struct engine *, struct engine_draft *); /* of a reserve, before engine_close() */
 /* The draft model; for self:E the target; NULL: none. */
@@ -112,8 +115,8 @@ const struct model *engine_draft_model(const struct engine *);
 /* "fables-draft", "self:3"; "": there is none. */
 const char *engine_aux_name(const struct engine *, enum aux_role, char *out, size_t n);
 uint64_t engine_aux_hash(const struct engine *, enum aux_role); /* for self:E the target's */
-/* Writes the path of the file in the model's folder whose name is that of the model, without ".gguf", and the ending. False: there is no
- * such file. */
+/* Writes the path of the file in the model's folder whose name is that of the model, without ".gguf", and the ending.
+ * False: there is no such file. */
 bool engine_beside(const struct model *, const char *ending, char out[PATH_MAX]);
 /* Writes the path of the role's model beside the model at `path`. False: there is none. */
 bool engine_sibling(const char *path, enum aux_role, char out[PATH_MAX]);

@@ -1,4 +1,5 @@
-/* Posts controls: parses and checks them, on the thread that posts them and before any lock is taken, and puts them into the mailbox. */
+/* Posts controls: parses and checks them, on the thread that posts them and before any lock is taken, and puts them
+ * into the mailbox. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -93,8 +94,8 @@ mail_apply(const struct mail *m, struct settings *s)
 
 /* ---- from any thread ---- */
 
-/* A run of different settings begins with settings that differ in policy, head and the knobs of this policy alone: a trace records no
- * others. */
+/* A run of different settings begins with settings that differ in policy, head and the knobs of this policy alone: a
+ * trace records no others. */
 static void
 request_run(struct mailbox *box, struct mail *m)
 {

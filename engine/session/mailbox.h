@@ -1,5 +1,5 @@
-/* Controls on their way from any thread to the engine's. A control in the mailbox was parsed and checked, and consists of values: it
- * cannot be refused any more. */
+/* Controls on their way from any thread to the engine's. A control in the mailbox was parsed and checked, and consists
+ * of values: it cannot be refused any more. */
 #ifndef ENGINE_SESSION_MAILBOX_H
 #define ENGINE_SESSION_MAILBOX_H
 
@@ -65,8 +65,8 @@ void mail_apply(const struct mail *, struct settings *);
 /* A change that concerns all sequences, even where they have different settings. */
 bool mail_is_common(const struct mail *);
 
-/* From the engine's thread: returns the oldest mail, which the caller frees; NULL: there is none. Waits for one until clock_us() is
- * until_us (0: does not wait, UINT64_MAX: without a limit). */
+/* From the engine's thread: returns the oldest mail, which the caller frees; NULL: there is none. Waits for one until
+ * clock_us() is until_us (0: does not wait, UINT64_MAX: without a limit). */
 struct mail *mailbox_take(struct mailbox *, uint64_t until_us);
 void mailbox_round(struct mailbox *, uint32_t number); /* this round begins */
 void mailbox_paused(struct mailbox *, bool paused);

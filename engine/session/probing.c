@@ -125,9 +125,9 @@ gather(struct gathered *g, struct sequence *q, const slot_t *rows, size_t n)
     return true;
 }
 
-/* Gathers the rows of an auxiliary model's trunk that are new since the last probes, which may be a round later than in the target.
- * The pending token's row waits for the token that it predicts. Rows that came while probing was off are skipped. `last` is the row after
- * the trunk, or SLOT_NONE. */
+/* Gathers the rows of an auxiliary model's trunk that are new since the last probes, which may be a round later than in
+ * the target. The pending token's row waits for the token that it predicts. Rows that came while probing was off are
+ * skipped. `last` is the row after the trunk, or SLOT_NONE. */
 static bool
 gather_aux(struct gathered *g, struct sequence *q, slot_t last)
 {
@@ -149,8 +149,9 @@ gather_aux(struct gathered *g, struct sequence *q, slot_t last)
     return gather(g, q, rows, n);
 }
 
-/* If all drafts were accepted, the model has not read the last one, and would predict the bonus a round later. This forward pass reads it
- * for the probe alone, and its rows are discarded: neither the policy nor the accounts notice. rows[i] is sequence i's, or SLOT_NONE. */
+/* If all drafts were accepted, the model has not read the last one, and would predict the bonus a round later. This
+ * forward pass reads it for the probe alone, and its rows are discarded: neither the policy nor the accounts notice.
+ * rows[i] is sequence i's, or SLOT_NONE. */
 static bool
 read_last_drafts(const struct gathered *g, struct sequence *const *sequences, uint32_t n, slot_t *rows)
 {
@@ -207,8 +208,8 @@ emit_experts(struct sequence *const *sequences, uint32_t n)
             seq_emit_experts(sequences[i], sequences[i]->state.emission.row[k]);
 }
 
-/* Probes every new row with the head in use. Every few rounds it probes with the other head, which is enough to compare how often they
- * agree with the last layer, and costs little. */
+/* Probes every new row with the head in use. Every few rounds it probes with the other head, which is enough to compare
+ * how often they agree with the last layer, and costs little. */
 bool
 session_probe_round(struct session *s, struct sequence *const *sequences, uint32_t n)
 {

@@ -4,8 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Finds the template of a setting among the model's; len 0: the model has none, and none is named. Fails if none has the
- * name. */
+/* Finds the template of a setting among the model's; len 0: the model has none, and none is named. Fails if none has
+ * the name. */
 static bool
 find_template(const struct chat_setting *c, const struct tokenizer *t, struct slice *template, struct err *err)
 {

@@ -40,7 +40,8 @@ struct prompt {
     uint32_t n;
 };
 
-/* Fails if the text is empty, too long, cannot be tokenised, or the template refuses it. before: struct chat_dialogue; may be NULL. */
+/* Fails if the text is empty, too long, cannot be tokenised, or the template refuses it. before: struct chat_dialogue;
+ * may be NULL. */
 bool prompt_read(struct prompt *, const struct prompt_format *, const char *text, size_t len, const char *before,
                  struct err *);
 void prompt_free(struct prompt *); /* what it owns, not itself */

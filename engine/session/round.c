@@ -567,7 +567,8 @@ read_row(struct reading *r, slot_t row)
     return r->n < (most < VERIFY_NODES ? most : VERIFY_NODES) || read_now(r);
 }
 
-/* Runs the rows before the drafts and of all drafts but the last that have not run, in as few forward passes as possible. */
+/* Runs the rows before the drafts and of all drafts but the last that have not run, in as few forward passes as
+ * possible. */
 static bool
 read_chains(struct round *const *r, uint32_t n)
 {

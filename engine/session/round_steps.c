@@ -299,7 +299,8 @@ verify(struct session *s, const struct batch *b)
     return true;
 }
 
-/* Every engine keeps the rows of accepted tokens, so this belongs to the verification's time. Emitting events does not. */
+/* Every engine keeps the rows of accepted tokens, so this belongs to the verification's time. Emitting events does
+ * not. */
 static bool
 commit(struct session *s, const struct batch *b)
 {

@@ -1,5 +1,5 @@
-/* A sequence of a session: its tokens, its rows in all contexts, its policies and its round. When it ends, the next sequence of the run
- * may take its place. Only the engine's thread uses it. */
+/* A sequence of a session: its tokens, its rows in all contexts, its policies and its round. When it ends, the next
+ * sequence of the run may take its place. Only the engine's thread uses it. */
 #ifndef ENGINE_SESSION_SEQUENCE_H
 #define ENGINE_SESSION_SEQUENCE_H
 
@@ -39,8 +39,8 @@ void spent_less(struct spent *, const struct spent *own); /* subtracts */
 /* The round's work: all loads except those of learning passes and of the scope's probes. */
 struct loads spent_work(const struct spent *);
 
-/* The tokens that a verdict emits: accepted drafts, then the target's own token; cut after an end of sequence. The rows of all
- * emitted tokens except the last are committed after the pending token's row: KV length = tokens - 1. */
+/* The tokens that a verdict emits: accepted drafts, then the target's own token; cut after an end of sequence. The rows
+ * of all emitted tokens except the last are committed after the pending token's row: KV length = tokens - 1. */
 struct emission {
     token_t token[VERIFY_NODES + 1];
     uint32_t n;
@@ -71,8 +71,9 @@ struct aux_context { /* of an auxiliary model; zeros: there is none, or it is th
     struct context *ctx;
     uint32_t vocab, layers;
     token_t unknown; /* replaces a token that the model lacks */
-    /* Of a feature drafter: its row at position P has the token at P + ahead, with the target's features at P; 1, else 0.
-     * feature[]: (n_features) which of the features that the target keeps; fed: (AUX_FED, all of a row's) a buffer. */
+    /* Of a feature drafter: its row at position P has the token at P + ahead, with the target's features at P; 1, else
+     * 0. feature[]: (n_features) which of the features that the target keeps; fed: (AUX_FED, all of a row's) a
+     * buffer. */
     uint32_t ahead, n_features, feature[MODEL_FEATURES];
     float *fed;
 };
@@ -80,8 +81,8 @@ struct aux_context { /* of an auxiliary model; zeros: there is none, or it is th
 #define AUX_FED 64 /* rows that are fed at a time */
 #define AUX_FEW 8  /* so many tokens of a sequence are read together with those of others, or with drafts */
 
-/* A sequence's rows in an auxiliary model's context. They follow the target's rows: the trunk contains the first tokens of the sequence,
- * which may include the pending one. */
+/* A sequence's rows in an auxiliary model's context. They follow the target's rows: the trunk contains the first tokens
+ * of the sequence, which may include the pending one. */
 struct aux_sequence {
     const struct aux_context *of; /* the session's */
     seq_t seq;

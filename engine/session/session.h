@@ -1,5 +1,6 @@
-/* A session generates text on a thread of its own, prompt after prompt and under changing settings. It emits events to a log, and
- * carries out controls at its control points: at every draft and between rounds. Cancelling takes effect before the next layer. */
+/* A session generates text on a thread of its own, prompt after prompt and under changing settings. It emits events to
+ * a log, and carries out controls at its control points: at every draft and between rounds. Cancelling takes effect
+ * before the next layer. */
 #ifndef ENGINE_SESSION_SESSION_H
 #define ENGINE_SESSION_SESSION_H
 
@@ -74,7 +75,8 @@ void session_requested(struct session *, uint32_t seq, struct settings *out);
 bool session_chats(const struct session *);
 /* The head that results from these settings: "lens" or "trained"; "" if the model has no trained heads. */
 const char *session_head(const struct session *, const struct settings *);
-/* Threads that compute now: fewer than session_info()->threads while other processes need the processors. Any thread. */
+/* Threads that compute now: fewer than session_info()->threads while other processes need the processors. Any
+ * thread. */
 uint32_t session_threads(const struct session *);
 /* Whether it generates, or will after the posted controls. Any thread. */
 bool session_moving(struct session *);

@@ -222,8 +222,8 @@ bool session_fail(struct session *, const char *where, const char *why); /* ends
 /* ---- probing.c: heads at layers ---- */
 /* The head that predicts at a layer, as in events: 0 the lens, 1 a trained head. */
 uint32_t seq_head_at(const struct sequence *, uint32_t layer);
-/* With --probe all: probes the rows that a round committed, or the latest rows again with the present head; and the new rows of
- * auxiliary models. In as few head calls as possible. */
+/* With --probe all: probes the rows that a round committed, or the latest rows again with the present head; and the new
+ * rows of auxiliary models. In as few head calls as possible. */
 bool session_probe_round(struct session *, struct sequence *const *, uint32_t n);
 bool session_probe_recent(struct session *, struct sequence *const *, uint32_t n);
 
@@ -237,12 +237,12 @@ const struct err *session_error(const struct session *); /* of the last call of 
 
 /* ---- aux_models.c: rows of auxiliary models ---- */
 void seq_aux_forget(struct sequence *); /* at the beginning of a sequence */
-/* Lets feature drafters read the target's rows if many are unread, also those that the policy does not use: so the target
- * keeps the features of few rows only. Returns false if the run was stopped. */
+/* Lets feature drafters read the target's rows if many are unread, also those that the policy does not use: so the
+ * target keeps the features of few rows only. Returns false if the run was stopped. */
 bool seq_aux_read_along(struct sequence *);
 void seq_aux_begin(struct sequence *); /* at the beginning of a round */
-/* The role's model reads the tokens of these sequences that it has not read, with the pending ones, in as few forward passes as
- * possible. False: stopped; session_error(). */
+/* The role's model reads the tokens of these sequences that it has not read, with the pending ones, in as few forward
+ * passes as possible. False: stopped; session_error(). */
 bool session_aux_follow(struct sequence *const *, uint32_t n, enum aux_role);
 /* Does the same, but only appends the rows of the last few tokens: they run together with the drafts. */
 bool session_aux_append(struct sequence *const *, uint32_t n, enum aux_role);
@@ -285,8 +285,8 @@ void seq_take_settings(struct sequence *);     /* copies the settings to policie
 void session_begin_settings(struct session *); /* at the beginning of a run: emits probe and head */
 void session_take_settings(struct session *);  /* then: applies the requested changes */
 bool session_apply_settings(struct session *); /* between rounds. False: stopped */
-/* Shows a new policy the rows, and probes the latest rows with a new head. In a batch this excludes sequences that have ended. The events
- * belong to the next round, because this one is complete. False: stopped. */
+/* Shows a new policy the rows, and probes the latest rows with a new head. In a batch this excludes sequences that have
+ * ended. The events belong to the next round, because this one is complete. False: stopped. */
 bool session_look_back(struct session *);
 
 /* ---- round.c ---- */
@@ -300,7 +300,8 @@ bool session_round(struct session *, uint32_t *emitted);
 
 /* ---- baseline.c: between rounds ---- */
 bool session_baseline(struct session *); /* false: stopped */
-/* After a baseline, measures a few steps of it anew before a round, if that takes only a small part of the run's time. */
+/* After a baseline, measures a few steps of it anew before a round, if that takes only a small part of the run's
+ * time. */
 bool session_baseline_slice(struct session *);
 
 /* ---- costs.c: between rounds ---- */

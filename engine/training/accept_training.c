@@ -175,8 +175,8 @@ take(void *user, struct reader *r, uint32_t at, slot_t slot)
     return true;
 }
 
-/* Fills texts with the text of each sequence except its last `less` tokens, and returns their number. With `alive`, sequences whose
- * response has ended are left out. */
+/* Fills texts with the text of each sequence except its last `less` tokens, and returns their number. With `alive`,
+ * sequences whose response has ended are left out. */
 static size_t
 texts_of(struct accept_data *a, size_t n, uint32_t less, bool alive, struct reader_text *texts)
 {

@@ -2,8 +2,8 @@
  *
  *     loss = -Σ [a · log p̂ + w · (1 - a) · log(1 - p̂)] / Σ [a + w · (1 - a)]
  *
- * a in [0, 1] is the probability that the target accepts a candidate, w what a rejection weighs. The models stay as they
- * are. */
+ * a in [0, 1] is the probability that the target accepts a candidate, w what a rejection weighs. The models stay as
+ * they are. */
 #ifndef ENGINE_TRAINING_ACCEPT_TRAINING_H
 #define ENGINE_TRAINING_ACCEPT_TRAINING_H
 
@@ -51,13 +51,14 @@ struct accept_score accept_training_step(struct accept_training *, const struct 
 /* The score of the head as it is, on any number of rows. */
 struct accept_score accept_training_score(struct accept_training *, const struct accept_batch *);
 
-/* What an acceptance head is trained on (SpecDec++, section 4): the target's own responses with a draft model's candidates
- * mixed in, and how likely the target accepts each.
+/* What an acceptance head is trained on (SpecDec++, section 4): the target's own responses with a draft model's
+ * candidates mixed in, and how likely the target accepts each.
  *
- * For a prompt the target generates X_1..X_n. The draft model reads the same text, and at every position a candidate is drawn from it,
- * Y_i ~ q(. | prompt, X_<i), whose label is a_i = min(1, p(Y_i) / q(Y_i)). The draft model then reads Z, which is X_i with
- * the probability `mixing` and else Y_i; out come its final hidden states at the rows whose input is a Y_i, normed. Greedy
- * (temperature 0): Y_i is the draft's first choice, and a_i is 1 if it is the target's, too, else 0. */
+ * For a prompt the target generates X_1..X_n. The draft model reads the same text, and at every position a candidate is
+ * drawn from it, Y_i ~ q(. | prompt, X_<i), whose label is a_i = min(1, p(Y_i) / q(Y_i)). The draft model then reads Z,
+ * which is X_i with the probability `mixing` and else Y_i; out come its final hidden states at the rows whose input is
+ * a Y_i, normed. Greedy (temperature 0): Y_i is the draft's first choice, and a_i is 1 if it is the target's, too, else
+ * 0. */
 
 struct accept_data_options {
     uint32_t prompt, response; /* tokens of a prompt at most, and of the target's response */
@@ -83,8 +84,8 @@ struct accept_prompt {
     size_t rows;
 };
 
-/* Reads up to options.sequences prompts in shared passes. Each gives the rows that it would give alone. A response ends with the
- * target's end of sequence. */
+/* Reads up to options.sequences prompts in shared passes. Each gives the rows that it would give alone. A response ends
+ * with the target's end of sequence. */
 bool accept_data_prompts(struct accept_data *, struct accept_prompt *, size_t n, struct err *);
 
 #endif

@@ -4,8 +4,8 @@
  *     affine:  z = W · norm(h + A·h + b)       (Belrose et al. 2023, the tuned lens; W and norm are the model's)
  *     full:    z = W_l · norm(h)               (SpecBound, AdaDecode; W_l starts as W)
  *     loss  =  mean over rows of KL(p || softmax(z)), nats
- * The model's weights stay as they are; what its own head does besides (LayerNorm, a bias, a scale or a cap of logits) is
- * done by all of these. */
+ * The model's weights stay as they are; what its own head does besides (LayerNorm, a bias, a scale or a cap of logits)
+ * is done by all of these. */
 #ifndef ENGINE_TRAINING_HEAD_TRAINING_H
 #define ENGINE_TRAINING_HEAD_TRAINING_H
 

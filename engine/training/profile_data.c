@@ -116,8 +116,8 @@ keep_logits(void *user, struct reader *r, uint32_t at, slot_t slot)
     return at + 1 < l->n || reader_logits(r, slot, logits_at(l, model, at + 1 - l->n));
 }
 
-/* In every lane that drafts more than `least` tokens, reads up to `drafts` of them after the committed ones. Stores the logits after
- * the last committed token and after each that was read. */
+/* In every lane that drafts more than `least` tokens, reads up to `drafts` of them after the committed ones. Stores the
+ * logits after the last committed token and after each that was read. */
 static bool
 read_on(struct profile_data *d, size_t n, enum reads model, uint32_t drafts, uint32_t least)
 {

@@ -1,9 +1,9 @@
-/* What a profile of Speculative Verification is made from (engine/model/trained/sv_profile.h): plain speculative decoding of sample
- * prompts, with a companion model that reads along. Of every round each draft is observed up to the first rejection, that one
- * with it.
+/* What a profile of Speculative Verification is made from (engine/model/trained/sv_profile.h): plain speculative
+ * decoding of sample prompts, with a companion model that reads along. Of every round each draft is observed up to the
+ * first rejection, that one with it.
  *
- * Greedy decoding (temperature 0): drafts are the draft model's first choices, A is 1 where the target's is the same, and s
- * and a are of the distributions at temperature 1, or both would be 0 or 1. */
+ * Greedy decoding (temperature 0): drafts are the draft model's first choices, A is 1 where the target's is the same,
+ * and s and a are of the distributions at temperature 1, or both would be 0 or 1. */
 #ifndef ENGINE_TRAINING_PROFILE_DATA_H
 #define ENGINE_TRAINING_PROFILE_DATA_H
 

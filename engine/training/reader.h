@@ -1,5 +1,6 @@
-/* Runs a model over texts and returns its logits after each token, to collect training data on the host. Several texts share a pass
- * over the weights, each in a lane of its own; the results of one text are the same bits whatever the others contain. */
+/* Runs a model over texts and returns its logits after each token, to collect training data on the host. Several texts
+ * share a pass over the weights, each in a lane of its own; the results of one text are the same bits whatever the
+ * others contain. */
 #ifndef ENGINE_TRAINING_READER_H
 #define ENGINE_TRAINING_READER_H
 
@@ -19,7 +20,8 @@ struct reader {
     uint32_t vocab, layers, width;
 };
 
-/* Opens a reader of `sequences` texts, numbered from 0, of up to ctx tokens each. The engine must have a model for the role (engine_has()). */
+/* Opens a reader of `sequences` texts, numbered from 0, of up to ctx tokens each. The engine must have a model for the
+ * role (engine_has()). */
 bool reader_open(struct reader *, const struct engine *, enum reads, uint32_t ctx, uint32_t sequences,
                  const atomic_bool *cancel, struct err *);
 void reader_close(struct reader *); /* also when it is all zero */
@@ -36,8 +38,8 @@ struct reader_text {
 /* Called with the row that read token `at` of the text; false stops. */
 typedef bool (*reader_fn)(void *user, struct reader *, uint32_t at, slot_t);
 
-/* Reads tokens[length..to) of each of n texts, where `length` is what its lane has read already; `told` may be NULL. False:
- * context_error() of the reader's context. */
+/* Reads tokens[length..to) of each of n texts, where `length` is what its lane has read already; `told` may be NULL.
+ * False: context_error() of the reader's context. */
 bool reader_read(struct reader *, const struct reader_text *, size_t n, reader_fn each);
 /* The last layer's logits (vocab) after the row. */
 bool reader_logits(struct reader *, slot_t, float *z);

@@ -125,8 +125,8 @@ from_defaults(const struct policy_info *info, const struct point *p)
     return sum;
 }
 
-/* Returns the best tested point that is apart from all chosen ones; of equal ones, whose knobs differ without effect, the
- * one next to the defaults. A point with the score of a chosen one is skipped. */
+/* Returns the best tested point that is apart from all chosen ones; of equal ones, whose knobs differ without effect,
+ * the one next to the defaults. A point with the score of a chosen one is skipped. */
 static const struct point *
 next_best(const struct search *s, const struct point *const *chosen, uint32_t n)
 {

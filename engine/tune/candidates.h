@@ -17,7 +17,8 @@ struct candidate {
  * others by their forecast. Two of them differ by at least a tenth of the range of some knob. Values come from an
  * ascent, one knob after another, on the mean forecast over the records (of greedy text). Without a forecast, a policy
  * gets its defaults and then several draft lengths around the default, some of trees if it drafts trees
- * (policy_ops.length, breadth). `info` contains the declarations of the policy `ops`. Returns the number of settings. */
+ * (policy_ops.length, breadth). `info` contains the declarations of the policy `ops`. Returns the number of
+ * settings. */
 uint32_t candidates_of(const struct policy_info *info, const struct policy_ops *ops, const struct layer_record *records,
                        uint32_t n, double rho, const struct cost_model *cost /* or NULL */,
                        struct candidate out[CANDIDATES_MOST]);

@@ -76,7 +76,8 @@ put_model(FILE *out, const char *path, const char *name, const char *folder, con
         put_python(out, text);
 }
 
-/* The values of a preset's file are not checked, and are written into quoted text: only digits and signs are accepted. */
+/* The values of a preset's file are not checked, and are written into quoted text: only digits and signs are
+ * accepted. */
 static bool
 is_number(const char *text)
 {

@@ -15,11 +15,13 @@ struct engine_models {
     const char *target, *draft;
 };
 
-/* Returns the meaning of HF_FOLDER and HF_DRAFT_FOLDER if the command contains one of them: one line, constant; else NULL. */
+/* Returns the meaning of HF_FOLDER and HF_DRAFT_FOLDER if the command contains one of them: one line, constant; else
+ * NULL. */
 const char *engine_folder_note(const char *command);
 
-/* Writes the preset, of this policy, as a shell command (transformers: lines of Python), or "no equivalent: REASON". A knob that the
- * preset does not set is its name in capitals. The seed is left out, because it would not reproduce the text.
+/* Writes the preset, of this policy, as a shell command (transformers: lines of Python), or "no equivalent: REASON". A
+ * knob that the preset does not set is its name in capitals. The seed is left out, because it would not reproduce the
+ * text.
  *
  * With n > 0 the command lets the engine accept drafts at random, so that it measures its cost at these rates:
  * unconditional[i] (n) is the share of the rounds with drafts in which drafts 1..i + 1 were accepted. The command has

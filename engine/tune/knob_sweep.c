@@ -416,8 +416,8 @@ same_sweep(const struct knob_sweep *a, const struct knob_sweep *b)
     return true;
 }
 
-/* Returns the next point that is not complete in this pass; n_points: none. Every other pass begins with the last point,
- * so that a machine that becomes steadily slower does not favour the first ones. */
+/* Returns the next point that is not complete in this pass; n_points: none. Every other pass begins with the last
+ * point, so that a machine that becomes steadily slower does not favour the first ones. */
 static uint32_t
 missing(const struct knob_sweep *s)
 {

@@ -35,9 +35,10 @@ void knob_grid_at(const struct knob_axis *const *, size_t n, uint32_t point, uin
 
 /* A sweep runs the same prompt, or a list of prompts, at every point of a grid of knobs, and stores the measures of
  * each point. It is built from events alone: sweep_event() only receives events; sweep_next() requests knobs and the
- * next run when the sweep is due. A run that was cut off is discarded and repeated. A repeated sweep makes
- * another pass over its points, in the opposite order. Speeds are compared pass by pass, as in a benchmark
- * (engine/measure/estimate.h), so one pass gives no verdict. The samples of the other measures are rounds of complete runs. Autoregressive decoding of the same prompts runs between the points, once before the first of a pass and again
+ * next run when the sweep is due. A run that was cut off is discarded and repeated. A repeated sweep makes another pass
+ * over its points, in the opposite order. Speeds are compared pass by pass, as in a benchmark
+ * (engine/measure/estimate.h), so one pass gives no verdict. The samples of the other measures are rounds of complete
+ * runs. Autoregressive decoding of the same prompts runs between the points, once before the first of a pass and again
  * after every SWEEP_BASELINE of them, so that both run under the same conditions. */
 
 #define SWEEP_AXES     6
@@ -92,10 +93,10 @@ struct knob_sweep {
 bool sweep_open(struct knob_sweep **, const struct run_info *, struct err *); /* info is borrowed */
 void sweep_close(struct knob_sweep *);
 
-/* Begins a sweep "tau=0.3:0.9:0.1 d_max=3:8:1" over the requested settings, on the prompts or, without any, on the run's
- * prompt. The settings may differ from those in force, as changes are recorded with the next round. The same sweep on
- * the same settings resumes at the missing points; any other begins anew. `prompt`: the run's, or NULL.
- * Fails with ERR_USAGE: unknown knob, invalid values, more than KNOB_GRID_MOST points, or a sweep is running. */
+/* Begins a sweep "tau=0.3:0.9:0.1 d_max=3:8:1" over the requested settings, on the prompts or, without any, on the
+ * run's prompt. The settings may differ from those in force, as changes are recorded with the next round. The same
+ * sweep on the same settings resumes at the missing points; any other begins anew. `prompt`: the run's, or NULL. Fails
+ * with ERR_USAGE: unknown knob, invalid values, more than KNOB_GRID_MOST points, or a sweep is running. */
 bool sweep_begin(struct knob_sweep *, const char *grid, char *const *prompts, size_t n_prompts,
                  const struct settings *requested, const char *prompt, struct err *);
 void sweep_event(struct knob_sweep *, const struct event *);

@@ -149,8 +149,8 @@ begin_heat(struct race *r)
     r->at = 0;
 }
 
-/* Returns the advantage of a candidate over another one, or over candidate 0 (NULL), on prompts of one category or (NULL)
- * of all. */
+/* Returns the advantage of a candidate over another one, or over candidate 0 (NULL), on prompts of one category or
+ * (NULL) of all. */
 static struct mean
 advantage_on(const struct race *r, const char *category, const struct racer *a, const struct racer *b)
 {

@@ -100,9 +100,9 @@ struct comparison race_speed(const struct race *, uint32_t candidate, const char
 
 /* Returns the runs that each finalist has had on held-out prompts, and their number at the end. */
 uint32_t race_held_out_runs(const struct race *, uint32_t *all);
-/* Returns the speed of candidate `a` ÷ that of `b` on held-out prompts, of one category or (NULL) of all, by the runs so
- * far. Only the winner, the runner-up and candidate 0 are measured; the verdict is unknown for any other, and for fewer
- * than two prompts. */
+/* Returns the speed of candidate `a` ÷ that of `b` on held-out prompts, of one category or (NULL) of all, by the runs
+ * so far. Only the winner, the runner-up and candidate 0 are measured; the verdict is unknown for any other, and for
+ * fewer than two prompts. */
 struct comparison race_held_out(const struct race *, uint32_t a, uint32_t b, const char *category);
 
 #endif

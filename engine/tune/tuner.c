@@ -57,8 +57,8 @@ ops_of(const struct tuner *t, uint32_t policy)
     return policy_named(t->registry, t->info->policies[policy].name);
 }
 
-/* Can the policy be a candidate, besides autoregressive decoding? With a draft model from 1 on in `drafts` only if it needs a draft
- * model. */
+/* Can the policy be a candidate, besides autoregressive decoding? With a draft model from 1 on in `drafts` only if it
+ * needs a draft model. */
 static bool
 is_possible(const struct tuner *t, uint32_t policy, uint32_t draft)
 {
@@ -279,8 +279,8 @@ tuner_event(struct tuner *t, const struct event *e)
 
 /* ---- candidates ---- */
 
-/* Appends the settings of a policy with a draft model that can be faster than plain decoding. Of the others the one with
- * the highest ceiling is kept in *hope, or is appended if the policy was named and has no better one. */
+/* Appends the settings of a policy with a draft model that can be faster than plain decoding. Of the others the one
+ * with the highest ceiling is kept in *hope, or is appended if the policy was named and has no better one. */
 static uint32_t
 add_entries(struct tuner *t, uint32_t policy, uint32_t draft, struct candidate *entries, uint32_t n,
             struct candidate *hope)
@@ -414,8 +414,8 @@ ask(struct tuner *t, const struct run_host *host, const struct preset *p, uint32
     return ok && host->post(host->user, CONTROL_PROMPT, NULL, t->prompts[prompt], err);
 }
 
-/* Returns the policy of the i-th of the first runs: plain decoding, then the one that needs most of the auxiliary models
- * whose predictions its forecasts are made from; plain decoding if none does. The text is the same. */
+/* Returns the policy of the i-th of the first runs: plain decoding, then the one that needs most of the auxiliary
+ * models whose predictions its forecasts are made from; plain decoding if none does. The text is the same. */
 static const char *
 record_policy(const struct tuner *t, uint32_t i)
 {

@@ -43,9 +43,10 @@ struct tune_plan {
     double needs_s; /* of three heats and the held-out runs, if every run is as fast as autoregressive decoding */
 };
 
-/* Reduces *plan, which contains all that is wanted, to what fits into time_s (0: no limit): first the tokens of a run, to
- * 64; then candidates, down to `least`; then tokens, to 16; and held-out runs to a quarter of the time, but six prompts;
- * then candidates down to two, and held-out runs to three prompts. Returns false if the smallest plan does not fit. */
+/* Reduces *plan, which contains all that is wanted, to what fits into time_s (0: no limit): first the tokens of a run,
+ * to 64; then candidates, down to `least`; then tokens, to 16; and held-out runs to a quarter of the time, but six
+ * prompts; then candidates down to two, and held-out runs to three prompts. Returns false if the smallest plan does not
+ * fit. */
 bool tune_plan(struct tune_plan *plan, uint32_t least, const struct tune_speed *, double time_s);
 /* Reduces the held-out part to time_s, if a run takes run_s, but not below six prompts, once each. */
 void tune_plan_held_out(struct tune_plan *, double run_s, double time_s);
@@ -173,22 +174,25 @@ const char *tuner_progress(const struct tuner *, char *out, size_t n);
 
 /* ---- results ---- */
 
-/* Writes which settings did not race: "5 settings did not fit into the time, all of del among them"; "": all did. Returns out. */
+/* Writes which settings did not race: "5 settings did not fit into the time, all of del among them"; "": all did.
+ * Returns out. */
 const char *tuner_left_out(const struct tuner *, char *out, size_t n);
 uint32_t tuner_at(const struct tuner *);                                 /* candidate of the run; n_candidates: none */
 double tuner_tokens_per_round(const struct tuner *, uint32_t candidate); /* in its runs so far; NAN: none */
-/* The fastest one on held-out prompts of those whose interval there lies above 1, or else of all measured there, which may be
- * plain decoding; before two runs there, the leader of the heats. */
+/* The fastest one on held-out prompts of those whose interval there lies above 1, or else of all measured there, which
+ * may be plain decoding; before two runs there, the leader of the heats. */
 uint32_t tuner_winner(const struct tuner *);
 /* Returns whether the winner's interval on held-out prompts lies above 1. */
 bool tuner_clear(const struct tuner *);
 /* Returns the speed on held-out prompts; without a result there (*held_out: false), that of the heats. */
 struct comparison tuner_speed(const struct tuner *, uint32_t candidate, bool *held_out);
-/* Writes why no setting is clearly faster: the tokens of the fastest one's rounds, and the time of a round. Returns out. */
+/* Writes why no setting is clearly faster: the tokens of the fastest one's rounds, and the time of a round. Returns
+ * out. */
 const char *tuner_reason(const struct tuner *, char *out, size_t n);
 /* Writes the policy and the knobs that differ from its defaults, each after `before`. Returns out. */
 const char *tuner_name(const struct tuner *, uint32_t candidate, const char *before, char *out, size_t n);
-/* Returns the name of the candidate's draft model, if it is one of the request's; NULL: it is the run's own, or none. */
+/* Returns the name of the candidate's draft model, if it is one of the request's; NULL: it is the run's own, or
+ * none. */
 const char *tuner_draft(const struct tuner *, uint32_t candidate);
 /* Returns the i-th category of prompts, in the order of the list; NULL: there are no more. */
 const char *tuner_category(const struct tuner *, uint32_t i);

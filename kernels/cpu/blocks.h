@@ -90,8 +90,8 @@ blocks_piece(struct blocks *b, size_t n, size_t size)
     return (char *)(block + 1) + (BLOCK_ALIGN - past % BLOCK_ALIGN) % BLOCK_ALIGN;
 }
 
-/* Returns n zeroed elements of `size` bytes, or NULL if there is no memory, which sets `starved`. Large pieces come from
- * calloc, which uses the system's zero pages: a KV cache costs no memory until it is written. */
+/* Returns n zeroed elements of `size` bytes, or NULL if there is no memory, which sets `starved`. Large pieces come
+ * from calloc, which uses the system's zero pages: a KV cache costs no memory until it is written. */
 static inline void *
 blocks_take(struct blocks *b, size_t n, size_t size)
 {

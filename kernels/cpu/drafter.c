@@ -1,5 +1,5 @@
-/* The input of a drafter of one layer (struct drafter_desc): rows begin with features of another model's rows, or with the
- * output of the row before them. */
+/* The input of a drafter of one layer (struct drafter_desc): rows begin with features of another model's rows, or with
+ * the output of the row before them. */
 #include "kernels/cpu/forward.h"
 
 #include "kernels/cpu/isa.h"

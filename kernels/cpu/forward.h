@@ -58,8 +58,8 @@ const struct acts *worker_acts(const struct worker *);
  * false if there is no memory. */
 bool moe_open(struct kv_cache *, size_t rows);
 
-/* Chooses the experts of each row by the router's outputs for the prepared activations. `rows` (n) are indices of rows of
- * the forward pass. */
+/* Chooses the experts of each row by the router's outputs for the prepared activations. `rows` (n) are indices of rows
+ * of the forward pass. */
 void moe_route(struct kv_cache *, uint32_t l, size_t n, const uint32_t *rows);
 /* Computes y (n, width) = the sum over a row's experts of weight * expert(x), from the prepared activations x. */
 void moe(struct kv_cache *, uint32_t l, size_t n);

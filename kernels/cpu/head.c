@@ -405,8 +405,8 @@ outputs_in(const struct kv_cache *s, size_t piece)
     return (struct range){first, vocab - first < PIECE ? vocab : first + PIECE};
 }
 
-/* Computes the summary of a piece; z: the piece's logits. Logits that are at most *floor are not listed; the list's last logit then becomes
- * the floor of the row's next pieces. */
+/* Computes the summary of a piece; z: the piece's logits. Logits that are at most *floor are not listed; the list's
+ * last logit then becomes the floor of the row's next pieces. */
 static void
 summarise(const struct kv_cache *s, size_t row, size_t piece, const float *z, float *floor)
 {

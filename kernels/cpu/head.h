@@ -26,8 +26,8 @@ void head_combine(const struct kv_cache *, size_t row, struct prediction *, doub
 /* Computes the logits of the table, and with `predictions` the predictions. */
 void head_run(struct kv_cache *, bool predictions);
 
-/* Carries out predict() for any number of probes, filling the table several times if needed. Marks the KV cache if it was
- * cancelled. */
+/* Carries out predict() for any number of probes, filling the table several times if needed. Marks the KV cache if it
+ * was cancelled. */
 void head_predict(struct kv_cache *, const struct probe *, size_t n, struct prediction *out);
 
 /* Returns a prediction of the table with token ids in place of the head's outputs (drafter_desc.tokens). */

@@ -179,8 +179,8 @@ void cpu_kv_cache_close(struct kv_cache *);
 
 /* Takes memory for the activations of rows. */
 void cpu_kv_cache_acts(struct kv_cache *, struct acts *, size_t rows, size_t cols);
-/* Returns zeroed memory for a result of `bytes` bytes, which cpu_kv_cache_deliver() copies to `out`; valid until the next
- * call. Returns NULL, and marks the KV cache as failed, if there is no memory. */
+/* Returns zeroed memory for a result of `bytes` bytes, which cpu_kv_cache_deliver() copies to `out`; valid until the
+ * next call. Returns NULL, and marks the KV cache as failed, if there is no memory. */
 void *cpu_kv_cache_stage(struct kv_cache *, void *out, size_t bytes);
 /* wait(): copies results to the caller, or returns false with an error. */
 bool cpu_kv_cache_deliver(struct kv_cache *, struct err *);

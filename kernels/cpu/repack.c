@@ -94,7 +94,8 @@ ternary_at(const struct four *b, size_t i, size_t j)
     return digits_at(b, 48, (k - 240) / 4);
 }
 
-/* ---- quants of a block of the file: `i` counts blocks of 32 in it, `h` their halves, of four steps of four inputs ---- */
+/* ---- quants of a block of the file: `i` counts blocks of 32 in it, `h` their halves, of four steps of four inputs
+ * ---- */
 
 SIMD_INLINE void
 low_at(const enum weight_type type, const struct four *b, size_t i, size_t h, words quad[FOUR])

@@ -23,8 +23,8 @@
  *                    d[o] in F16; then for each 32 inputs a byte: of the first sixteen (scale[o] - 1) / 2 in its lower
  *                    half, of the others in its upper
  *   Q2_K             d[o], dmin[o] in F16; then for each 16 inputs a byte: scale[o] in its lower half, min[o] in its upper
- * A weight is scale * (quant - zero) without minima, else scale * quant plus or minus the minimum. Four bits of MXFP4 and
- * IQ4 are a place in a table of quants. */
+ * A weight is scale * (quant - zero) without minima, else scale * quant plus or minus the minimum. Four bits of MXFP4
+ * and IQ4 are a place in a table of quants. */
 #ifndef KERNELS_CPU_REPACK_H
 #define KERNELS_CPU_REPACK_H
 

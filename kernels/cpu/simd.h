@@ -291,8 +291,8 @@ from_f16(const uint16_t *x, size_t n, float *y)
 
 /* ---- attention ---- */
 
-/* A pass reads the KV cache once. The next slots are usually the next in memory, so each slot prefetches the cache line of
- * a later one; the processor's own prefetching restarts at each block of keys and of values (1.2 times the time). */
+/* A pass reads the KV cache once. The next slots are usually the next in memory, so each slot prefetches the cache line
+ * of a later one; the processor's own prefetching restarts at each block of keys and of values (1.2 times the time). */
 #define AHEAD_KV 4096 /* bytes */
 
 SIMD_INLINE void
@@ -309,8 +309,9 @@ ahead_f32(const float *p, size_t i)
     (void)p, (void)i;
 }
 
-/* Heads that share a key-value head are computed together, ATTEND_HEADS at a time: a key or value is loaded and converted
- * once for all of them, and four sums are added across lanes together. The order of a sum does not depend on its tile. */
+/* Heads that share a key-value head are computed together, ATTEND_HEADS at a time: a key or value is loaded and
+ * converted once for all of them, and four sums are added across lanes together. The order of a sum does not depend on
+ * its tile. */
 #define DEFINE_ATTENTION(type, element)                                                                                \
     SIMD_INLINE void dots4_##type(const float *q, const size_t heads, const size_t dim, const element *const key[4],   \
                                   float *scores)                                                                       \

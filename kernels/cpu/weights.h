@@ -109,8 +109,8 @@ void repack_open(struct weights *);
 enum use repack_use(struct weights *, uint32_t unit);
 void repack_unit(struct weights *, uint32_t unit);
 
-/* Call after reading a row of the embedding: releases its pages, and those of the embedding of per-layer inputs, from time
- * to time. */
+/* Call after reading a row of the embedding: releases its pages, and those of the embedding of per-layer inputs, from
+ * time to time. */
 void repack_embedded(struct weights *);
 
 static inline bool

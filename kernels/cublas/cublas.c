@@ -1,7 +1,7 @@
 /* Products by cuBLASLt: the plug-in specscope-cublas.so (kernels/cuda/gemm.h describes it).
  *
- * The library thinks in columns: a row-major (r, c) is its (c, r). So y (n, m) is its D (m, n) = A B with A = w and B = x,
- * A is transposed where w is (m, k), B where x is (k, n). */
+ * The library thinks in columns: a row-major (r, c) is its (c, r). So y (n, m) is its D (m, n) = A B with A = w and B =
+ * x, A is transposed where w is (m, k), B where x is (k, n). */
 #include <cublasLt.h>
 #include <inttypes.h>
 #include <stdio.h>

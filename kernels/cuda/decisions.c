@@ -4,8 +4,8 @@
 
 /* ---- head calls ---- */
 
-/* Computes the logits of s->head_rows[0..n), and their predictions unless `predictions` (a device pointer) is NULL. Sends
- * the arguments. */
+/* Computes the logits of s->head_rows[0..n), and their predictions unless `predictions` (a device pointer) is NULL.
+ * Sends the arguments. */
 static bool
 run_head(struct kv_cache *s, uint32_t n, struct prediction *predictions)
 {
@@ -48,8 +48,8 @@ run_probes(struct kv_cache *s, uint32_t n, struct prediction *out)
     }
 }
 
-/* Adds a probe to the call, with one row or two. The final layer of a ring entry is computed once for all of its probes in
- * a call; a probe of that layer itself uses the same row if no other probe has it. */
+/* Adds a probe to the call, with one row or two. The final layer of a ring entry is computed once for all of its probes
+ * in a call; a probe of that layer itself uses the same row if no other probe has it. */
 static uint32_t
 add_probe(struct kv_cache *s, uint32_t n, const struct probe *p, int32_t request)
 {

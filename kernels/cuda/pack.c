@@ -1,5 +1,5 @@
-/* Packs weights into strips and units (layout.h). It reads ggml's formats (kernels/tensor.c). Q8_0, Q4_0, Q4_K and Q6_K keep every
- * number; integers under one scale for 32 columns become Q8_0; all other types become F16. */
+/* Packs weights into strips and units (layout.h). It reads ggml's formats (kernels/tensor.c). Q8_0, Q4_0, Q4_K and Q6_K
+ * keep every number; integers under one scale for 32 columns become Q8_0; all other types become F16. */
 #include "kernels/cuda/pack.h"
 
 #include <math.h>

@@ -4,8 +4,8 @@
 
 #include "kernels/cuda/device/layout.h"
 
-/* A matrix in the device's format: the outputs of its parts in order (gate, then up), permuted; or a stack of n matrices
- * that are permuted alike. */
+/* A matrix in the device's format: the outputs of its parts in order (gate, then up), permuted; or a stack of n
+ * matrices that are permuted alike. */
 struct packing {
     const struct tensor *parts[2]; /* of the first matrix */
     uint32_t n_parts;              /* 0: there was no memory */
@@ -41,8 +41,8 @@ pack_part(const struct packing *p, uint32_t part, uint32_t e)
 size_t pack_quant_bytes(const struct packing *);
 size_t pack_scale_bytes(const struct packing *);
 
-/* Packs strips [first, first + n) of the stack into buffers of that size, with at most `threads` threads. Returns false if there is
- * no memory. If the type is F32, a strip is 16 rows, one after the other. */
+/* Packs strips [first, first + n) of the stack into buffers of that size, with at most `threads` threads. Returns false
+ * if there is no memory. If the type is F32, a strip is 16 rows, one after the other. */
 bool pack_strips(const struct packing *, uint32_t first, uint32_t n, uint32_t threads, void *quants, void *scales);
 
 #endif

@@ -1,5 +1,5 @@
-/* The requests of the backend (kernels/backend.h). Each is queued and returns false if it is malformed; if the store fails, wait() gives
- * the reason. */
+/* The requests of the backend (kernels/backend.h). Each is queued and returns false if it is malformed; if the store
+ * fails, wait() gives the reason. */
 #ifndef KERNELS_CUDA_REQUESTS_H
 #define KERNELS_CUDA_REQUESTS_H
 

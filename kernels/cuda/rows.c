@@ -65,8 +65,8 @@ group_rows(const struct forward_pass *w, struct row_group *groups)
     return n;
 }
 
-/* Reserves `bytes` bytes of results for `out`, initialised to `byte`, and returns their address. Does nothing if `out` is
- * NULL. */
+/* Reserves `bytes` bytes of results for `out`, initialised to `byte`, and returns their address. Does nothing if `out`
+ * is NULL. */
 static void *
 ask(struct kv_cache *s, enum delivery_kind kind, void *out, size_t bytes, int byte)
 {
@@ -78,8 +78,8 @@ ask(struct kv_cache *s, enum delivery_kind kind, void *out, size_t bytes, int by
     return there;
 }
 
-/* Copies the arguments of a forward pass, and of its exit rule if there is one, to the device. Routes that are requested
- * are empty until the pass writes them. Returns whether there is a layer to run. */
+/* Copies the arguments of a forward pass, and of its exit rule if there is one, to the device. Routes that are
+ * requested are empty until the pass writes them. Returns whether there is a layer to run. */
 static bool
 send_forward(struct kv_cache *s, const struct forward_pass *w, const struct exit_rule *rule, struct until_state *state,
              struct forward_args *a)

@@ -217,8 +217,8 @@ prefetched(const struct weights *w, const struct pass_step *list, uint32_t i)
     }
 }
 
-/* Sets where layers and probes begin, and what is prefetched at the barrier after each step: the beginning of the next product's weights, and the following
- * part of them after each further step without a product. */
+/* Sets where layers and probes begin, and what is prefetched at the barrier after each step: the beginning of the next
+ * product's weights, and the following part of them after each further step without a product. */
 static void
 look_ahead(const struct weights *w, struct pass_step *list, uint32_t n)
 {

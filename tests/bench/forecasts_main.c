@@ -1,7 +1,7 @@
-/* forecasts OPTIONS OF BENCH: how exact forecasts in time are (docs/forecasts.md: Cost model). It measures a grid of settings as any
- * benchmark, and forecasts each of them from the layers' predictions in one run of each prompt. Corrections are learned
- * as in a live run: a setting's forecast is made before its own rounds correct the cost model. Settings come in a random
- * order. */
+/* forecasts OPTIONS OF BENCH: how exact forecasts in time are (docs/forecasts.md: Cost model). It measures a grid of
+ * settings as any benchmark, and forecasts each of them from the layers' predictions in one run of each prompt.
+ * Corrections are learned as in a live run: a setting's forecast is made before its own rounds correct the cost model.
+ * Settings come in a random order. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -208,8 +208,9 @@ forecast(const struct forecasts *f, const struct policy_ops *ops, const double *
 
 /* ---- measurements ---- */
 
-/* Sums up a candidate's runs in every other pass, or in all passes. The machine's speed changes while the settings run, so times are
- * converted to a common speed, at which autoregressive decoding takes ar_us per token. Returns the speedup. */
+/* Sums up a candidate's runs in every other pass, or in all passes. The machine's speed changes while the settings run,
+ * so times are converted to a common speed, at which autoregressive decoding takes ar_us per token. Returns the
+ * speedup. */
 enum passes { EVEN, ODD, ALL };
 
 static double

@@ -29,8 +29,8 @@ must_refuse(const struct err *err)
     MUST(err->kind != ERR_NONE && err->text[0] != '\0' && strpbrk(err->text, "\n\r\033") == NULL);
 }
 
-/* Encodes the text with and without special tokens: ids are the tokenizer's own, and become text again. Returns false if
- * the tokenizer refused the text. */
+/* Encodes the text with and without special tokens: ids are the tokenizer's own, and become text again. Returns false
+ * if the tokenizer refused the text. */
 bool use_tokenizer(const struct tokenizer *, const char *text, size_t len);
 
 /* ---- mutations that know the form of the input: its framing is valid, and its contents differ ---- */
@@ -39,12 +39,13 @@ bool use_tokenizer(const struct tokenizer *, const char *text, size_t len);
 size_t LLVMFuzzerMutate(uint8_t *data, size_t size, size_t max_size);
 size_t LLVMFuzzerCustomMutator(uint8_t *data, size_t size, size_t max_size, unsigned int seed);
 
-/* Changes, removes, doubles or moves a value of a JSON text. Changes bytes if the text is not JSON, and sometimes otherwise. */
+/* Changes, removes, doubles or moves a value of a JSON text. Changes bytes if the text is not JSON, and sometimes
+ * otherwise. */
 size_t mutate_json(uint8_t *data, size_t size, size_t max_size, unsigned int seed);
 /* The same for the part after `skip` bytes and before the first byte 0xff; what follows that byte stays as it is. */
 size_t mutate_json_part(uint8_t *data, size_t size, size_t max_size, unsigned int seed, size_t skip);
-/* Changes a number in the header of a GGUF file, a value of its metadata, or a tensor's shape, type or place; lengths of texts
- * and lists follow. */
+/* Changes a number in the header of a GGUF file, a value of its metadata, or a tensor's shape, type or place; lengths
+ * of texts and lists follow. */
 size_t mutate_gguf(uint8_t *data, size_t size, size_t max_size, unsigned int seed);
 /* Removes, doubles or swaps lines of a text, or replaces a word by another of its words. */
 size_t mutate_lines(uint8_t *data, size_t size, size_t max_size, unsigned int seed);
@@ -59,13 +60,14 @@ size_t mutate_lines(uint8_t *data, size_t size, size_t max_size, unsigned int se
 
 /* ---- files ---- */
 
-/* Makes a folder for the target, in memory where the machine has a file system for that; writes its path of `size` bytes. All
- * of it is removed at exit. */
+/* Makes a folder for the target, in memory where the machine has a file system for that; writes its path of `size`
+ * bytes. All of it is removed at exit. */
 void scratch_folder(char *out, size_t size, const char *target);
 void scratch_put(const char *path, const void *bytes, size_t n);
 void scratch_remove(const char *folder); /* with all that is in it */
 
-/* Tries bytes as a safetensors file twice: as they are, and as a header of the right length before n_data bytes of data. */
+/* Tries bytes as a safetensors file twice: as they are, and as a header of the right length before n_data bytes of
+ * data. */
 void try_as_safetensors(const uint8_t *data, size_t size, size_t n_data,
                         void (*use_file)(const unsigned char *, size_t));
 

@@ -1,5 +1,5 @@
-/* Acceptance heads for a draft model of width 4: any bytes, and any bytes as a header of the right length with some data
- * behind it. Whatever is accepted has finite weights and can be asked and freed. */
+/* Acceptance heads for a draft model of width 4: any bytes, and any bytes as a header of the right length with some
+ * data behind it. Whatever is accepted has finite weights and can be asked and freed. */
 #include <math.h>
 
 #include "engine/model/model.h"

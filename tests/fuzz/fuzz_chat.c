@@ -1,5 +1,5 @@
-/* Chat templates and dialogues from unsupported: any bytes render within their bounds, twice the same, or fail in one line.
- * Input is a template, and behind a byte 0xff (which no UTF-8 has) a JSON object of variables. */
+/* Chat templates and dialogues from unsupported: any bytes render within their bounds, twice the same, or fail in one
+ * line. Input is a template, and behind a byte 0xff (which no UTF-8 has) a JSON object of variables. */
 
 #include "engine/jinja/chat.h"
 #include "tests/fuzz/fuzz.h"

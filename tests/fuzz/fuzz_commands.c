@@ -1,5 +1,6 @@
-/* Scripts of ':' commands against a live session on a tiny model: whatever they say, each is done or refused in one line, and
- * the session ends well. The first byte says which policy begins, and whether there are one sequence or three. */
+/* Scripts of ':' commands against a live session on a tiny model: whatever they say, each is done or refused in one
+ * line, and the session ends well. The first byte says which policy begins, and whether there are one sequence or
+ * three. */
 #include <unistd.h>
 
 #include "policies/registry.h"

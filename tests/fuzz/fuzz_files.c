@@ -1,5 +1,5 @@
-/* Files that only paths lead to: lists of prompts, histories, tables of bench, the index of a folder of weights. The first byte
- * selects one. Each is refused in one line, or what was read holds. */
+/* Files that only paths lead to: lists of prompts, histories, tables of bench, the index of a folder of weights. The
+ * first byte selects one. Each is refused in one line, or what was read holds. */
 #include <sys/stat.h>
 #include <unistd.h>
 

@@ -1,5 +1,5 @@
-/* Packed weights: pieces of one weight, of types and sizes that the input chooses, under one of several settings. What is
- * unpacked has to lie in memory of the size that its shape and type say. */
+/* Packed weights: pieces of one weight, of types and sizes that the input chooses, under one of several settings. What
+ * is unpacked has to lie in memory of the size that its shape and type say. */
 
 #include "base/little_endian.h"
 #include "engine/model/arch/packed.h"

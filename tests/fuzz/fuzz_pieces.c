@@ -1,5 +1,6 @@
-/* tokenizer.model: whatever it says, a tokenizer that opens gives ids of its own for any bytes, and text back. Input is what
- * lies beside it as JSON (tokenizer_config.json, for added_tokens.json, too) up to a byte 0xff, behind it the model. */
+/* tokenizer.model: whatever it says, a tokenizer that opens gives ids of its own for any bytes, and text back. Input is
+ * what lies beside it as JSON (tokenizer_config.json, for added_tokens.json, too) up to a byte 0xff, behind it the
+ * model. */
 
 #include "tests/fuzz/fuzz.h"
 

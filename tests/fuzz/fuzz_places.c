@@ -1,6 +1,6 @@
-/* Where models are: Ollama's manifests, names that models are asked for by, names of files in the Hugging Face cache, parts of a
- * GGUF file, which are known by their names and by what they say of themselves. The first byte says which. Each is refused in one
- * line, or leads to a file that is there. */
+/* Where models are: Ollama's manifests, names that models are asked for by, names of files in the Hugging Face cache,
+ * parts of a GGUF file, which are known by their names and by what they say of themselves. The first byte says which.
+ * Each is refused in one line, or leads to a file that is there. */
 #include <limits.h>
 #include <sys/stat.h>
 #include <unistd.h>

@@ -1,6 +1,6 @@
-/* tokenizer.json: whatever it says, a tokenizer that opens gives ids of its own for any bytes, and text back. Input is the
- * JSON, and after bytes 0xff (which no JSON has) tokenizer_config.json, a text, added_tokens.json and special_tokens_map.json,
- * as far as they are there. */
+/* tokenizer.json: whatever it says, a tokenizer that opens gives ids of its own for any bytes, and text back. Input is
+ * the JSON, and after bytes 0xff (which no JSON has) tokenizer_config.json, a text, added_tokens.json and
+ * special_tokens_map.json, as far as they are there. */
 
 #include "tests/fuzz/fuzz.h"
 

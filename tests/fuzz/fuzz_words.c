@@ -1,6 +1,6 @@
-/* Words that people and files say in a line: values of options and knobs, grids, spans of a sweep, what a run goes on until,
- * second settings, synthetic models, reports of a terminal. The first byte says which; each is refused in
- * one line, or means something that holds. */
+/* Words that people and files say in a line: values of options and knobs, grids, spans of a sweep, what a run goes on
+ * until, second settings, synthetic models, reports of a terminal. The first byte says which; each is refused in one
+ * line, or means something that holds. */
 #include <math.h>
 
 #include "base/text.h"

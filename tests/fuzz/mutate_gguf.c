@@ -150,7 +150,8 @@ another_number(uint8_t *at, size_t len, uint64_t *random)
     put_little_endian(at, len, value);
 }
 
-/* Cuts bytes out of the header, or doubles them; the tensors' data begins at the next multiple of the alignment again. */
+/* Cuts bytes out of the header, or doubles them; the tensors' data begins at the next multiple of the alignment
+ * again. */
 static size_t
 resize(uint8_t *data, size_t size, size_t max_size, size_t header, size_t at, size_t len, bool longer)
 {

@@ -1,6 +1,6 @@
-/* Prints the logits of models for scripts that compare them. An input line contains a model's path, a tab and token ids. The output
- * line is JSON: {"logits": a list for each token, "context": the model's context length}, computed exactly by the CPU, or {"error": the
- * reason why the model cannot be opened}. */
+/* Prints the logits of models for scripts that compare them. An input line contains a model's path, a tab and token
+ * ids. The output line is JSON: {"logits": a list for each token, "context": the model's context length}, computed
+ * exactly by the CPU, or {"error": the reason why the model cannot be opened}. */
 #include <cjson/cJSON.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -58,8 +58,8 @@ void rig_tree(struct rig *, int n);                  /* n random nodes */
 void rig_trunk(struct rig *, seq_t, int node);       /* the path to node becomes the trunk of a sequence */
 int rig_path(const struct rig *, int node, int *to); /* nodes from position 0 to node; their number */
 
-/* The forward pass that takes nodes to a depth. Every path is divided after n_trunk rows of sequence 0's trunk at most, which
- * must be the path's own first rows. Valid until the next call. */
+/* The forward pass that takes nodes to a depth. Every path is divided after n_trunk rows of sequence 0's trunk at most,
+ * which must be the path's own first rows. Valid until the next call. */
 const struct forward_pass *rig_forward(struct rig *, const int *nodes, int n, uint32_t to, uint32_t n_trunk);
 void rig_step(struct rig *, const int *nodes, int n, uint32_t to, uint32_t n_trunk);
 void rig_step_all(struct rig *); /* all nodes to depth L, nothing in a trunk */

@@ -1,5 +1,6 @@
-/* Sequences that share a context, draft, are verified, grow and are cut together; each beside a context of its own in which
- * the same rows go one by one. Whatever the two say must have the same bits, and committed rows must be the oracle's. */
+/* Sequences that share a context, draft, are verified, grow and are cut together; each beside a context of its own in
+ * which the same rows go one by one. Whatever the two say must have the same bits, and committed rows must be the
+ * oracle's. */
 #ifndef TESTS_RIGS_BATCH_PROGRAM_H
 #define TESTS_RIGS_BATCH_PROGRAM_H
 

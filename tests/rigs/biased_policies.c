@@ -6,8 +6,8 @@
 static const struct sampling hotter = {.temperature = 3, .top_k = 12, .top_p = 1};
 static const struct sampling flat = {.temperature = 1000, .top_p = 1};
 
-/* Three drafts from layer 1. `picky` drops a token whose id is odd, once it was drawn. `other` is another temperature to draw
- * from, which is fair if the distribution is declared (`declares`). */
+/* Three drafts from layer 1. `picky` drops a token whose id is odd, once it was drawn. `other` is another temperature
+ * to draw from, which is fair if the distribution is declared (`declares`). */
 static bool
 draft_from_layer_one(struct round *r, bool picky, const struct sampling *other, bool declares)
 {

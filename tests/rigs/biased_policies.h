@@ -1,5 +1,5 @@
-/* Policies whose tokens have another distribution than the target's, and fair ones that look like them: for tests that must
- * tell them apart. */
+/* Policies whose tokens have another distribution than the target's, and fair ones that look like them: for tests that
+ * must tell them apart. */
 #ifndef TESTS_RIGS_BIASED_POLICIES_H
 #define TESTS_RIGS_BIASED_POLICIES_H
 

@@ -4,8 +4,8 @@
 
 #include "kernels/backend.h"
 
-/* Writes scales in F16 into a block of the file: of types with minima the second, too. What a type stores in another way
- * becomes what is nearest below. */
+/* Writes scales in F16 into a block of the file: of types with minima the second, too. What a type stores in another
+ * way becomes what is nearest below. */
 void block_set_scales(enum weight_type, unsigned char *block, uint16_t scale, uint16_t second);
 bool block_has_second(enum weight_type);
 

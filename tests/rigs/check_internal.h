@@ -1,5 +1,5 @@
-/* What the files of the check backend share: copied requests (check_command.c), the record of what a store contains, and
- * the pool of distributions (both check_ledger.c). */
+/* What the files of the check backend share: copied requests (check_command.c), the record of what a store contains,
+ * and the pool of distributions (both check_ledger.c). */
 #ifndef TESTS_RIGS_CHECK_INTERNAL_H
 #define TESTS_RIGS_CHECK_INTERNAL_H
 
@@ -9,8 +9,8 @@
 
 /* ---- requests ---- */
 
-/* A request with memory of its own: command_copy() copies everything that the request points to, and the results stay in
- * this memory until command_deliver() copies them to the caller. */
+/* A request with memory of its own: command_copy() copies everything that the request points to, and the results stay
+ * in this memory until command_deliver() copies them to the caller. */
 enum command_kind {
     TRUNK,
     ADVANCE, /* the state `first` becomes that of `seq` after the slots */
@@ -91,9 +91,9 @@ void pool_results_arrived(struct pool *, const struct kv_cache *);
 
 /* ---- ledgers ---- */
 
-/* Records what a store contains: which slots have keys and values at which layers, which ring entries have hidden states
- * up to which depth, and, in its pool, which distributions were computed. A request that uses something that was never
- * computed fails with a message, instead of reading old memory. */
+/* Records what a store contains: which slots have keys and values at which layers, which ring entries have hidden
+ * states up to which depth, and, in its pool, which distributions were computed. A request that uses something that was
+ * never computed fails with a message, instead of reading old memory. */
 struct ledger;
 
 /* NULL: no memory. What the limits point to must outlive it, and so must the pool, which may be NULL. */

@@ -1,5 +1,5 @@
-/* A policy whose drafts come from no layer: it copies what followed the last token earlier, in this text or in the one before
- * it. For tests of NO_LAYER and of drafts that were not drawn (engine/session/round.h). */
+/* A policy whose drafts come from no layer: it copies what followed the last token earlier, in this text or in the one
+ * before it. For tests of NO_LAYER and of drafts that were not drawn (engine/session/round.h). */
 #ifndef TESTS_RIGS_COPYING_POLICY_H
 #define TESTS_RIGS_COPYING_POLICY_H
 

@@ -12,8 +12,9 @@ bool heads_rig_write_beside(const char *model_path, enum head_kind, uint64_t see
  * candidates and not of others. */
 bool heads_rig_accept(struct engine *, uint32_t blocks, uint64_t seed, struct err *);
 
-/* Gives the engine an EAGLE-3 head and a layer for multi-token prediction that are made up, so that every policy runs; the
- * layer is the target's first one, so some of its drafts are accepted. Does nothing if the backend has no drafters. */
+/* Gives the engine an EAGLE-3 head and a layer for multi-token prediction that are made up, so that every policy runs;
+ * the layer is the target's first one, so some of its drafts are accepted. Does nothing if the backend has no
+ * drafters. */
 bool heads_rig_drafters(struct engine *, uint64_t seed, struct err *);
 
 #endif

@@ -1,5 +1,6 @@
-/* The lossless matrix of one model: every policy of the registry, and one whose drafts come from no layer, under settings of
- * its knobs, against what autoregressive decoding gives. Fails the running cmocka test on the first token that is another. */
+/* The lossless matrix of one model: every policy of the registry, and one whose drafts come from no layer, under
+ * settings of its knobs, against what autoregressive decoding gives. Fails the running cmocka test on the first token
+ * that is another. */
 #ifndef TESTS_RIGS_LOSSLESS_RIG_H
 #define TESTS_RIGS_LOSSLESS_RIG_H
 

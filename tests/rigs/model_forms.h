@@ -1,5 +1,5 @@
-/* Forms of real models that the small models of the CPU's and the CUDA backend's tests share (cpu_shapes.c, cuda_rig.c).
- * A macro contains members of struct naive_shape; SHAPE_… is a whole one. */
+/* Forms of real models that the small models of the CPU's and the CUDA backend's tests share (cpu_shapes.c,
+ * cuda_rig.c). A macro contains members of struct naive_shape; SHAPE_… is a whole one. */
 #ifndef TESTS_RIGS_MODEL_FORMS_H
 #define TESTS_RIGS_MODEL_FORMS_H
 

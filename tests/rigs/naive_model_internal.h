@@ -49,8 +49,8 @@ void naive_hold(const struct naive_model *, double *x, size_t n);
 void naive_multiply(const struct naive_model *, const struct naive_matrix *, double *x, double *out);
 /* act(gate) * up; of an MLP without a gate act(up), and `gate` is not looked at. */
 double naive_activated(enum activation, const struct xielu *, bool gated, double gate, double up);
-/* back (width) = what a layer's experts make of x (naive_experts.c), routed by what the router makes of `routed`. False: no
- * memory. */
+/* back (width) = what a layer's experts make of x (naive_experts.c), routed by what the router makes of `routed`.
+ * False: no memory. */
 bool naive_experts(const struct naive_model *, const struct naive_layer *, const struct xielu *, const double *routed,
                    double *x, double *back);
 

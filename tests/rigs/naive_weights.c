@@ -92,8 +92,8 @@ store_row(enum weight_type type, double *x, uint32_t cols, unsigned char *out)
 static const double second_scales[WEIGHT_TYPES] = {
     [WEIGHT_Q4_1] = -7.5, [WEIGHT_Q5_1] = -15.5, [WEIGHT_Q2_K] = 1.5, [WEIGHT_Q4_K] = 7.5, [WEIGHT_Q5_K] = 15.5};
 
-/* Of types whose table's mean isn't 0 every other row has scales of the other sign: the outputs must not all follow the mean of
- * the inputs. */
+/* Of types whose table's mean isn't 0 every other row has scales of the other sign: the outputs must not all follow the
+ * mean of the inputs. */
 static void
 set_scales(enum weight_type type, uint32_t r, unsigned char *row, size_t bytes, double scale)
 {

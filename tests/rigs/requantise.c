@@ -1,4 +1,5 @@
-/* The layouts are those that kernels/tensor.c reads; tests/unit/kernels/test_tensor.c holds that to the gguf package's reading. */
+/* The layouts are those that kernels/tensor.c reads; tests/unit/kernels/test_tensor.c holds that to the gguf package's
+ * reading. */
 #include "tests/rigs/requantise.h"
 
 #include <math.h>
@@ -12,8 +13,8 @@
 #define SUPER    256
 #define MOST_SUB 16 /* sub-blocks of a block */
 
-/* What a type's quants q in 0..top stand for: scale * (q - zero), or scale * q - least where there are minima. K-quants share
- * one F16 scale in a block of 256 and keep codes, multiples of it, for sub-blocks. */
+/* What a type's quants q in 0..top stand for: scale * (q - zero), or scale * q - least where there are minima. K-quants
+ * share one F16 scale in a block of 256 and keep codes, multiples of it, for sub-blocks. */
 static const struct grid {
     size_t sub; /* values that share a scale */
     int top, zero;

@@ -1,5 +1,6 @@
-/* Writers of every weight type, for tests that need a known model's weights in a type that no file of it is in. Rounding to
- * the nearest of the type's values, block by block: not what a careful quantiser finds, but of the same kind and size. */
+/* Writers of every weight type, for tests that need a known model's weights in a type that no file of it is in.
+ * Rounding to the nearest of the type's values, block by block: not what a careful quantiser finds, but of the same
+ * kind and size. */
 #ifndef TESTS_RIGS_REQUANTISE_H
 #define TESTS_RIGS_REQUANTISE_H
 

@@ -496,7 +496,8 @@ same_prediction(const struct prediction *a, const struct prediction *b)
            fabsf(a->entropy - b->entropy) < 1e-3f && (a->token == b->token || fabsf(a->top_p[0] - a->top_p[1]) < 1e-4f);
 }
 
-/* The exit that the rule gives when a row goes through the clean context layer by layer. True if it was a close call. */
+/* The exit that the rule gives when a row goes through the clean context layer by layer. True if it was a close
+ * call. */
 static bool
 clean_exit(struct program *p, const struct naive_token *path, size_t n, uint32_t from, uint32_t to,
            const struct exit_rule *rule, struct exit_result *out)

@@ -10,7 +10,8 @@ struct row_world {
     struct backend *backend;
     struct weights *weights;
     const struct model_desc *desc;
-    /* The oracle: hidden states (depth + 1, width) of a path's last token; logits (vocab) of a hidden state, or NULL. */
+    /* The oracle: hidden states (depth + 1, width) of a path's last token; logits (vocab) of a hidden state, or
+     * NULL. */
     bool (*hidden)(const void *model, const struct naive_token *path, size_t n, uint32_t depth, double *out);
     void (*logits)(const void *model, const double *hidden, double *out);
     const void *model;

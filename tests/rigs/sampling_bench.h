@@ -1,5 +1,5 @@
-/* What tests of sampling on the device share: a store of just what it needs, random logits and settings. For one program of C
- * each, as draws.h. */
+/* What tests of sampling on the device share: a store of just what it needs, random logits and settings. For one
+ * program of C each, as draws.h. */
 #ifndef TESTS_RIGS_SAMPLING_BENCH_H
 #define TESTS_RIGS_SAMPLING_BENCH_H
 

@@ -1,5 +1,6 @@
-/* The seed of a test's random numbers: SPECSCOPE_SEED if it is set, otherwise the test's usual one, so that `make test` runs the
- * same cases each time. `make test-long` sets SPECSCOPE_SEED to the time. The seed is printed, so that a failure can be repeated. */
+/* The seed of a test's random numbers: SPECSCOPE_SEED if it is set, otherwise the test's usual one, so that `make test`
+ * runs the same cases each time. `make test-long` sets SPECSCOPE_SEED to the time. The seed is printed, so that a
+ * failure can be repeated. */
 #ifndef TESTS_RIGS_SEED_H
 #define TESTS_RIGS_SEED_H
 

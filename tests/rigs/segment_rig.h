@@ -1,5 +1,5 @@
-/* What the tests of segments share: a run that is made up, of two policies with knobs of their own, and the lines of its
- * rounds with the settings that each ran with. */
+/* What the tests of segments share: a run that is made up, of two policies with knobs of their own, and the lines of
+ * its rounds with the settings that each ran with. */
 #ifndef TESTS_RIGS_SEGMENT_RIG_H
 #define TESTS_RIGS_SEGMENT_RIG_H
 

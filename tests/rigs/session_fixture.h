@@ -10,7 +10,8 @@ struct fixture {
     struct engine *engine; /* its model has six layers, calm after the second */
 };
 
-/* Opens an engine on a tiny model; leaves no file on disk. If it fails, prints the error to stderr and returns false. */
+/* Opens an engine on a tiny model; leaves no file on disk. If it fails, prints the error to stderr and returns
+ * false. */
 bool session_fixture_engine(struct engine **, const struct tinymodel *);
 /* The same with this draft model; NULL: the target's layers before the calm ones, or its first. */
 bool session_fixture_pair(struct engine **, const struct tinymodel *, const struct tinymodel *draft,

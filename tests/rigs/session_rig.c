@@ -48,8 +48,8 @@ session_rig_knob_value(const struct knob *k, int which, uint64_t *random)
     return knob_check(k, k->kind == KNOB_REAL ? value : round(value), &value, &err) ? value : k->def;
 }
 
-/* What a policy may need beside a draft model, so that every policy runs: the layers before the last one as a companion, and
- * a profile that is made up. */
+/* What a policy may need beside a draft model, so that every policy runs: the layers before the last one as a
+ * companion, and a profile that is made up. */
 static bool
 add_companion(struct engine *e, struct err *err)
 {

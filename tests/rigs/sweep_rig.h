@@ -1,5 +1,5 @@
-/* A session that is made up, of specbound's two knobs, and a sweep that it is asked by: what a run does hangs on its settings
- * alone. It does at once what it is asked for, but tells of a run only in made_run(). */
+/* A session that is made up, of specbound's two knobs, and a sweep that it is asked by: what a run does hangs on its
+ * settings alone. It does at once what it is asked for, but tells of a run only in made_run(). */
 #ifndef TESTS_RIGS_SWEEP_RIG_H
 #define TESTS_RIGS_SWEEP_RIG_H
 

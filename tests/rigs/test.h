@@ -1,9 +1,9 @@
 /* Included by every unit test program: cmocka with the headers that it needs, and the list of the program's tests.
  *
- * TEST(sentence) { … } defines the test test_sentence(void **state) and adds it to the list. TEST_WITH also has a function that
- * prepares *state and one that cleans up, and FIXTURE has the two of the whole program. main() is in test.c: it runs the list in
- * the order of definition, or the tests that its argument matches ('test_a_*'). A program with a main() of its own calls
- * run_listed_tests(). */
+ * TEST(sentence) { … } defines the test test_sentence(void **state) and adds it to the list. TEST_WITH also has a
+ * function that prepares *state and one that cleans up, and FIXTURE has the two of the whole program. main() is in
+ * test.c: it runs the list in the order of definition, or the tests that its argument matches ('test_a_*'). A program
+ * with a main() of its own calls run_listed_tests(). */
 #ifndef TESTS_RIGS_TEST_H
 #define TESTS_RIGS_TEST_H
 
@@ -41,8 +41,8 @@
             fail_msg("%s", (err).text);                                                                                \
     } while (0)
 
-/* Comparisons that cmocka lacks; a failure prints the values. Each takes integers and floating-point numbers and compares them
- * exactly, as long double. */
+/* Comparisons that cmocka lacks; a failure prints the values. Each takes integers and floating-point numbers and
+ * compares them exactly, as long double. */
 #define assert_number_equal(a, b) compare_numbers(a, "==", b, #a " == " #b, __FILE__, __LINE__)
 #define assert_less(a, b)         compare_numbers(a, "<", b, #a " < " #b, __FILE__, __LINE__)
 #define assert_at_most(a, b)      compare_numbers(a, "<=", b, #a " <= " #b, __FILE__, __LINE__)
@@ -55,7 +55,8 @@
 #define assert_contains(text, part) search_text(text, part, true, __FILE__, __LINE__)
 #define assert_lacks(text, part)    search_text(text, part, false, __FILE__, __LINE__)
 
-/* Adds a test for one entry of a table, whose name is in its title and is *state. For functions that run before main(). */
+/* Adds a test for one entry of a table, whose name is in its title and is *state. For functions that run before
+ * main(). */
 void add_test_of(const char *name, const char *sentence, CMUnitTestFunction);
 
 /* For the macros. */

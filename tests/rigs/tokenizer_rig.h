@@ -28,8 +28,8 @@ char *golden_text(const char *family, const char *name, size_t *len);
 /* The ids of the folder's ids.tsv, of at least so many texts, with control tokens and with their names as text. */
 void assert_golden_ids(const struct tokenizer *, const char *family, size_t at_least);
 
-/* Characters of all kinds, spaces and letters more often; no U+2581, which a SentencePiece vocabulary does not distinguish from
- * a space. At most four bytes each; returns how many bytes. */
+/* Characters of all kinds, spaces and letters more often; no U+2581, which a SentencePiece vocabulary does not
+ * distinguish from a space. At most four bytes each; returns how many bytes. */
 size_t random_text(uint64_t *random, char *out, size_t characters);
 
 #endif

@@ -11,8 +11,8 @@
 void write_trace(const char *folder, const struct stream *, bool closed, char path[256]);
 struct trace_reader *open_trace(const char *path); /* fails the running test if that fails */
 
-/* The trace has the stream's events up to an event: a round's end, unless it was closed cleanly. Returns how many rounds
- * that are. */
+/* The trace has the stream's events up to an event: a round's end, unless it was closed cleanly. Returns how many
+ * rounds that are. */
 uint64_t assert_replays_a_beginning(const char *path, const struct stream *);
 /* It has the stream's events up to that number. */
 void assert_reads_back(struct trace_reader *, const struct stream *, uint64_t last);

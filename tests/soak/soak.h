@@ -1,7 +1,7 @@
 /* Soak test of losslessness, for any length of time. Cases are drawn at random: each is a model on a backend and some
  * runs on it. Greedy tokens must equal those of autoregressive decoding, bit for bit; sampled tokens must equal those
- * of the same run repeated on another number of threads or in a batch. A case is a function of a seed and a number, so that
- * a failure can be repeated. */
+ * of the same run repeated on another number of threads or in a batch. A case is a function of a seed and a number, so
+ * that a failure can be repeated. */
 #ifndef TESTS_SOAK_SOAK_H
 #define TESTS_SOAK_SOAK_H
 

@@ -1,4 +1,5 @@
-/* A case: a model, texts that autoregressive decoding makes of some prompts on one thread, and runs that must make the same. */
+/* A case: a model, texts that autoregressive decoding makes of some prompts on one thread, and runs that must make the
+ * same. */
 #include <stdlib.h>
 #include <string.h>
 

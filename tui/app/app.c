@@ -176,8 +176,8 @@ flat_out(const struct app *app)
            follow_moving(&app->run) && !script_running(&app->script);
 }
 
-/* Returns the least time between frames. A frame after the user's input is drawn at once. During decoding at full speed frames wait for the
- * screen's share of the processor, because they take time from the engine. */
+/* Returns the least time between frames. A frame after the user's input is drawn at once. During decoding at full speed
+ * frames wait for the screen's share of the processor, because they take time from the engine. */
 static uint64_t
 frame_interval_us(const struct app *app)
 {

@@ -1,7 +1,8 @@
-/* The scope as a program: opens the terminal, starts the session or plays the trace, handles keys, the mouse, ':' commands and a script, and
- * restores the terminal.
+/* The scope as a program: opens the terminal, starts the session or plays the trace, handles keys, the mouse, ':'
+ * commands and a script, and restores the terminal.
  *
- * The files of this room. Each group uses those above it; a key reaches the commands through a table that the app is given.
+ * The files of this room. Each group uses those above it; a key reaches the commands through a table that the app is
+ * given.
  *
  *   parts      line (input lines, history), chooser (menus, models), command (the ':' interpreter, scripts), message, screen, upcoming (the
  *              next prompts), layout, key_row
@@ -15,9 +16,9 @@
 #include "tui/app/app_options.h"
 #include "tui/app/chooser.h"
 
-/* Runs the scope. A live session must be open and not started, and opened paused if there is a script. Returns the exit status: 0; 1 if the
- * work failed or 2 for wrong usage, with *err; 128 + the signal that ended the program. With 0 there may also be an *err: a history that could
- * not be saved. The source stays open. */
+/* Runs the scope. A live session must be open and not started, and opened paused if there is a script. Returns the exit
+ * status: 0; 1 if the work failed or 2 for wrong usage, with *err; 128 + the signal that ended the program. With 0
+ * there may also be an *err: a history that could not be saved. The source stays open. */
 int app_run(const struct source *, const struct app_options *, struct err *);
 
 /* The list of models before a run. */
@@ -28,8 +29,8 @@ struct model_screen_options {
     size_t at;                    /* the selected model */
 };
 
-/* Stores the chosen model in *chosen; *left: the user chose none. Returns the exit status: 0, 128 + the signal that ended the program, or 1
- * with *err. */
+/* Stores the chosen model in *chosen; *left: the user chose none. Returns the exit status: 0, 128 + the signal that
+ * ended the program, or 1 with *err. */
 int model_screen_run(struct model_list *, const struct model_screen_options *, size_t *chosen, bool *left,
                      struct err *);
 

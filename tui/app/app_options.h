@@ -1,4 +1,5 @@
-/* Data that the command line passes to the app: options, and the source of events, a live session or the replay of a trace. */
+/* Data that the command line passes to the app: options, and the source of events, a live session or the replay of a
+ * trace. */
 #ifndef TUI_APP_APP_OPTIONS_H
 #define TUI_APP_APP_OPTIONS_H
 

@@ -1,4 +1,5 @@
-/* Runs commands, and handles keys and the mouse: the focused panel first, then the table of keys, each of which is a command. */
+/* Runs commands, and handles keys and the mouse: the focused panel first, then the table of keys, each of which is a
+ * command. */
 #include <math.h>
 #include <signal.h>
 #include <stdlib.h>
@@ -65,7 +66,8 @@ app_prompt(const struct app *app)
 bool
 app_continues(const struct app *app)
 {
-    /* a prompt of the list is no turn of the user's conversation, and the sequences of a batch have answers of their own */
+    /* a prompt of the list is no turn of the user's conversation, and the sequences of a batch have answers of their
+     * own */
     const bool alone = !scope_is_batch(app->run.scope) || scope_now(app->run.scope)->versus != NULL;
     return follow_live(&app->run) && session_chats(app->run.source->session) && alone && app->upcoming.own &&
            !app->anew;
@@ -181,7 +183,8 @@ choose_model(struct app *app, const struct input *in)
 
 #define END 10000
 
-/* Moves *top, the first line shown of the help or the messages. page: lines of a page. Returns false if the key does not scroll. */
+/* Moves *top, the first line shown of the help or the messages. page: lines of a page. Returns false if the key does
+ * not scroll. */
 static bool
 page_key(int *top, int page, int key)
 {

@@ -1,5 +1,5 @@
-/* The app's state, made of independent parts, and functions that frame, commands and the main loop call: running a ':' line, opening the
- * input line, quitting. */
+/* The app's state, made of independent parts, and functions that frame, commands and the main loop call: running a ':'
+ * line, opening the input line, quitting. */
 #ifndef TUI_APP_APP_STATE_H
 #define TUI_APP_APP_STATE_H
 

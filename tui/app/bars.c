@@ -13,8 +13,8 @@
 
 #define BAR_ITEMS 24
 
-/* Items are shown whole or not at all: if there is no room, those with the highest `rank` are dropped first. An item with
- * `least` columns is cut to these before any other is dropped. */
+/* Items are shown whole or not at all: if there is no room, those with the highest `rank` are dropped first. An item
+ * with `least` columns is cut to these before any other is dropped. */
 struct bar {
     struct bar_item {
         char text[96];
@@ -157,8 +157,9 @@ forecast_in_time(const struct scope *s, const struct landscape *l)
     return known ? (double)l->now.speedup : (double)NAN;
 }
 
-/* Adds whether the policy helps on the window's text: by the measured speedup, or else by the forecast in time, or else by the modelled one,
- * which is the most that it can gain. It is green only if a time confirms it. There is no answer in the first rounds or without drafts. */
+/* Adds whether the policy helps on the window's text: by the measured speedup, or else by the forecast in time, or else
+ * by the modelled one, which is the most that it can gain. It is green only if a time confirms it. There is no answer
+ * in the first rounds or without drafts. */
 static void
 add_gain(struct bar *bar, const struct scope *s, const struct landscape *l, const struct window_measures *window)
 {
@@ -197,8 +198,8 @@ is_slowed(const struct followed *f, const struct metrics *m, const struct measur
            now->tokens_per_s > (double)m->pace;
 }
 
-/* Draws the speeds, with and without learning passes if there are any. A speedup needs a baseline of this prompt, measured in the present
- * conditions; if that was at another time, the speedup is approximate. */
+/* Draws the speeds, with and without learning passes if there are any. A speedup needs a baseline of this prompt,
+ * measured in the present conditions; if that was at another time, the speedup is approximate. */
 static void
 add_speed(struct bar *bar, const struct followed *f, const struct metrics *m, const struct window_measures *window,
           bool narrow)

@@ -26,7 +26,8 @@ void chooser_themes(struct chooser *, const char *data_dir, const char *now);
 enum chooser_result chooser_key(struct chooser *, int key);
 void chooser_draw(const struct chooser *, const struct canvas *); /* on the whole screen */
 
-/* The models on this machine: the names at once, and a description of each, which a thread reads one after the other. */
+/* The models on this machine: the names at once, and a description of each, which a thread reads one after the
+ * other. */
 
 struct listed {
     char *name, *path;            /* the name that the user types (printable), and the path; owned */
@@ -52,8 +53,8 @@ bool model_list_look(struct model_list *, size_t i, struct model_summary *);
 /* Number of models that have been read. */
 size_t model_list_seen(struct model_list *);
 
-/* The models of this machine: a list that typing filters, and the description of the selected one. Models that cannot run are dim, with
- * the reason. */
+/* The models of this machine: a list that typing filters, and the description of the selected one. Models that cannot
+ * run are dim, with the reason. */
 
 struct model_chooser {       /* zeros at first, except for the list */
     struct model_list *list; /* borrowed */

@@ -1,5 +1,6 @@
-/* The ':' interpreter: a line is a verb and its argument, and an unambiguous beginning of a verb is enough. The caller passes the table
- * of verbs (tui/app/verbs.c), so the interpreter works without a terminal. Paths to complete; scripts of ':' commands. */
+/* The ':' interpreter: a line is a verb and its argument, and an unambiguous beginning of a verb is enough. The caller
+ * passes the table of verbs (tui/app/verbs.c), so the interpreter works without a terminal. Paths to complete; scripts
+ * of ':' commands. */
 #ifndef TUI_APP_COMMAND_H
 #define TUI_APP_COMMAND_H
 
@@ -15,8 +16,8 @@ struct app;
 typedef bool verb_function(struct app *, const char *rest, struct err *);
 
 struct verb {
-    /* For help: "set", "KNOB VALUE", "change a knob"; Tab completes words in small letters, as in "next | previous [WHAT]". what NULL: an
-     * alias, or a command of the panels' keys; neither in the help nor among completions. */
+    /* For help: "set", "KNOB VALUE", "change a knob"; Tab completes words in small letters, as in "next | previous
+     * [WHAT]". what NULL: an alias, or a command of the panels' keys; neither in the help nor among completions. */
     const char *name, *arguments, *what;
     verb_function *run;
     const char *(*offer)(struct app *,
@@ -41,16 +42,17 @@ bool command_number(const char *text, const char *what, uint64_t min, uint64_t m
 int command_complete(const struct verb *table, struct app *, const char *line, char *out, size_t out_size, char *list,
                      size_t list_size);
 
-/* Finds the files and folders (with a '/' at the end) that begin with the word, in place of the earlier ones: "tra" finds "traces/", and
- * "traces/de" finds files in that folder. Hidden files are found only if the word has the dot. */
+/* Finds the files and folders (with a '/' at the end) that begin with the word, in place of the earlier ones: "tra"
+ * finds "traces/", and "traces/de" finds files in that folder. Hidden files are found only if the word has the dot. */
 void path_offers_find(glob_t *, const char *word);
 
-/* A file of ':' commands, one per line, with or without the ':'. Blank lines and lines that begin with '#' are skipped. The whole file
- * is read before any command runs. */
+/* A file of ':' commands, one per line, with or without the ':'. Blank lines and lines that begin with '#' are skipped.
+ * The whole file is read before any command runs. */
 
 #define SCRIPT_MAX (1024 * 1024) /* bytes */
 
-/* The event that the last line waits for: the end of a round, of the run, of all work, of points of a sweep, of a forecast. */
+/* The event that the last line waits for: the end of a round, of the run, of all work, of points of a sweep, of a
+ * forecast. */
 enum script_wait { WAIT_NOTHING, WAIT_ROUND, WAIT_END, WAIT_IDLE, WAIT_SWEEP, WAIT_WHAT_IF };
 
 struct script {

@@ -27,7 +27,8 @@ struct changes {
     uint32_t groups, group;             /* group: of changes that are added now; 0: none */
 };
 
-/* Adds a posted change and drops the undone ones. Changes of one knob in one round are joined; one that changes nothing is ignored. */
+/* Adds a posted change and drops the undone ones. Changes of one knob in one round are joined; one that changes nothing
+ * is ignored. */
 void changes_add(struct changes *, const struct change *);
 void changes_group(struct changes *, bool begin); /* changes added until its end are one group */
 void changes_forget_second(struct changes *);     /* drops the changes of sequence 1, whose setting was replaced */
@@ -75,10 +76,11 @@ uint32_t follow_seq(const struct followed *);
 /* The same for a sequence's setting. */
 bool follow_post_of(struct followed *, uint32_t seq, enum control_kind, const char *name, const char *text, uint32_t n,
                     struct err *);
-/* Undoes the last change of a setting, or redoes the last undone one; *which: the change, NULL: none. Fails if it could not be posted. */
+/* Undoes the last change of a setting, or redoes the last undone one; *which: the change, NULL: none. Fails if it could
+ * not be posted. */
 bool follow_take_back(struct followed *, bool back, const struct change **which, struct err *);
-/* Reads events for a bounded time. A new run moves the selection to its end. Shows messages about ends and errors. Returns true if
- * something outside of the scope changed on the screen. */
+/* Reads events for a bounded time. A new run moves the selection to its end. Shows messages about ends and errors.
+ * Returns true if something outside of the scope changed on the screen. */
 bool follow_events(struct followed *, struct selection *, struct message *);
 
 #endif

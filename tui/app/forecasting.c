@@ -136,7 +136,8 @@ ask(struct forecasting *f, const struct followed *run, const double *values, str
         *out = forecast_none;
 }
 
-/* Does step `at`: the current settings, then all points of the strips, then those of the grid. False: it is complete. */
+/* Does step `at`: the current settings, then all points of the strips, then those of the grid. False: it is
+ * complete. */
 static bool
 work(struct forecasting *f, const struct followed *run, const struct policy_info *policy)
 {
@@ -232,7 +233,8 @@ begin_effects(struct forecasting *f, const struct scope *s)
     f->text = (struct effect_text){0};
 }
 
-/* One forecast, of the newest segment's text or of an older one's of which the record has more than before. False: all is done. */
+/* One forecast, of the newest segment's text or of an older one's of which the record has more than before. False: all
+ * is done. */
 static bool
 work_on_effects(struct forecasting *f, const struct followed *run)
 {

@@ -1,5 +1,6 @@
-/* The landscape: forecasts for the last tokens at other values of the knobs, computed in small slices from the scope's record
- * (engine/scope/scope.h). The effects that the ledger compares its segments by are forecast from the same record. */
+/* The landscape: forecasts for the last tokens at other values of the knobs, computed in small slices from the scope's
+ * record (engine/scope/scope.h). The effects that the ledger compares its segments by are forecast from the same
+ * record. */
 #ifndef TUI_APP_FORECASTING_H
 #define TUI_APP_FORECASTING_H
 

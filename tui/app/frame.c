@@ -63,7 +63,8 @@ struct page {                    /* writes lines; the visible ones reach the scr
     const char *filter; /* only rows that contain it are written; "": all */
 };
 
-/* Draws a key and its meaning, which is wrapped beside it, or below a key that is too long for the column; or a heading (right: NULL). */
+/* Draws a key and its meaning, which is wrapped beside it, or below a key that is too long for the column; or a heading
+ * (right: NULL). */
 static void
 row(struct page *p, enum role left_role, const char *left, enum role role, const char *right)
 {

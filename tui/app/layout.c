@@ -8,8 +8,8 @@ good(const struct layout_item *item)
     return item->good_cols > item->min_cols ? item->good_cols : item->min_cols;
 }
 
-/* Shares `cols` among the chosen items by weight, none below its min_cols while that is possible; whole columns, no gap,
- * no overlap. */
+/* Shares `cols` among the chosen items by weight, none below its min_cols while that is possible; whole columns, no
+ * gap, no overlap. */
 static void
 layout_side_by_side(struct layout *l, const struct layout_item *items, const int *chosen, int n, struct rect area)
 {
@@ -71,7 +71,8 @@ has_room(const struct column *c)
     return !c->tall && c->least + LAYOUT_LEAST * (c->n + 1) <= c->rect.rows;
 }
 
-/* Places an item beside others if there is room, else in the column with the fewest rows of panels below its top one. */
+/* Places an item beside others if there is room, else in the column with the fewest rows of panels below its top
+ * one. */
 static bool
 put(struct column *columns, int n, const struct layout_item *items, int item)
 {
@@ -96,7 +97,8 @@ put(struct column *columns, int n, const struct layout_item *items, int item)
     return true;
 }
 
-/* Returns the most rows up to `rows` that an upper item fills: with or without those for something else. 0: any, or it needs more. */
+/* Returns the most rows up to `rows` that an upper item fills: with or without those for something else. 0: any, or it
+ * needs more. */
 static int
 fills(const struct layout_item *item, int rows)
 {
@@ -122,8 +124,8 @@ share(struct layout *l, const struct layout_item *items, const struct column *c,
         layout_side_by_side(l, items, c->place[k].item, c->place[k].n, (struct rect){y, c->rect.x, each, c->rect.cols});
 }
 
-/* Places the chosen items beside each other, and below them, in their columns, the active items of the middle, as far as there is room.
- * False: there is room for none of these, and nothing is placed. */
+/* Places the chosen items beside each other, and below them, in their columns, the active items of the middle, as far
+ * as there is room. False: there is room for none of these, and nothing is placed. */
 static bool
 layout_columns(struct layout *l, const struct layout_item *items, int n, const int *chosen, int n_chosen,
                struct rect area)
@@ -170,7 +172,8 @@ needs(const struct layout_item *item, int cols)
     return cols < LAYOUT_WIDE ? item->min_cols * 3 / 2 : item->min_cols;
 }
 
-/* Adds a band of the active items of a place that are not `taken`, as many as fit side by side; the focused item comes first. */
+/* Adds a band of the active items of a place that are not `taken`, as many as fit side by side; the focused item comes
+ * first. */
 static bool
 choose_band(struct stack *s, const struct layout_item *items, int n, enum panel_place place, int focus, int cols,
             bool *taken)

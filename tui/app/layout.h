@@ -1,9 +1,10 @@
 /* The layout: a pure function of the terminal's size and the active panels.
  *
- * A panel declares its place, weight and least width. The panels of a place are beside each other in bands, as far as their widths allow, and
- * bands are below each other, as far as the height allows: a large terminal shows all panels, 120×36 the first band of the upper and of the
- * lower place. On a large terminal the panels of the middle are below an upper panel. The focused panel is always shown. A narrow terminal
- * stacks bands if it is tall, and otherwise has item 0 above a row of tabs; a small one has no boxes. */
+ * A panel declares its place, weight and least width. The panels of a place are beside each other in bands, as far as
+ * their widths allow, and bands are below each other, as far as the height allows: a large terminal shows all panels,
+ * 120×36 the first band of the upper and of the lower place. On a large terminal the panels of the middle are below an
+ * upper panel. The focused panel is always shown. A narrow terminal stacks bands if it is tall, and otherwise has item
+ * 0 above a row of tabs; a small one has no boxes. */
 #ifndef TUI_APP_LAYOUT_H
 #define TUI_APP_LAYOUT_H
 
@@ -45,8 +46,8 @@ struct layout {
     struct rect panel[LAYOUT_PANELS]; /* with their boxes */
 };
 
-/* Computes the layout. Item 0 stays on top if the others become tabs; `focus` is an active item, and `zoom` gives it all the space. The status
- * line is the last row: keys, the ':' line, questions. */
+/* Computes the layout. Item 0 stays on top if the others become tabs; `focus` is an active item, and `zoom` gives it
+ * all the space. The status line is the last row: keys, the ':' line, questions. */
 void layout_compute(struct layout *, int rows, int cols, const struct layout_item *, int n, int focus, bool zoom);
 /* If there are enough rows, a line about the device is below the measures, and layout_compute() gets one row less. */
 int layout_rows(int rows, bool device); /* returns the rows for layout_compute() */

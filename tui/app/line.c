@@ -95,7 +95,8 @@ struct spot {
     bool begun;
 };
 
-/* Moves to the next cluster; returns false after the end. .x of a new spot is the column at which the first row begins. */
+/* Moves to the next cluster; returns false after the end. .x of a new spot is the column at which the first row
+ * begins. */
 static bool
 next_spot(const struct editor *e, int cols, struct spot *s)
 {

@@ -1,5 +1,5 @@
-/* The line that the user writes: a ':' command, a prompt, a search, an export's path. Each use has its own history, and prompts to
- * start from are listed below a prompt. */
+/* The line that the user writes: a ':' command, a prompt, a search, an export's path. Each use has its own history, and
+ * prompts to start from are listed below a prompt. */
 #ifndef TUI_APP_LINE_H
 #define TUI_APP_LINE_H
 
@@ -47,7 +47,8 @@ void editor_replace(struct editor *, const char *text); /* for completion; the c
 void editor_draw(const struct editor *, const struct canvas *, const char *lead);
 int editor_rows(const struct editor *, int cols); /* rows that the whole text takes */
 
-/* Prompts to start from, listed below the prompt that is being written: Tab selects each in turn, then the user's own text again. */
+/* Prompts to start from, listed below the prompt that is being written: Tab selects each in turn, then the user's own
+ * text again. */
 
 struct offers {
     char *const *prompts; /* (n); borrowed */
@@ -73,8 +74,8 @@ bool line_open(struct line *, enum line_use, const char *text); /* false: out of
 enum editor_result line_key(struct line *, int key);
 const char *line_verb(const struct line *); /* the use's command with a blank; "": the user writes the command */
 bool line_is_text(const struct line *);     /* a prompt or a search, whose outer blanks count */
-/* Returns the line as a ':' command for the caller to free, and adds it to the history; NULL: the line is empty, or no memory. Blanks
- * at the end are removed unless the line is text. */
+/* Returns the line as a ':' command for the caller to free, and adds it to the history; NULL: the line is empty, or no
+ * memory. Blanks at the end are removed unless the line is text. */
 char *line_command(struct line *);
 void line_draw(const struct line *, const struct canvas *);                     /* on one row; not for prompts */
 void line_draw_prompt(struct line *, const char *title, const struct canvas *); /* a box on the whole screen */

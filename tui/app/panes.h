@@ -25,7 +25,8 @@ bool panes_digit(const struct panes *, int i, char digit[2]);
 /* Computes the layout for a screen and moves the focus to an active panel. device: there is a line about the device. */
 void panes_arrange(struct panes *, int rows, int cols, bool device);
 void panes_draw(struct panes *, struct grid *); /* with the row of tabs */
-/* Pass an event to the focused panel, to the panel under the mouse, to the first active panel that has the verb. True: it was used. */
+/* Pass an event to the focused panel, to the panel under the mouse, to the first active panel that has the verb. True:
+ * it was used. */
 bool panes_key(struct panes *, int key);
 void panes_mouse(struct panes *, struct grid *, const struct input *);
 bool panes_command(struct panes *, const char *verb, const char *rest);

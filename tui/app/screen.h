@@ -25,7 +25,8 @@ bool screen_theme(struct screen *, const char *name, const char *data_dir, struc
 /* The same at the start, for the default if name is NULL; if it fails, the theme is the program's own. */
 bool screen_first_theme(struct screen *, const char *name, const char *data_dir, struct err *);
 bool screen_outdated(const struct screen *); /* the terminal's answer came after the last frame */
-/* screen_begin() empties the grid and gives it the terminal's size; screen_show() sends it. Both fail without memory. */
+/* screen_begin() empties the grid and gives it the terminal's size; screen_show() sends it. Both fail without
+ * memory. */
 bool screen_begin(struct screen *);
 bool screen_show(struct screen *);
 

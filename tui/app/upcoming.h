@@ -27,8 +27,8 @@ void upcoming_begin(struct upcoming *, char *const *prompts, size_t n, bool by_i
 /* Returns the prompt after `current`; NULL: there is no other. The caller reports its start with upcoming_take(). */
 const char *upcoming_next(const struct upcoming *, const char *current);
 void upcoming_take(struct upcoming *, const char *prompt);
-/* The main loop calls this with the number of the text and whether it has ended; the end begins the countdown. `stay`: the text that
- * runs at the next call, or ended before it, gets no countdown. */
+/* The main loop calls this with the number of the text and whether it has ended; the end begins the countdown. `stay`:
+ * the text that runs at the next call, or ended before it, gets no countdown. */
 void upcoming_look(struct upcoming *, uint32_t run, bool ended, bool stay, uint64_t now_us);
 /* Seconds until the next prompt starts, from 5 down; 0: now; -1: it waits for a request. */
 int upcoming_seconds(const struct upcoming *, uint64_t now_us);

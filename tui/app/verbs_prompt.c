@@ -1,5 +1,5 @@
-/* Commands that start a run from a prompt. In a chat a prompt is the next turn of the conversation: the template gets all turns, which
- * are those that the events contain. */
+/* Commands that start a run from a prompt. In a chat a prompt is the next turn of the conversation: the template gets
+ * all turns, which are those that the events contain. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -23,7 +23,8 @@ put_utf8(FILE *out, const char *bytes, size_t n)
     }
 }
 
-/* Returns the generated text of the sequence in focus, without the end of sequence, for the caller to free; NULL: out of memory. */
+/* Returns the generated text of the sequence in focus, without the end of sequence, for the caller to free; NULL: out
+ * of memory. */
 static char *
 answer_of(const struct scope *s)
 {
@@ -67,7 +68,8 @@ verb_has_system(const cJSON *turns)
     return role != NULL && strcmp(role, "system") == 0;
 }
 
-/* Adds the current prompt and the answer to it. Without an answer, the next prompt takes the place of the current one. */
+/* Adds the current prompt and the answer to it. Without an answer, the next prompt takes the place of the current
+ * one. */
 static bool
 add_turns(const struct app *app, cJSON *turns)
 {
@@ -81,7 +83,8 @@ add_turns(const struct app *app, cJSON *turns)
     return ok;
 }
 
-/* Stores the messages before the next prompt (struct control) in *out, NULL if there are none, for the caller to free. */
+/* Stores the messages before the next prompt (struct control) in *out, NULL if there are none, for the caller to
+ * free. */
 static bool
 turns_before(const struct app *app, bool anew, char **out, struct err *err)
 {

@@ -31,8 +31,8 @@ struct bench_table {
     const char **fields;
 };
 
-/* Reads a table. Refuses a file without the columns policy and params, or with lines of different lengths. The caller calls
- * bench_table_close(), also after a failure. */
+/* Reads a table. Refuses a file without the columns policy and params, or with lines of different lengths. The caller
+ * calls bench_table_close(), also after a failure. */
 bool bench_table_open(struct bench_table *, const char *path, struct err *);
 void bench_table_close(struct bench_table *);
 /* Returns a column's index; SIZE_MAX: there is none. */
@@ -42,7 +42,8 @@ double bench_table_value(const struct bench_table *, size_t line, size_t column)
 /* Returns the line's setting of this name; NULL: there is none. */
 const struct bench_setting *bench_line_setting(const struct bench_line *, const char *name);
 
-/* The measures of engine/measure/metrics.h by the column names of `bench --csv`, so that a figure can combine traces and benchmarks. */
+/* The measures of engine/measure/metrics.h by the column names of `bench --csv`, so that a figure can combine traces
+ * and benchmarks. */
 
 struct named_measure {
     const char *name;  /* "tokens_per_round" */

@@ -412,7 +412,8 @@ axes_line(struct drawing *d, const struct panel_area *p, const double *x, const 
     free(points);
 }
 
-/* The corners of the steps from value `from` on, as long as there are values; two a value. Returns the first without. */
+/* The corners of the steps from value `from` on, as long as there are values; two a value. Returns the first
+ * without. */
 static size_t
 steps_from(const struct panel_area *p, const double *x, const double *y, size_t from, size_t n, double end,
            struct point *out)

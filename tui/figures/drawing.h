@@ -1,5 +1,5 @@
-/* A figure as a list of shapes in points (1/72 inch), y downwards, in the order of drawing. render.h makes a file of it, and tests read
- * the list. So figures need no graphics library, and have the same shapes on every machine.
+/* A figure as a list of shapes in points (1/72 inch), y downwards, in the order of drawing. render.h makes a file of
+ * it, and tests read the list. So figures need no graphics library, and have the same shapes on every machine.
  *
  * Drawing never fails: when memory runs out, later shapes are omitted and no_memory is set. */
 #ifndef TUI_FIGURES_DRAWING_H
@@ -77,8 +77,8 @@ double lettering_width(const struct lettering *, const char *utf8);
 /* Cuts the text to `room`, with '…' at the end; "" if there is no room for that either. Returns out. */
 char *lettering_fit(const struct lettering *, const char *utf8, double room, char *out, size_t size);
 
-/* The style of figures in print: white paper, and hue alone carries no information. Ramps darken with the value; lines differ in
- * lightness, dashes and marks. */
+/* The style of figures in print: white paper, and hue alone carries no information. Ramps darken with the value; lines
+ * differ in lightness, dashes and marks. */
 
 #define PAPER      0xffffff
 #define INK        0x1a1a1a
@@ -132,11 +132,12 @@ struct range {
 };
 #define RANGE_NONE ((struct range){1, 0})
 void range_add(struct range *, double value);
-/* Returns the range of an axis: for shares [0, 1] and a margin; for others from 0 if that is near. It is never empty. */
+/* Returns the range of an axis: for shares [0, 1] and a margin; for others from 0 if that is near. It is never
+ * empty. */
 struct range range_shown(struct range, bool share);
 
-/* Computes round numbers (1, 2 or 5 times a power of ten apart; `whole`: only whole numbers) within [low, high], at most `most` and at
- * most SCALE_TICKS. Returns their number and sets *step to their distance. */
+/* Computes round numbers (1, 2 or 5 times a power of ten apart; `whole`: only whole numbers) within [low, high], at
+ * most `most` and at most SCALE_TICKS. Returns their number and sets *step to their distance. */
 int scale_ticks(double low, double high, int most, bool whole, double ticks[SCALE_TICKS], double *step);
 /* Prints a value with the decimals that distinguish ticks at this distance. Returns out. */
 char *scale_label(double value, double step, char *out, size_t size);

@@ -1,4 +1,5 @@
-/* The measure of a sweep's points: a line over one knob, a map over two, a row of maps over three; a panel per policy. */
+/* The measure of a sweep's points: a line over one knob, a map over two, a row of maps over three; a panel per
+ * policy. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>

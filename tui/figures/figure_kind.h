@@ -57,8 +57,8 @@ enum render_format { RENDER_SVG, RENDER_PDF, RENDER_PNG };
 
 /* Returns the format by the end of the file's name; ERR_USAGE: not .svg, .pdf or .png. */
 bool render_format_of(const char *file, enum render_format *, struct err *);
-/* Writes the file; a complete new file replaces an old one. PNG has 300 dots per inch. note: one line about characters that no font of
- * this machine has; "": none. */
+/* Writes the file; a complete new file replaces an old one. PNG has 300 dots per inch. note: one line about characters
+ * that no font of this machine has; "": none. */
 bool render_file(const struct drawing *, enum render_format, const char *file, char note[FIGURE_NOTE], struct err *);
 
 #endif

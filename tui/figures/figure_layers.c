@@ -1,5 +1,5 @@
-/* SpecBound's Figure 1: each layer's prediction at each position, on a background of its confidence. Layers above the exit are grey,
- * and confident wrong predictions have a marked corner. */
+/* SpecBound's Figure 1: each layer's prediction at each position, on a background of its confidence. Layers above the
+ * exit are grey, and confident wrong predictions have a marked corner. */
 #include <math.h>
 #include <string.h>
 

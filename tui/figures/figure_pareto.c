@@ -1,4 +1,5 @@
-/* Gain against cost: a point for each trace or line of a benchmark, and the front of the points that no other beats in both. */
+/* Gain against cost: a point for each trace or line of a benchmark, and the front of the points that no other beats in
+ * both. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,5 +1,5 @@
-/* Values over rounds, one panel below the other: tokens per round, acceptance, tokens per second, and the policy's series. Knob changes
- * are lines through all panels. */
+/* Values over rounds, one panel below the other: tokens per round, acceptance, tokens per second, and the policy's
+ * series. Knob changes are lines through all panels. */
 #include <math.h>
 #include <stdlib.h>
 
@@ -199,7 +199,8 @@ cells_used(const struct record *r, int series)
     return used < CELLS_MOST ? used : CELLS_MOST;
 }
 
-/* Returns whether a series has a panel: a GRID and its parts have no course over rounds, and a MASK has its own figure. */
+/* Returns whether a series has a panel: a GRID and its parts have no course over rounds, and a MASK has its own
+ * figure. */
 enum panel_form { NO_PANEL, LINES, CELLS };
 static const enum panel_form panel_forms[SERIES_FORMS] = {
     [SERIES_LINE] = LINES,  [SERIES_BAND] = LINES,   [SERIES_PHASE] = LINES,  [SERIES_BARS] = CELLS,

@@ -1,5 +1,5 @@
-/* Two traces side by side: tokens over the time of their rounds, the faster trace by position, the end of the common text, and the
- * measures of both. */
+/* Two traces side by side: tokens over the time of their rounds, the faster trace by position, the end of the common
+ * text, and the measures of both. */
 #include <math.h>
 #include <stdlib.h>
 

@@ -117,7 +117,8 @@ is_stop(const char *text)
     return kind == UTF8PROC_CATEGORY_PO || kind == UTF8PROC_CATEGORY_PE || kind == UTF8PROC_CATEGORY_PF;
 }
 
-/* Returns the bytes up to a possible line end: after a word, or after a wide character (no spaces separate these) and its stop. */
+/* Returns the bytes up to a possible line end: after a word, or after a wide character (no spaces separate these) and
+ * its stop. */
 static size_t
 next_break(const char *text)
 {
@@ -206,7 +207,8 @@ caption_inputs(const struct figure *f, double y, struct lettering letters)
     return draw_lines(f->d, 1, y, f->width - 2, letters, text);
 }
 
-/* Draws the caption below all: the note, then model, policy, knobs and machine of every input. Sets the drawing's height. */
+/* Draws the caption below all: the note, then model, policy, knobs and machine of every input. Sets the drawing's
+ * height. */
 static void
 caption_draw(struct figure *f)
 {

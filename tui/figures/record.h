@@ -1,5 +1,5 @@
-/* One run of a trace for figures: lists of its rounds, drafts, tokens, series and knob changes, and on request the scope at the end of
- * the range. */
+/* One run of a trace for figures: lists of its rounds, drafts, tokens, series and knob changes, and on request the
+ * scope at the end of the range. */
 #ifndef TUI_FIGURES_RECORD_H
 #define TUI_FIGURES_RECORD_H
 
@@ -75,8 +75,8 @@ struct record {
     struct scope *scope;              /* NULL: not requested */
 };
 
-/* Reads a run. ERR_USAGE: the trace lacks the run, the sequence, or a round in the range; other errors are the reader's. The caller calls
- * record_close(), also after a failure. */
+/* Reads a run. ERR_USAGE: the trace lacks the run, the sequence, or a round in the range; other errors are the
+ * reader's. The caller calls record_close(), also after a failure. */
 bool record_open(struct record *, const char *folder, const struct record_wanted *, struct err *);
 void record_close(struct record *);
 
@@ -84,15 +84,15 @@ void record_close(struct record *);
 struct tally record_tally(const struct record_round *);
 /* Returns the settings of a round; before the first round, those of the first. */
 const struct record_setting *record_setting(const struct record *, uint32_t round);
-/* Computes the value of a policy's series at the end of each round of one sequence: out[i] belongs to rounds[i]; NAN before the first
- * report and under another policy. */
+/* Computes the value of a policy's series at the end of each round of one sequence: out[i] belongs to rounds[i]; NAN
+ * before the first report and under another policy. */
 void record_values(const struct record *, int series, int index, double *out);
 
 /* Reads the trace again for the target's prediction of the token at a position, which the trace may lack (false). */
 bool record_prediction(struct record *, uint32_t seq, uint32_t pos, struct layer_event *);
 
-/* The course of a saved run: tokens over the time of its rounds; and the length of the common beginning of two texts. The figure of
- * two runs and `specscope diff` use it. */
+/* The course of a saved run: tokens over the time of its rounds; and the length of the common beginning of two texts.
+ * The figure of two runs and `specscope diff` use it. */
 
 struct course {             /* of one sequence */
     const struct record *r; /* borrowed */

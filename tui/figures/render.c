@@ -36,8 +36,8 @@ render_format_of(const char *file, enum render_format *format, struct err *err)
 
 /* ---- fonts ---- */
 
-/* Cairo sets a text in one font even if the font lacks characters. So a text is split into runs that one font can set, the figure's
- * own font wherever possible. */
+/* Cairo sets a text in one font even if the font lacks characters. So a text is split into runs that one font can set,
+ * the figure's own font wherever possible. */
 #define FONT  "Helvetica" /* or the font that replaces it */
 #define FONTS 16          /* that are cached */
 
@@ -71,7 +71,8 @@ has(const FcPattern *font, uint32_t code)
            FcCharSetHasChar(characters, code);
 }
 
-/* Returns fontconfig's font for the character, which is like FONT; NULL: none. The process ends soon and frees nothing. */
+/* Returns fontconfig's font for the character, which is like FONT; NULL: none. The process ends soon and frees
+ * nothing. */
 static FcPattern *
 match(uint32_t code)
 {
@@ -109,8 +110,8 @@ family_of(struct fonts *f, uint32_t code)
     return name != NULL ? (const char *)name : FONT;
 }
 
-/* Returns the bytes of the first run of a text, 0 at its end, and its family. Joiners and variation selectors need more than a
- * font; they are a run without a family, which the caller omits. */
+/* Returns the bytes of the first run of a text, 0 at its end, and its family. Joiners and variation selectors need more
+ * than a font; they are a run without a family, which the caller omits. */
 static size_t
 first_run(struct fonts *f, const char *utf8, const char **family)
 {

@@ -1,4 +1,5 @@
-/* Drafts on a grid and the choice of their number: two parts of the judge panel (panel_judge.c) with drawings of their own. */
+/* Drafts on a grid and the choice of their number: two parts of the judge panel (panel_judge.c) with drawings of their
+ * own. */
 #ifndef TUI_PANELS_JUDGE_H
 #define TUI_PANELS_JUDGE_H
 
@@ -16,8 +17,8 @@ int judge_chosen(const struct scope *, const struct judge *, uint32_t round);
 /* ".97", "1.0", "–"; others in at most five columns. */
 const char *judge_number(double value, char out[16]);
 
-/* Draws the grid with the round's drafts in it, transposed if wanted, on the whole canvas. If it is too small, cells are folded, and the
- * title is omitted where it would cost a row of them. */
+/* Draws the grid with the round's drafts in it, transposed if wanted, on the whole canvas. If it is too small, cells
+ * are folded, and the title is omitted where it would cost a row of them. */
 void judge_draw_grid(const struct judge *, const struct scope *, const struct canvas *, uint32_t round,
                      bool transposed);
 /* Draws a bar for each number of drafts, and marks the chosen one. */

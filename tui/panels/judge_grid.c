@@ -1,4 +1,5 @@
-/* Two parts of the judge panel: a bar for each number of drafts, and a grid of values as heat with the numbers of the round's drafts. */
+/* Two parts of the judge panel: a bar for each number of drafts, and a grid of values as heat with the numbers of the
+ * round's drafts. */
 #include "tui/panels/judge.h"
 
 #include <math.h>

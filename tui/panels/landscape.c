@@ -83,7 +83,8 @@ draw_point(const struct canvas *c, int y, int x, const struct range *r, float va
             MARK_INK, canvas_level(at));
 }
 
-/* Draws a cell of the grid as heat, or as a height if there are no colours, with its mark and, if there is room, its number. */
+/* Draws a cell of the grid as heat, or as a height if there are no colours, with its mark and, if there is room, its
+ * number. */
 static void
 draw_cell(const struct canvas *c, int y, int x, int width, const struct range *r, float value, unsigned marks,
           const char *mark)

@@ -1,5 +1,6 @@
-/* The layers × tokens panel in three files: panel_layers.c (view state, cells, keys), layers_rows.c (which layers and positions are
- * shown), layers_experts.c (layers × experts, in place of the cells). The panel of the whole run shares layers_beyond(). */
+/* The layers × tokens panel in three files: panel_layers.c (view state, cells, keys), layers_rows.c (which layers and
+ * positions are shown), layers_experts.c (layers × experts, in place of the cells). The panel of the whole run shares
+ * layers_beyond(). */
 #ifndef TUI_PANELS_LAYERS_H
 #define TUI_PANELS_LAYERS_H
 
@@ -47,8 +48,8 @@ struct layers_panel {
     } column[LAYERS_COLUMNS];
 };
 
-/* Fills p's rows for `lines` rows from y on: the target's layers, above them those of auxiliary models if the policy needs them or has
- * used them for the shown positions. The target keeps at least half of the rows. */
+/* Fills p's rows for `lines` rows from y on: the target's layers, above them those of auxiliary models if the policy
+ * needs them or has used them for the shown positions. The target keeps at least half of the rows. */
 void layers_fold(struct layers_panel *, const struct view *, int y, int lines);
 /* The row of a layer, or of the next shown layer below it; the target's deepest if the model is not shown. */
 int layers_row(const struct layers_panel *, enum layer_model, int layer);

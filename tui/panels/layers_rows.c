@@ -62,8 +62,9 @@ lay_out(struct layers_panel *p, const struct scope *s, int cols)
     }
 }
 
-/* Returns the last shown position while the panel follows: the last draft, and during a round at least the last draft of the round
- * before, so that the columns do not move with every rejection. It depends only on the scope, so a replay shows the same. */
+/* Returns the last shown position while the panel follows: the last draft, and during a round at least the last draft
+ * of the round before, so that the columns do not move with every rejection. It depends only on the scope, so a replay
+ * shows the same. */
 static uint32_t
 newest(const struct scope *s)
 {
@@ -156,8 +157,8 @@ count(const bool *chosen, int layers)
     return n;
 }
 
-/* Chooses at most `rows` of the layers 1..layers: first those of must[] (0 and -1 are ignored), then evenly of the probed layers, then
- * of the others. Returns how many; out is descending. */
+/* Chooses at most `rows` of the layers 1..layers: first those of must[] (0 and -1 are ignored), then evenly of the
+ * probed layers, then of the others. Returns how many; out is descending. */
 static int
 layers_choose(int layers, int rows, const int *must, int n_must, const bool *probed, int *out)
 {
@@ -185,8 +186,8 @@ layers_choose(int layers, int rows, const int *must, int n_must, const bool *pro
     return n;
 }
 
-/* Shows a layer in place of the nearest of the n chosen ones that is none of must[], so that the cursor reaches every layer and no other row
- * changes. False: all are. */
+/* Shows a layer in place of the nearest of the n chosen ones that is none of must[], so that the cursor reaches every
+ * layer and no other row changes. False: all are. */
 static bool
 choose_also(int layer, const int *must, int n_must, int *chosen, int n)
 {
@@ -212,8 +213,8 @@ choose_also(int layer, const int *must, int n_must, int *chosen, int n)
 
 /* ---- the layers of models that help ---- */
 
-/* True if the model has layers of its own, and the policy needs it or has used it at positions that may be shown. Their number follows from
- * the narrowest columns, because the columns drawn last depend on the result. */
+/* True if the model has layers of its own, and the policy needs it or has used it at positions that may be shown. Their
+ * number follows from the narrowest columns, because the columns drawn last depend on the result. */
 static bool
 in_view(const struct layers_panel *p, const struct view *v, enum layer_model model)
 {

@@ -27,7 +27,8 @@ struct settings;
 
 struct panel_host { /* the program around the panels */
     void *user;
-    /* Runs a ':' line, so that commands can do whatever keys and the mouse do. If it fails, it shows a message and returns false. */
+    /* Runs a ':' line, so that commands can do whatever keys and the mouse do. If it fails, it shows a message and
+     * returns false. */
     bool (*command)(void *user, const char *line);
     void (*say)(void *user, const char *text); /* shows a message */
 };
@@ -50,7 +51,8 @@ struct key_help {
     const char *keys, *what;
 };
 
-/* Where a panel is on the screen. The middle is shown if the screen is high enough, or if a panel in it has the focus. */
+/* Where a panel is on the screen. The middle is shown if the screen is high enough, or if a panel in it has the
+ * focus. */
 enum panel_place { PANEL_TOP, PANEL_MIDDLE, PANEL_BOTTOM };
 
 struct panel_ops {
@@ -64,7 +66,8 @@ struct panel_ops {
     bool alone, tall;     /* in the middle: no panel beside it; at the top: no panel below it */
     int weight, min_cols; /* share of the width beside other panels; it is not drawn with fewer columns */
     int good_cols;        /* with fewer columns it omits something; 0: min_cols */
-    /* The rows that it fills, with its box, and further ones in which it shows something else; NULL: it can use any number. */
+    /* The rows that it fills, with its box, and further ones in which it shows something else; NULL: it can use any
+     * number. */
     void (*rows)(const struct view *, int *good, int *more);
     /* false: it has nothing to show, and other panels get its room; NULL: always true */
     bool (*active)(const struct view *);
@@ -89,7 +92,8 @@ void panel_close(const struct panel_ops *, void *state); /* NULL does nothing */
 /* Sends a ':' line to the host, shows a message. */
 __attribute__((format(printf, 2, 3))) bool panel_command(const struct view *, const char *format, ...);
 __attribute__((format(printf, 2, 3))) void panel_print(const struct view *, const char *format, ...);
-/* Returns the first of n rows to show, of which `room` fit: near `top`, so that row `at` is visible and no room stays empty. */
+/* Returns the first of n rows to show, of which `room` fit: near `top`, so that row `at` is visible and no room stays
+ * empty. */
 int panel_scroll(int top, int at, int n, int room);
 /* A token's text without its leading space; "␣␣": only two spaces. */
 const char *panel_word(const struct scope *, token_t);
@@ -105,10 +109,11 @@ void selection_to_round(const struct view *, uint32_t round);
 void selection_to_place(struct selection *, const struct scope_place *);
 /* Moves by this many rounds along the text (negative: back); after the newest round the panels follow again. */
 void selection_move(const struct view *, long rounds);
-/* The keys of a list of rounds, the newest first: ↑ ↓ j k, PgUp PgDn by `page` rounds (0: no such keys), Home, End. False: another key. */
+/* The keys of a list of rounds, the newest first: ↑ ↓ j k, PgUp PgDn by `page` rounds (0: no such keys), Home, End.
+ * False: another key. */
 bool selection_key(const struct view *, int key, long page);
-/* The segment of the selected position (the newest while panels follow), and its last round (UINT32_MAX: it has not ended).
- * NULL: no segment has begun. */
+/* The segment of the selected position (the newest while panels follow), and its last round (UINT32_MAX: it has not
+ * ended). NULL: no segment has begun. */
 const struct segment *selection_segment(const struct view *, uint32_t *last);
 
 /* ---- changes of settings along an axis of time: a tick with the change's text ---- */
@@ -127,12 +132,12 @@ struct marks { /* (n) the newest first */
 
 /* The segment that begins with this round of the current run, if it has changes; NULL: none. */
 const struct segment *mark_of_round(const struct scope *, uint32_t round);
-/* Finds the changes of the current run; `place` returns a change's column, -1: not shown. With `all`, a replay's segments, it finds
- * the changes after the scope's newest segment; NULL: those up to it. */
+/* Finds the changes of the current run; `place` returns a change's column, -1: not shown. With `all`, a replay's
+ * segments, it finds the changes after the scope's newest segment; NULL: those up to it. */
 void marks_find(struct marks *, const struct scope *, const struct segments *all,
                 int (*place)(const void *user, const struct segment *), const void *user);
-/* Draws ticks on a row, each with as much of its text as fits before the next tick, before `end`, and before cells that are neither a
- * line nor a bar. */
+/* Draws ticks on a row, each with as much of its text as fits before the next tick, before `end`, and before cells that
+ * are neither a line nor a bar. */
 void marks_draw(const struct marks *, const struct scope *, const struct canvas *, int y, int end, enum role);
 void marks_draw_tick(const struct canvas *, int y, int x); /* in an empty cell */
 
@@ -146,12 +151,13 @@ extern const struct fate_style fate_styles[];
 
 /* Draws its number in `width` columns after the cursor, if the selection is in it. Returns the next column. */
 int round_number(const struct view *, const struct canvas *, int y, int width, const struct scope_round *);
-/* Draws its drafts in `width` columns: ■ accepted, □ rejected, ○ not yet verified, smaller ones off the main line, … if they do not
- * fit; then the target's own token: ◆ a correction, + a bonus. */
+/* Draws its drafts in `width` columns: ■ accepted, □ rejected, ○ not yet verified, smaller ones off the main line, … if
+ * they do not fit; then the target's own token: ◆ a correction, + a bonus. */
 void round_marks(const struct canvas *, int y, int x, int width, const struct scope_round *);
 
 #define ROUND_REASON (4 * sizeof(((struct round_event *)0)->stop_reason) + 1)
-/* Why drafting stopped, as the screen shows it: "difficult" is "low confidence"; foreign traces may contain any text. */
+/* Why drafting stopped, as the screen shows it: "difficult" is "low confidence"; foreign traces may contain any
+ * text. */
 void round_reason(const struct round_event *, char out[ROUND_REASON]);
 
 /* ---- panels of aggregates (exit layers, reliability): rounds of the window, up to the cursor ---- */
@@ -162,7 +168,8 @@ struct aggregated {        /* view state of such a panel */
 };
 
 void aggregated_close(void *);
-/* Returns the aggregates of the cursor's segment, of the last rounds up to it, or of the run. NULL: `why` gives the reason. */
+/* Returns the aggregates of the cursor's segment, of the last rounds up to it, or of the run. NULL: `why` gives the
+ * reason. */
 const struct aggregates *aggregated_now(struct aggregated *, const struct view *, const char **why);
 /* From this size, for example zoomed, such a panel has ticks on its axes and numbers below its bars. */
 #define AGGREGATED_ROWS 16
@@ -170,7 +177,8 @@ const struct aggregates *aggregated_now(struct aggregated *, const struct view *
 #define AGGREGATED_LEFT 11 /* columns of ticks and of the names of numbers */
 /* Draws ticks with values from `low` to `high` at the left of the plot, which begins in column AGGREGATED_LEFT. */
 void aggregated_ticks(const struct canvas *c, int y, int rows, double low, double high);
-/* Draws a row of numbers below n bars of `wide` columns: its name, and those numbers that are not NAN and fit beside each other. */
+/* Draws a row of numbers below n bars of `wide` columns: its name, and those numbers that are not NAN and fit beside
+ * each other. */
 void aggregated_numbers(const struct canvas *c, int y, const char *name, int n, int wide, const double *value,
                         const char *format);
 /* Draws a bar over the whole height of the canvas, in eighths of a row. */

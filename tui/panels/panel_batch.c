@@ -1,5 +1,6 @@
-/* The sequences of a batch as tiles: position, speed, and the choice of the sequence that the other panels show. Live sequences are in
- * the order of their places in the batch, so that none moves; the ended ones follow, the latest first. */
+/* The sequences of a batch as tiles: position, speed, and the choice of the sequence that the other panels show. Live
+ * sequences are in the order of their places in the batch, so that none moves; the ended ones follow, the latest
+ * first. */
 #include <math.h>
 #include <stdio.h>
 

@@ -1,6 +1,6 @@
-/* How the policy judges drafts, from the series that it declares (engine/events/policy.h: SERIES_DRAFTS, SERIES_MARKS, SERIES_CHOICE):
- * rounds with the values of each draft, the grid that drafts are looked up in, and how many were chosen. It shows the cursor's round
- * and older ones. */
+/* How the policy judges drafts, from the series that it declares (engine/events/policy.h: SERIES_DRAFTS, SERIES_MARKS,
+ * SERIES_CHOICE): rounds with the values of each draft, the grid that drafts are looked up in, and how many were
+ * chosen. It shows the cursor's round and older ones. */
 #include "tui/panels/judge.h"
 
 #include <math.h>
@@ -343,7 +343,8 @@ struct places {
     bool transposed;
 };
 
-/* Places the rounds at the left, the grid at the right, and the bars below the grid if they fit, otherwise below the rounds. */
+/* Places the rounds at the left, the grid at the right, and the bars below the grid if they fit, otherwise below the
+ * rounds. */
 static bool
 beside(struct places *p, const struct canvas *c, const struct judge *j, int lines, int cols)
 {
@@ -404,7 +405,8 @@ arrange(const struct scope *s, const struct judge *j, const struct canvas *c)
 
 /* ---- drawing ---- */
 
-/* How many rounds back the cursor's round is; in the prompt: the first round; 0: no cursor; scope_rounds(): not in memory. */
+/* How many rounds back the cursor's round is; in the prompt: the first round; 0: no cursor; scope_rounds(): not in
+ * memory. */
 static uint32_t
 selected(const struct view *v)
 {

@@ -1,5 +1,5 @@
-/* Sliders for the policy's knobs and for sampling. The panel requests changes with `:set` and shows the requested value as pending until an
- * event confirms it. */
+/* Sliders for the policy's knobs and for sampling. The panel requests changes with `:set` and shows the requested value
+ * as pending until an event confirms it. */
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -28,8 +28,8 @@ struct knobs_item {
 /* The item's help, and for a policy's knob the reason why there is no forecast. */
 #define KNOBS_HELP 200
 
-/* The lines from top to bottom: the policy's knobs (or that it has none), other settings, sampling. Those from knobs_panel.top on are
- * visible as far as they fit. */
+/* The lines from top to bottom: the policy's knobs (or that it has none), other settings, sampling. Those from
+ * knobs_panel.top on are visible as far as they fit. */
 struct knobs_places {
     int name, slider, value, best; /* columns */
     int lines, seen;               /* all lines, and visible ones */

@@ -1,5 +1,5 @@
-/* Layers × tokens: a column for each position, a row for each layer, the deepest first: predictions, confidence, exits. The layers of
- * auxiliary models are above the target's. */
+/* Layers × tokens: a column for each position, a row for each layer, the deepest first: predictions, confidence, exits.
+ * The layers of auxiliary models are above the target's. */
 #include "tui/panels/layers.h"
 
 #include <math.h>
@@ -11,8 +11,8 @@
 
 #define LAYERS_POPUP 10 /* rows of an opened cell over the layers */
 
-/* Returns the background's intensity: confidence, entropy, divergence from the last layer, or the rank of the final token (rank 1 is the
- * most intense, as in the opened cell). */
+/* Returns the background's intensity: confidence, entropy, divergence from the last layer, or the rank of the final
+ * token (rank 1 is the most intense, as in the opened cell). */
 static float
 heat_of(enum layers_channel channel, const struct scope_cell *cell, token_t final)
 {
@@ -107,8 +107,8 @@ draw_label(const struct layers_panel *p, const struct scope *s, const struct can
     canvas_print(c, y, strlen(name) > 3 ? 0 : 1, exit ? ROLE_TITLE : ROLE_DIM, "%3s%s", name, exit ? "►" : "");
 }
 
-/* Returns the columns at the right that show how often layers agree with the target's last one: of two heads, or of one, if any layer was
- * compared; 0: none. */
+/* Returns the columns at the right that show how often layers agree with the target's last one: of two heads, or of
+ * one, if any layer was compared; 0: none. */
 static int
 shares_width(const struct layers_panel *p, const struct scope *s, int cols)
 {
@@ -122,8 +122,8 @@ shares_width(const struct layers_panel *p, const struct scope *s, int cols)
     return any ? LAYERS_SHARES / 2 : 0;
 }
 
-/* Draws how often each layer's first choice was that of the target's last layer, by the lens and the trained head; the current head is
- * brighter. Auxiliary models, and models without trained heads, have only the lens. */
+/* Draws how often each layer's first choice was that of the target's last layer, by the lens and the trained head; the
+ * current head is brighter. Auxiliary models, and models without trained heads, have only the lens. */
 static void
 draw_shares(const struct layers_panel *p, const struct scope *s, const struct canvas *c, int width)
 {
@@ -433,8 +433,8 @@ draw_layers(void *state, const struct view *v, const struct canvas *c)
         v->selection->layers = (struct position_range){p->column[0].pos, p->column[p->n_columns - 1].pos + 1};
 }
 
-/* All layers of the models that the policy needs, each with its edge, two lines above them, d_max, a line about a cell, and the box; then
- * an opened cell. */
+/* All layers of the models that the policy needs, each with its edge, two lines above them, d_max, a line about a cell,
+ * and the box; then an opened cell. */
 static void
 rows_layers(const struct view *v, int *good, int *more)
 {

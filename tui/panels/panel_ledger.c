@@ -82,8 +82,9 @@ of_sides(const struct scope *scope, const struct segment *s)
     return d;
 }
 
-/* Returns by how much per cent the setting of `s` is better than that of `other` on the same tokens; UNKNOWN: the texts differ. If the
- * measured times, converted to the same tokens, clearly contradict the forecast, the verdict is NOISE. */
+/* Returns by how much per cent the setting of `s` is better than that of `other` on the same tokens; UNKNOWN: the texts
+ * differ. If the measured times, converted to the same tokens, clearly contradict the forecast, the verdict is
+ * NOISE. */
 static struct ledger_difference
 effect(const struct ledger_choice *ch, const struct scope *scope, const struct segment *s, const struct segment *other)
 {
@@ -189,7 +190,8 @@ write_comparison(struct ledger_choice *ch, const struct scope *scope, const stru
 #define DIFFERENCE_WIDTH 14
 #define RATIO_ERROR      6 /* columns of " ±0.05" */
 
-/* Adds columns in the order of their importance. "What changed" gets the rest, at least 8 columns, or 16 beside the last column. */
+/* Adds columns in the order of their importance. "What changed" gets the rest, at least 8 columns, or 16 beside the
+ * last column. */
 static struct ledger_columns
 ledger_arrange(int cols)
 {
@@ -283,7 +285,8 @@ draw_lossless(const struct segment *s, const struct ledger_columns *a, const str
     }
 }
 
-/* Draws the speedup: in brackets the modelled one, dim with "~" if its baseline is of another time, or with its error. */
+/* Draws the speedup: in brackets the modelled one, dim with "~" if its baseline is of another time, or with its
+ * error. */
 static void
 draw_ratio(const struct ledger_choice *ch, const struct scope *scope, const struct segment *s,
            const struct ledger_columns *a, const struct canvas *c, int y)
@@ -370,8 +373,8 @@ selection_moved(struct ledger_panel *p, const struct selection *s)
     return moved;
 }
 
-/* Returns the segment in focus, which follows the selected position; NULL: there is none. After a segment is dropped, the oldest one in
- * memory has the focus. */
+/* Returns the segment in focus, which follows the selected position; NULL: there is none. After a segment is dropped,
+ * the oldest one in memory has the focus. */
 static const struct segment *
 focus(struct ledger_panel *p, const struct view *v, uint32_t *back)
 {

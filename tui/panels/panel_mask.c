@@ -1,5 +1,5 @@
-/* Layer masks: a line for each set of skipped sublayers up to the cursor's round, the newest first, with its score. A column is a layer:
- * the upper half is attention, the lower half the MLP. */
+/* Layer masks: a line for each set of skipped sublayers up to the cursor's round, the newest first, with its score. A
+ * column is a layer: the upper half is attention, the lower half the MLP. */
 #include <math.h>
 #include <stdio.h>
 #include <string.h>

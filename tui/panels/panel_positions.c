@@ -1,5 +1,6 @@
-/* Acceptance by position of drafts that no layer of the target predicted: bars of the conditional rate (a) above those of the
- * unconditional one (u), and the ranks of the target's token at the first rejection (docs/methods.md: Measures). */
+/* Acceptance by position of drafts that no layer of the target predicted: bars of the conditional rate (a) above those
+ * of the unconditional one (u), and the ranks of the target's token at the first rejection (docs/methods.md:
+ * Measures). */
 #include <math.h>
 #include <stdio.h>
 #include <string.h>

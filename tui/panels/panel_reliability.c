@@ -1,5 +1,5 @@
-/* The reliability diagram: the share of accepted drafts by confidence, with the threshold; and how often each layer was confident and
- * wrong. */
+/* The reliability diagram: the share of accepted drafts by confidence, with the threshold; and how often each layer was
+ * confident and wrong. */
 #include <math.h>
 #include <stdio.h>
 

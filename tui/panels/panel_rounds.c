@@ -1,5 +1,6 @@
-/* A line for each round, the newest first: accepted and rejected drafts, exit layers, why drafting stopped, and the time. Or
- * the tree of the cursor's round: a line for each draft, with its probability and the probability of its path. */
+/* A line for each round, the newest first: accepted and rejected drafts, exit layers, why drafting stopped, and the
+ * time. Or the tree of the cursor's round: a line for each draft, with its probability and the probability of its
+ * path. */
 #include <math.h>
 #include <stdio.h>
 
@@ -192,7 +193,8 @@ struct tree {
 };
 _Static_assert(VERIFY_NODES <= 64, "a path's depths are bits of 64");
 
-/* The round of the cursor, or the newest; NULL: it is no longer in memory, and *number is its number (0: there is none). */
+/* The round of the cursor, or the newest; NULL: it is no longer in memory, and *number is its number (0: there is
+ * none). */
 static const struct scope_round *
 tree_round(const struct view *v, uint32_t *number)
 {
@@ -203,7 +205,8 @@ tree_round(const struct view *v, uint32_t *number)
     return at > 0 ? scope_round_numbered(s, at) : newest;
 }
 
-/* Adds what follows a candidate: at the end of the accepted path the target's own token, then the drafts, each with its own tree. */
+/* Adds what follows a candidate: at the end of the accepted path the target's own token, then the drafts, each with its
+ * own tree. */
 static void
 add_after(struct tree *t, const struct scope *s, const struct scope_round *r, int32_t parent, struct tree_row row)
 {

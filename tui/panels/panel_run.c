@@ -87,7 +87,8 @@ fold_column(const struct run_panel *p, const struct scope *s, int x)
                                                 : NAN;
 }
 
-/* Returns the positions in a column, rounded up to steps of an eighth, so that a long run is not folded again with each token. */
+/* Returns the positions in a column, rounded up to steps of an eighth, so that a long run is not folded again with each
+ * token. */
 static uint32_t
 fold_of(uint32_t n, uint32_t cols)
 {

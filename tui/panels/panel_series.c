@@ -1,5 +1,5 @@
-/* Charts of every policy's rounds, then of the series that the policy declares, beside each other if there is room. The cursor is the
- * selection that all panels share. */
+/* Charts of every policy's rounds, then of the series that the policy declares, beside each other if there is room. The
+ * cursor is the selection that all panels share. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -120,8 +120,8 @@ by_value(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-/* Returns the end of the scale: the largest value, or the quantile if the largest value is SCALE_SEGMENT times as far from the least one,
- * so that a few large values do not flatten the chart. */
+/* Returns the end of the scale: the largest value, or the quantile if the largest value is SCALE_SEGMENT times as far
+ * from the least one, so that a few large values do not flatten the chart. */
 static double
 robust_high(const struct chart *chart, uint32_t n)
 {
@@ -369,7 +369,8 @@ struct series_panel {
     struct chart chart; /* the chart being drawn */
 };
 
-/* Lists the charts: indices of the policy's series, or -1 - derived. Masks and series that judge drafts have panels of their own. */
+/* Lists the charts: indices of the policy's series, or -1 - derived. Masks and series that judge drafts have panels of
+ * their own. */
 static int
 list(const struct scope *s, int out[POLICY_SERIES + DERIVED_CHARTS])
 {

@@ -1,4 +1,5 @@
-/* A sweep during and after its runs: the measures of its points, the best point, and a cursor whose values Enter sets. */
+/* A sweep during and after its runs: the measures of its points, the best point, and a cursor whose values Enter
+ * sets. */
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -339,8 +340,8 @@ rank(struct sweep_panel *p, uint32_t n)
     }
 }
 
-/* Returns the forecast of the cursor's point from the landscape: that of one knob while all others keep their values, or of
- * the grid of two. NAN: there is none in time. */
+/* Returns the forecast of the cursor's point from the landscape: that of one knob while all others keep their values,
+ * or of the grid of two. NAN: there is none in time. */
 static float
 forecast_of(const struct sweep_look *l, const struct view *v)
 {

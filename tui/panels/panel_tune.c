@@ -1,5 +1,5 @@
-/* The race of `:tune`: a row for each setting, the fastest first, with its interval; the result on held-out prompts; the
- * options of other engines. */
+/* The race of `:tune`: a row for each setting, the fastest first, with its interval; the result on held-out prompts;
+ * the options of other engines. */
 #include <math.h>
 #include <stdio.h>
 #include <string.h>

@@ -1,5 +1,5 @@
-/* Two settings on one prompt beside each other, of one run or of two saved runs: texts, rounds and measures, the difference in speed, where
- * in the text it arises, and where the texts differ. */
+/* Two settings on one prompt beside each other, of one run or of two saved runs: texts, rounds and measures, the
+ * difference in speed, where in the text it arises, and where the texts differ. */
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -140,7 +140,8 @@ by_what(const struct scope *s)
     return a->threads != b->threads ? ", with different numbers of threads" : "";
 }
 
-/* "specbound tau=0.7 is 12% faster (3 to 21%)"; if there is no clear difference, the interval of the second one's speed. */
+/* "specbound tau=0.7 is 12% faster (3 to 21%)"; if there is no clear difference, the interval of the second one's
+ * speed. */
 static void
 write_difference(const struct scope *s, struct comparison d, char *out, size_t n)
 {

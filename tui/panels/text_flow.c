@@ -41,8 +41,8 @@ append_plain(struct flow *f, const char *text, size_t n)
     return true;
 }
 
-/* Returns what replaces byte i, NULL: nothing. In a draft, spaces that no word follows have a sign; printable_text() has those of
- * tabs and line breaks. */
+/* Returns what replaces byte i, NULL: nothing. In a draft, spaces that no word follows have a sign; printable_text()
+ * has those of tabs and line breaks. */
 static const char *
 blank(const char *bytes, size_t n, size_t i, enum flow_kind kind)
 {

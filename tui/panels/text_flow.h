@@ -1,6 +1,6 @@
 /* A sequence as flowing text: joins tokens to characters (a token may end within one), escapes unprintable ones, and
- * breaks lines at spaces. Committed text is joined and broken once. The drafts follow its end, with signs for blanks, and never
- * move it; they are computed again for every frame. */
+ * breaks lines at spaces. Committed text is joined and broken once. The drafts follow its end, with signs for blanks,
+ * and never move it; they are computed again for every frame. */
 #ifndef TUI_PANELS_TEXT_FLOW_H
 #define TUI_PANELS_TEXT_FLOW_H
 
@@ -9,8 +9,8 @@
 
 /* ---- the turns of a conversation in the tokens of its prompt (text_turns.c) ----
  *
- * A trace has the messages and the tokens, and between them is the template's markup, of which nothing is known. So each message's text is
- * searched in the prompt's bytes, from the end on. */
+ * A trace has the messages and the tokens, and between them is the template's markup, of which nothing is known. So
+ * each message's text is searched in the prompt's bytes, from the end on. */
 
 struct turn {
     size_t from, to;   /* bytes of the prompt that its text takes */
@@ -23,7 +23,8 @@ struct turns {
     bool preface;      /* before the first turn there may be more than markup: a system message of the template's */
 };
 
-/* Finds the turns in the first `prompt` positions, which are all of the prompt. Frees the earlier ones. False: out of memory. */
+/* Finds the turns in the first `prompt` positions, which are all of the prompt. Frees the earlier ones. False: out of
+ * memory. */
 bool turns_find(struct turns *, const struct scope *, uint32_t prompt);
 void turns_free(struct turns *);
 
@@ -72,8 +73,8 @@ struct flow {
 void flow_close(struct flow *);
 /* Updates the text, in lines of `width` columns. False: out of memory; the flow is empty. */
 bool flow_update(struct flow *, const struct scope *, int width);
-/* The first line to show on `rows` rows so that the end of the committed text is seen, with a row for drafts below it if there are
- * enough. */
+/* The first line to show on `rows` rows so that the end of the committed text is seen, with a row for drafts below it
+ * if there are enough. */
 size_t flow_top(const struct flow *, size_t rows);
 /* Draws "…" after the last row if drafts follow that have no room; `top`: the line on the first row. */
 void flow_draw_cut(const struct flow *, const struct canvas *, size_t top);

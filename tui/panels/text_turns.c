@@ -66,8 +66,8 @@ find_last(const struct haystack *h, size_t end, const char *text, size_t n, stru
     return false;
 }
 
-/* Finds a message without its outer blanks. Of an answer, a template may omit the beginning (thoughts): then the text from a later line
- * on is searched. */
+/* Finds a message without its outer blanks. Of an answer, a template may omit the beginning (thoughts): then the text
+ * from a later line on is searched. */
 static bool
 find_message(const struct haystack *h, size_t end, const char *role, const char *text, struct turn *out)
 {

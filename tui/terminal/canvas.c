@@ -29,8 +29,8 @@ canvas_inside(const struct canvas *c, int y, int x, int rows, int cols)
         .y = c->y + y, .x = c->x + x, .rows = rows < 0 ? 0 : rows, .cols = cols < 0 ? 0 : cols, .grid = c->grid};
 }
 
-/* Returns the bytes of a decomposed Hangul syllable, whose consonants and vowel some terminals draw one after the other, and
- * its composed form; 0 if the text does not begin with one. */
+/* Returns the bytes of a decomposed Hangul syllable, whose consonants and vowel some terminals draw one after the
+ * other, and its composed form; 0 if the text does not begin with one. */
 static size_t
 hangul_syllable(const char *text, size_t bytes, uint32_t *composed)
 {
@@ -55,8 +55,8 @@ hangul_syllable(const char *text, size_t bytes, uint32_t *composed)
     return a + b + c;
 }
 
-/* Cleans a cluster for a cell: removes joiners and variation selectors, whose width differs between terminals, composes Hangul, puts a
- * mark without a character on ◌, and replaces control characters by '?'. Returns its bytes. */
+/* Cleans a cluster for a cell: removes joiners and variation selectors, whose width differs between terminals, composes
+ * Hangul, puts a mark without a character on ◌, and replaces control characters by '?'. Returns its bytes. */
 static size_t
 clean(const char *cluster, size_t bytes, char *out, size_t size)
 {

@@ -1,6 +1,7 @@
-/* Drawing on the terminal by role and not by colour: a panel draws "rejected" or "heat 0.7", and the theme and the terminal's abilities
- * determine the look. A canvas is a rectangle, and nothing is drawn outside of it. Text is printable UTF-8 (base/utf8.h),
- * measured in terminal columns (utf8proc). On a terminal without UTF-8, glyphs become ASCII. */
+/* Drawing on the terminal by role and not by colour: a panel draws "rejected" or "heat 0.7", and the theme and the
+ * terminal's abilities determine the look. A canvas is a rectangle, and nothing is drawn outside of it. Text is
+ * printable UTF-8 (base/utf8.h), measured in terminal columns (utf8proc). On a terminal without UTF-8, glyphs become
+ * ASCII. */
 #ifndef TUI_TERMINAL_CANVAS_H
 #define TUI_TERMINAL_CANVAS_H
 
@@ -9,8 +10,8 @@
 #include "base/file_replace.h"
 #include "base/text.h"
 
-/* ---- the grid: the contents of the screen as cells, with roles in place of colours. paint.h sends it to the terminal, :save-screen
- * writes it to a file, and tests read it without a terminal. ---- */
+/* ---- the grid: the contents of the screen as cells, with roles in place of colours. paint.h sends it to the terminal,
+ * :save-screen writes it to a file, and tests read it without a terminal. ---- */
 
 #define GRID_NO_HEAT (-1)
 #define GRID_HEATS   64               /* levels of the heat scale */
@@ -40,7 +41,8 @@ void grid_close(struct grid *);
 void grid_clear(struct grid *);
 /* NULL outside the grid. */
 struct grid_cell *grid_at(const struct grid *, int y, int x);
-/* Stores one cluster (columns: 1 or 2) and blanks the rest of wide characters that it cuts. Does nothing outside of the grid. */
+/* Stores one cluster (columns: 1 or 2) and blanks the rest of wide characters that it cuts. Does nothing outside of the
+ * grid. */
 void grid_put(struct grid *, int y, int x, const char *cluster, size_t bytes, int columns, struct grid_cell style);
 /* Copies the text of row y without trailing spaces, terminated and cut at size. */
 size_t grid_row(const struct grid *, int y, char *out, size_t size);
@@ -49,8 +51,8 @@ bool grid_write(const struct grid *, FILE *);
 
 /* The files that a saved screen may replace: one as text, any SVG. */
 extern const struct file_kind screen_text_file;
-/* Writes the picture with its colours as an SVG of text and rectangles. It is black on white where the theme leaves colours to the terminal.
- * False if writing failed. */
+/* Writes the picture with its colours as an SVG of text and rectangles. It is black on white where the theme leaves
+ * colours to the terminal. False if writing failed. */
 bool grid_write_svg(const struct grid *, const struct theme *, FILE *);
 
 /* ---- drawing ---- */
@@ -114,8 +116,8 @@ enum cell_mark {                     /* attributes that are visible without colo
 };
 /* Text padded or cut to exactly `width` columns, on a background of intensity heat in [0, 1] from the theme's scale. */
 void canvas_heat(const struct canvas *, int y, int x, int width, float heat, unsigned marks, const char *utf8);
-/* Draws a cell as an upper and a lower half with intensities in [0, 1], CANVAS_GREY (after the exit) or NAN (none). Without colours or UTF-8
- * it draws the mean as a level. */
+/* Draws a cell as an upper and a lower half with intensities in [0, 1], CANVAS_GREY (after the exit) or NAN (none).
+ * Without colours or UTF-8 it draws the mean as a level. */
 #define CANVAS_GREY (-1.0f)
 void canvas_halves(const struct canvas *, int y, int x, float upper, float lower);
 /* The same as canvas_heat() with a role's background in place of heat. */
@@ -124,8 +126,8 @@ void canvas_block(const struct canvas *, int y, int x, int width, enum role, uns
 int canvas_word(const struct canvas *, int y, int x, int width, enum role, unsigned marks, const char *utf8);
 /* The general form: a role, a background (NAN: none) and marks. */
 int canvas_styled(const struct canvas *, int y, int x, enum role, float heat, unsigned marks, const char *utf8);
-/* Draws text wrapped at blanks; the last row ends with '…' if there is more. Returns the rows of the whole text; c->rows may be 0, to draw
- * nothing. */
+/* Draws text wrapped at blanks; the last row ends with '…' if there is more. Returns the rows of the whole text;
+ * c->rows may be 0, to draw nothing. */
 int canvas_paragraph(const struct canvas *c, enum role, const char *utf8);
 #define CANVAS_ROLE "\016" /* in a box's note: the next byte is 1 + the role of the following text */
 void canvas_box(const struct canvas *, const char *title, const char *note,

@@ -122,8 +122,8 @@ static const struct {
     {PASTE_ENDS, INPUT_NONE}, /* without a beginning */
 };
 
-/* Compares the undecoded bytes with a sequence. Returns its length if they begin with it; else 0, and sets *open if more bytes may
- * complete it. */
+/* Compares the undecoded bytes with a sequence. Returns its length if they begin with it; else 0, and sets *open if
+ * more bytes may complete it. */
 static size_t
 match(const struct input_decoder *d, const char *sequence, bool *open)
 {
@@ -165,7 +165,8 @@ three_numbers(const char *text, unsigned number[3])
     return true;
 }
 
-/* CSI < button ; column ; row M, or m for a release. INPUT_NONE: an unwanted event, such as a movement without a button. */
+/* CSI < button ; column ; row M, or m for a release. INPUT_NONE: an unwanted event, such as a movement without a
+ * button. */
 static int
 mouse_event(const char *numbers, bool released, struct input *in)
 {
@@ -192,7 +193,8 @@ old_mouse_event(const char bytes[3], struct input *in)
     return INPUT_MOUSE;
 }
 
-/* The following functions decode the event at the beginning of the bytes. They return how many bytes it has; 0: not all are there. */
+/* The following functions decode the event at the beginning of the bytes. They return how many bytes it has; 0: not all
+ * are there. */
 
 /* A control sequence that is no key of the tables: CSI, parameters, intermediate bytes, a final byte. */
 static size_t

@@ -1,5 +1,5 @@
-/* Keys, the mouse and reports of the terminal, without curses. A key is a Unicode code point (such as 'q', ' ', L'é') or one of the
- * names below. */
+/* Keys, the mouse and reports of the terminal, without curses. A key is a Unicode code point (such as 'q', ' ', L'é')
+ * or one of the names below. */
 #ifndef TUI_TERMINAL_INPUT_H
 #define TUI_TERMINAL_INPUT_H
 
@@ -57,12 +57,12 @@ struct input {
     int y, x;
 };
 
-/* Returns the key of a name of `:key`: one character, or Enter, Tab, S-Tab, Esc, Space, Up, S-Left, PageUp, F1, C-l, … The case of
- * names is ignored. INPUT_NONE: there is no such key. */
+/* Returns the key of a name of `:key`: one character, or Enter, Tab, S-Tab, Esc, Space, Up, S-Left, PageUp, F1, C-l, …
+ * The case of names is ignored. INPUT_NONE: there is no such key. */
 int input_named(const char *name);
 
-/* Decodes the bytes of a terminal, in whatever pieces they arrive. All bytes between the marks of a bracketed paste are text. Unknown
- * control sequences and their parameters are dropped. */
+/* Decodes the bytes of a terminal, in whatever pieces they arrive. All bytes between the marks of a bracketed paste are
+ * text. Unknown control sequences and their parameters are dropped. */
 
 #define INPUT_BYTES 1024
 #define OWN_KEYS    19
@@ -77,14 +77,15 @@ struct input_decoder {
     const char *own[OWN_KEYS]; /* the sequences of own_key_names; NULL: none; borrowed */
 };
 
-/* Takes the next event from the bytes. Returns false if there is none, or its last byte is missing. late: no more bytes came within
- * input_patience_ms(), so the beginning of a sequence is taken for what it is then: the Escape key. Ctrl-C ends a paste then, and is a key. */
+/* Takes the next event from the bytes. Returns false if there is none, or its last byte is missing. late: no more bytes
+ * came within input_patience_ms(), so the beginning of a sequence is taken for what it is then: the Escape key. Ctrl-C
+ * ends a paste then, and is a key. */
 bool input_decode(struct input_decoder *, bool late, struct input *);
 /* Returns for how long a missing byte may still come; -1: none is missing, or its time is unlimited. */
 int input_patience_ms(const struct input_decoder *);
 
-/* Sets a 24-bit colour and asks for it (DECRQSS), then asks for the attributes, whose answer every terminal sends and which therefore
- * ends the answers. */
+/* Sets a 24-bit colour and asks for it (DECRQSS), then asks for the attributes, whose answer every terminal sends and
+ * which therefore ends the answers. */
 extern const char *const input_question;
 
 #endif

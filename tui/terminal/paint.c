@@ -221,8 +221,8 @@ look_of(struct paint *p, const struct grid_cell *c)
     return look;
 }
 
-/* Converts a cell's text to wide characters for curses: a character and its marks. If the locale's width differs, the screen would shift, so
- * the cell becomes '?', also in the grid. */
+/* Converts a cell's text to wide characters for curses: a character and its marks. If the locale's width differs, the
+ * screen would shift, so the cell becomes '?', also in the grid. */
 static int
 wide_text(struct grid_cell *c, wchar_t out[CCHARW_MAX + 1])
 {

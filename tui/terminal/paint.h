@@ -1,9 +1,9 @@
-/* Converts roles to the terminal's colours: 24-bit, 256, 16, 8, or only attributes. Colour pairs are made when they are first used, at most
- * PAINT_PAIRS.
+/* Converts roles to the terminal's colours: 24-bit, 256, 16, 8, or only attributes. Colour pairs are made when they are
+ * first used, at most PAINT_PAIRS.
  *
- * curses sets 24-bit colours only if terminfo describes a terminal without other colours (xterm-direct), which is rare. On a terminal with 256
- * colours that also has 24-bit colours, the numbers from PAINT_FIRST_SLOT on are slots: curses uses 256 colours, and terminal_output_end()
- * replaces the number of a slot by its colour. */
+ * curses sets 24-bit colours only if terminfo describes a terminal without other colours (xterm-direct), which is rare.
+ * On a terminal with 256 colours that also has 24-bit colours, the numbers from PAINT_FIRST_SLOT on are slots: curses
+ * uses 256 colours, and terminal_output_end() replaces the number of a slot by its colour. */
 #ifndef TUI_TERMINAL_PAINT_H
 #define TUI_TERMINAL_PAINT_H
 

@@ -34,8 +34,8 @@ modes(bool on)
 
 /* ---- the kind of terminal ---- */
 
-/* Asks for 24-bit colours, because the environment may lack COLORTERM, for example over ssh. The answer comes among the keys. A terminal that
- * prints the question prints it on curses' screen, which is cleared afterwards. */
+/* Asks for 24-bit colours, because the environment may lack COLORTERM, for example over ssh. The answer comes among the
+ * keys. A terminal that prints the question prints it on curses' screen, which is cleared afterwards. */
 static void
 ask_colours(struct terminal *t)
 {
@@ -65,8 +65,8 @@ is_memory_short(void)
     return is_short;
 }
 
-/* Starts curses. An "xterm" with 24-bit colours gets the terminfo entry with 256 colours. NULL: the terminal's type is unknown, or *memory: out
- * of memory; curses does not distinguish them. */
+/* Starts curses. An "xterm" with 24-bit colours gets the terminfo entry with 256 colours. NULL: the terminal's type is
+ * unknown, or *memory: out of memory; curses does not distinguish them. */
 static SCREEN *
 start_curses(const struct terminal_output *output, FILE *keys, bool *memory)
 {

@@ -142,8 +142,8 @@ terminal_understands(void)
     return terminal_string("kmous") != NULL;
 }
 
-/* Sends a question and waits for the terminal's attributes, its last answer, with the line discipline's echo and buffering off. *direct: it
- * has 24-bit colours. Fails after so many microseconds without an answer. */
+/* Sends a question and waits for the terminal's attributes, its last answer, with the line discipline's echo and
+ * buffering off. *direct: it has 24-bit colours. Fails after so many microseconds without an answer. */
 static bool
 ask(const char *question, uint64_t us, bool *direct)
 {

@@ -1,6 +1,7 @@
-/* Restores the terminal when a signal ends the program: cursor, colours, keyboard modes and the earlier screen. A handler may not
- * call stdio, malloc() or curses. So the bytes that undo the program's changes are composed beforehand, and a handler only calls
- * write(), poll(), fcntl() and tcsetattr(). Handlers can read only globals; all of them are in this file. */
+/* Restores the terminal when a signal ends the program: cursor, colours, keyboard modes and the earlier screen. A
+ * handler may not call stdio, malloc() or curses. So the bytes that undo the program's changes are composed beforehand,
+ * and a handler only calls write(), poll(), fcntl() and tcsetattr(). Handlers can read only globals; all of them are in
+ * this file. */
 #include "tui/terminal/terminal.h"
 
 #include <curses.h>
@@ -24,7 +25,8 @@ static _Thread_local volatile sig_atomic_t library;
 
 /* Signals of faults, which are raised again after the terminal is restored. */
 static const int fatal[] = {SIGSEGV, SIGBUS, SIGILL, SIGFPE, SIGABRT, SIGSYS, SIGTRAP, SIGXCPU, SIGQUIT};
-/* Signals that do not end a process by default, or never may reach a handler. All others end the program in an orderly way. */
+/* Signals that do not end a process by default, or never may reach a handler. All others end the program in an orderly
+ * way. */
 static const int harmless[] = {SIGKILL, SIGSTOP, SIGCHLD, SIGCONT, SIGURG, SIGWINCH,
                                SIGTSTP, SIGTTIN, SIGTTOU, SIGPIPE, SIGXFSZ};
 
@@ -49,7 +51,8 @@ signals_give_back(void)
         tcsetattr((int)tty_fd, TCSANOW, &found);
 }
 
-/* Ends the program after a crash within a library: ncurses does not check every result of malloc(), and elsewhere calls exit(). */
+/* Ends the program after a crash within a library: ncurses does not check every result of malloc(), and elsewhere calls
+ * exit(). */
 static void
 end_for_library(void)
 {

@@ -15,10 +15,10 @@ struct hf_folder;
 struct packed;
 
 /* Names of fused tensors. `qkvz` and `ba` are those of a gated delta net: for each key head the rows of q, k, its v and
- * its z, and of its b and its a. `qkv` contains the rows of Q, then K, then V; with `by_group` each key-value head's rows
- * follow the rows of its queries. `gate_up` contains gate, then up. `recurrent` contains all that a recurrent layer
- * makes of its input: in a short convolution b, z and the channels, in Mamba-2 z, the channels and a. NULL: the tensors
- * are separate. */
+ * its z, and of its b and its a. `qkv` contains the rows of Q, then K, then V; with `by_group` each key-value head's
+ * rows follow the rows of its queries. `gate_up` contains gate, then up. `recurrent` contains all that a recurrent
+ * layer makes of its input: in a short convolution b, z and the channels, in Mamba-2 z, the channels and a. NULL: the
+ * tensors are separate. */
 struct arch_fused {
     const char *qkv, *gate_up;
     bool by_group;
@@ -60,8 +60,8 @@ enum arch_flags {
      * every second layer of the first max_window_layers, from layer 0 on (Qwen 2 MoE in transformers). */
     ARCH_WINDOWS_LATE = 1 << 16,
     ARCH_WINDOWS_ODD = 1 << 17,
-    /* Layers with and without a window have shapes of their own, the last layers may read keys and values of earlier ones,
-     * and there may be per-layer inputs (Gemma 4). */
+    /* Layers with and without a window have shapes of their own, the last layers may read keys and values of earlier
+     * ones, and there may be per-layer inputs (Gemma 4). */
     ARCH_KINDS = 1 << 18,
     ARCH_FULL_FIRST = 1 << 19,      /* with full_every: the first layer has no window, and every nth after it */
     ARCH_RECURRENT_TILED = 1 << 20, /* in GGUF files every (key heads)th value head of a delta net shares a key head */
@@ -71,8 +71,8 @@ enum arch_flags {
     ARCH_GGUF_ADJACENT = 1 << 24,   /* only in GGUF files, as converters permute the rows of Q and K */
 };
 
-/* An architecture, as data: a line of the table in architectures.c, which explains the words of its strings. A member of
- * zero means the same as in Llama. Defaults are those of both formats; `config` has those of config.json alone. */
+/* An architecture, as data: a line of the table in architectures.c, which explains the words of its strings. A member
+ * of zero means the same as in Llama. Defaults are those of both formats; `config` has those of config.json alone. */
 struct arch {
     const char *gguf;   /* general.architecture; NULL: its GGUF files are not supported */
     const char *hf;     /* config.json's model_type */
@@ -108,9 +108,9 @@ enum rope_layout arch_rope(const struct arch *, enum layer_naming);
 
 /* ---- names and values of a format ---- */
 
-/* The numbers of a model: their name here, in GGUF's metadata after the architecture's, and in config.json. config.json has
- * several names, of which the first that exists is used (DBRX and MPT have nested objects). "": the format lacks the
- * number. */
+/* The numbers of a model: their name here, in GGUF's metadata after the architecture's, and in config.json. config.json
+ * has several names, of which the first that exists is used (DBRX and MPT have nested objects). "": the format lacks
+ * the number. */
 /* clang-format off */
 #define FOR_ARCH_NUMBERS(X) \
     X(LAYERS, "block_count", "num_hidden_layers n_layer n_layers") \
@@ -248,7 +248,8 @@ float *arch_divisors(struct model *, struct err *);
 void arch_usual_layers(struct model *, const struct arch *, struct layer_desc *layers);
 /* Sets the layers' rotations that depend on their windows. Call it when the windows are set. */
 void arch_rotations(struct model *, const struct arch *, struct layer_desc *layers);
-/* With ARCH_KINDS: reads the shapes of the layers and whose keys and values they read. Call it after arch_rotations(). */
+/* With ARCH_KINDS: reads the shapes of the layers and whose keys and values they read. Call it after
+ * arch_rotations(). */
 bool arch_read_kinds(struct model *, const struct arch_source *, struct layer_desc *layers, struct err *);
 
 enum { ARCH_XIELU_ALPHA_P, ARCH_XIELU_ALPHA_N, ARCH_XIELU_BETA, ARCH_XIELU_EPS, ARCH_XIELU_NUMBERS };

@@ -1,5 +1,6 @@
-/* Reads feature drafters (struct drafter_desc): the tensors of EAGLE-3 heads, whose files have the numbers of a Llama of
- * one layer, and layers for multi-token prediction (MTP) in the files of a model. docs/design-engine.md compares both. */
+/* Reads feature drafters (struct drafter_desc): the tensors of EAGLE-3 heads, whose files have the numbers of a Llama
+ * of one layer, and layers for multi-token prediction (MTP) in the files of a model. docs/design-engine.md compares
+ * both. */
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
@@ -280,8 +281,8 @@ refuse_others(const struct arch_taking *t, uint32_t layer)
     return true;
 }
 
-/* Sets model.ahead. A layer that cannot be used is left out, as if the file had none: the model runs without it. Fails if memory runs
- * out. */
+/* Sets model.ahead. A layer that cannot be used is left out, as if the file had none: the model runs without it. Fails
+ * if memory runs out. */
 static bool
 take_layer_ahead(const struct arch_taking *t)
 {

@@ -338,8 +338,8 @@ read_own_numbers(const struct reading *r)
     return true;
 }
 
-/* Reads which layers are recurrent: from a list with true for each or with their KV heads, which are 0, or from the interval
- * of the other ones. */
+/* Reads which layers are recurrent: from a list with true for each or with their KV heads, which are 0, or from the
+ * interval of the other ones. */
 static bool
 read_recurrent_layers(const struct reading *r)
 {

@@ -273,8 +273,8 @@ head_entry(const cJSON *config, const char *name)
     return v != NULL ? v : arch_hf_entry(arch_hf_entry(config, "eagle_config"), name);
 }
 
-/* Reads the layers whose features the head reads. At the top (vLLM, speculators) they are those whose inputs are read; in the
- * object that SpecForge writes they are those whose outputs are read, and both are counted from 0. */
+/* Reads the layers whose features the head reads. At the top (vLLM, speculators) they are those whose inputs are read;
+ * in the object that SpecForge writes they are those whose outputs are read, and both are counted from 0. */
 static bool
 read_head_layers(const struct hf_folder *f, struct arch_head *h, struct err *err)
 {

@@ -54,8 +54,8 @@ static const char *const kept_words[] = {
 };
 /* clang-format on */
 
-/* Returns the word for an entry that is read: the last one, which overrides a macro's. NULL: other architectures read the
- * entry. */
+/* Returns the word for an entry that is read: the last one, which overrides a macro's. NULL: other architectures read
+ * the entry. */
 static const char *
 find_word(const struct arch *a, const char *name)
 {

@@ -570,7 +570,8 @@ read_windows(const struct reading *r)
     return true;
 }
 
-/* Reads which layers rotate (SmolLM 3): from a list that has 1 for each rotating layer, or from the interval of the other ones. */
+/* Reads which layers rotate (SmolLM 3): from a list that has 1 for each rotating layer, or from the interval of the
+ * other ones. */
 static bool
 read_unrotated(const struct reading *r)
 {

@@ -463,7 +463,8 @@ arch_stems(const struct arch *a, enum layer_naming naming, const struct model_de
     return n;
 }
 
-/* Per-layer inputs are tensors of the whole model; that of the projection contains the rows of one layer after the other. */
+/* Per-layer inputs are tensors of the whole model; that of the projection contains the rows of one layer after the
+ * other. */
 static const char *
 inputs_name(const struct arch_source *s, const char *hf, const char *gguf, char out[ARCH_NAME_SIZE])
 {

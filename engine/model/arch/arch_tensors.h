@@ -1,5 +1,5 @@
-/* Reads tensors of a model's file: finds them by name, checks shape and type, and returns a whole tensor or the rows of a
- * fused one. arch.c reads single tensors, arch_tensors.c layers and models, arch_drafter.c drafters. */
+/* Reads tensors of a model's file: finds them by name, checks shape and type, and returns a whole tensor or the rows of
+ * a fused one. arch.c reads single tensors, arch_tensors.c layers and models, arch_drafter.c drafters. */
 #ifndef ENGINE_MODEL_ARCH_ARCH_TENSORS_H
 #define ENGINE_MODEL_ARCH_ARCH_TENSORS_H
 
@@ -87,7 +87,8 @@ struct arch_head {
 };
 /* Reads the tensors of an EAGLE-3 head whose numbers have been read, and checks that it fits its target. */
 bool arch_take_head(const struct arch_taking *, const struct arch_head *, const struct model *target);
-/* The part of arch_read_tensors() that reads the model itself, without layers for multi-token prediction (model.ahead). */
+/* The part of arch_read_tensors() that reads the model itself, without layers for multi-token prediction
+ * (model.ahead). */
 bool arch_take_model(struct model *, const struct arch_source *, bool tied, bool *used, struct err *);
 
 /* Names in a folder, within a layer: of an expert's matrix; of the shared expert's matrix, with its rows in that

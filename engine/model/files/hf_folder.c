@@ -224,8 +224,8 @@ open_indexed(struct hf_folder *f, const cJSON *index, struct err *err)
     return list_tensors(f, err);
 }
 
-/* Returns whether the index does not belong to the model.safetensors beside it: it is from before the weights were saved in
- * one file. */
+/* Returns whether the index does not belong to the model.safetensors beside it: it is from before the weights were
+ * saved in one file. */
 static bool
 is_stale(const struct hf_folder *f, const cJSON *index)
 {

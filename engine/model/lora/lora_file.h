@@ -31,10 +31,10 @@ struct lora_pair {
 /* Opens an adapter. Fails if it needs more than low-rank pairs, or is a GGUF file for another architecture. */
 bool lora_file_open(struct lora_file *, const char *path, const struct arch *, struct err *);
 void lora_file_close(struct lora_file *);
-/* Finds the pair for a tensor and marks its matrices as used. `stem` is the tensor's name without ".weight". Each of the
- * two consists of `planes` matrices, with `of` times the adapter's rank: a stack of n pairs has n planes, and a parameter
- * of n experts is one plane, (n * r, cols) and (rows, r * n). Sets *there to false if the adapter has no pair for the
- * tensor. Fails if only one of the two exists, or if rank or type are wrong. */
+/* Finds the pair for a tensor and marks its matrices as used. `stem` is the tensor's name without ".weight". Each of
+ * the two consists of `planes` matrices, with `of` times the adapter's rank: a stack of n pairs has n planes, and a
+ * parameter of n experts is one plane, (n * r, cols) and (rows, r * n). Sets *there to false if the adapter has no pair
+ * for the tensor. Fails if only one of the two exists, or if rank or type are wrong. */
 bool lora_file_pair(struct lora_file *, const char *stem, uint64_t planes, uint64_t of, struct lora_pair *, bool *there,
                     struct err *);
 /* Returns the factor of B A for a rank. */

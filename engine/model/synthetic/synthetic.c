@@ -105,7 +105,8 @@ synthetic_tangent(uint32_t vocab, double acceptance)
 
 /* Sizes as their owners publish them; all are of Llama's form, whatever else the models have. */
 const struct synthetic_shape synthetic_shapes[] = {
-    /* layers, width, heads, KV heads, head, FFN, experts, of them used, vocabulary, context, tied, RoPE's base, epsilon */
+    /* layers, width, heads, KV heads, head, FFN, experts, of them used, vocabulary, context, tied, RoPE's base,
+     * epsilon */
     {"tiny", 8, 128, 4, 2, 32, 256, 0, 0, 512, 2048, false, 10000, 1e-5f},
     {"tiny-mixture", 8, 128, 4, 2, 32, 96, 8, 2, 512, 2048, false, 10000, 1e-5f},
     {"SmolLM-135M", 30, 576, 9, 3, 64, 1536, 0, 0, 49152, 2048, true, 10000, 1e-5f},
@@ -257,8 +258,8 @@ output_deviation(struct making *m, uint32_t cols, double inputs, double gain)
     return deviation;
 }
 
-/* Size of the weighted sum of the outputs of a row's experts, each of size 1 and independent: the root of the sum of the weights'
- * squares, about, the row's logits being the quantiles of normal numbers (Blom 1958). */
+/* Size of the weighted sum of the outputs of a row's experts, each of size 1 and independent: the root of the sum of
+ * the weights' squares, about, the row's logits being the quantiles of normal numbers (Blom 1958). */
 static double
 mixed_size(const struct experts_form *f)
 {

@@ -12,13 +12,15 @@
  *   and after are V pairs of normal numbers whose correlation is the cosine of the angle. The per-token acceptance of a
  *   greedy draft from k is the share of positions at which both have their largest number at the same token. It is an
  *   integral, which synthetic_tangent() inverts. It depends on no size except V, so no calibration is necessary.
- * - Queries and keys are large: attention logits have a standard deviation of ATTENTION_LOGIT, so that a head attends to
+ * - Queries and keys are large: attention logits have a standard deviation of ATTENTION_LOGIT, so that a head attends
+ *   to
  *   a few of hundreds of positions at any distance. A token therefore depends on the whole text before it. Greedy text
  *   then does not fall into loops, as text of random models does in which only the last token counts.
  * - The final norm makes the logits at k large (SHARPNESS * sqrt(2 log V)). With SHARPNESS 1 the largest of V normal
  *   numbers begins to have a finite share of their softmax (the transition of the random energy model). With this
  *   SHARPNESS the most likely token has about the confidence that it has in real text.
- * - In shapes with experts, each expert is an MLP of its own. A router of normal numbers distributes the rows evenly; its
+ * - In shapes with experts, each expert is an MLP of its own. A router of normal numbers distributes the rows evenly;
+ *   its
  *   logits have a standard deviation of ROUTER_LOGIT. The experts of a row together add as much as an MLP adds.
  * The sizes of a sublayer's outputs before its last matrix are those of normal numbers (silu(g) * u: 0.6). Scales have
  * four bits (kernels/synthetic.h); the rounding error of a tensor's square is compensated in the next tensor. */

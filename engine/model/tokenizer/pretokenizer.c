@@ -248,8 +248,8 @@ pretokenizer_of_family(struct pretokenizer **out, const struct pre_family *famil
     return ok;
 }
 
-/* Translates Oniguruma patterns (Hugging Face's syntax) to PCRE2 in UTF and UCP mode. The two differ in the definitions of
- * white space and word characters, which the translation writes out, and in nested classes such as [a[^b]] and
+/* Translates Oniguruma patterns (Hugging Face's syntax) to PCRE2 in UTF and UCP mode. The two differ in the definitions
+ * of white space and word characters, which the translation writes out, and in nested classes such as [a[^b]] and
  * [\p{L}&&[^\p{Han}]], which become alternatives and assertions of single characters. */
 
 /* Unicode's White_Space; PCRE2's \s also contains U+180E. */
@@ -441,8 +441,8 @@ read_item(struct translation *p, struct operand *o)
     return put_bytes(&o->plain, &c, 1);
 }
 
-/* Reads the operands up to and including the ]. All but the last are written: the first to *taken, an assertion for each further one
- * to *asserted. */
+/* Reads the operands up to and including the ]. All but the last are written: the first to *taken, an assertion for
+ * each further one to *asserted. */
 static bool
 read_operands(struct translation *p, int depth, struct operand *last, struct text *taken, struct text *asserted)
 {

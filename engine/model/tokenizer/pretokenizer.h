@@ -1,5 +1,5 @@
-/* The pre-tokenizer splits a text into words before byte-pair merging; no merge crosses a word boundary. It is a list of
- * steps, each of which is applied to every word that the previous step produced. */
+/* The pre-tokenizer splits a text into words before byte-pair merging; no merge crosses a word boundary. It is a list
+ * of steps, each of which is applied to every word that the previous step produced. */
 #ifndef ENGINE_MODEL_TOKENIZER_PRETOKENIZER_H
 #define ENGINE_MODEL_TOKENIZER_PRETOKENIZER_H
 
@@ -17,8 +17,8 @@ enum split_behavior { SPLIT_ISOLATED, SPLIT_REMOVED, SPLIT_WITH_PREVIOUS, SPLIT_
 struct pretokenizer *pretokenizer_new(void);
 void pretokenizer_free(struct pretokenizer *);
 
-/* Adds a step that splits at the matches of a regular expression or, if `literal`, of the text itself; with `invert`, at
- * the text between the matches. Returns false and sets *err if the pattern is invalid. */
+/* Adds a step that splits at the matches of a regular expression or, if `literal`, of the text itself; with `invert`,
+ * at the text between the matches. Returns false and sets *err if the pattern is invalid. */
 bool pretokenizer_add_split(struct pretokenizer *, const char *pattern, size_t len, bool literal, enum split_behavior,
                             bool invert, struct err *);
 /* Adds a step that prepends `prefix` to each word that does not begin with it (before any split the text is one word);
@@ -92,8 +92,8 @@ struct pretokenizer {
     pcre2_match_context *limits;
 };
 
-/* Compiles a pattern in Hugging Face's syntax (`literal`: the text itself) with PCRE2. Returns NULL and sets *err if the
- * pattern is invalid. */
+/* Compiles a pattern in Hugging Face's syntax (`literal`: the text itself) with PCRE2. Returns NULL and sets *err if
+ * the pattern is invalid. */
 pcre2_code *pretokenizer_compile(const char *pattern, size_t len, bool literal, struct err *);
 
 #endif

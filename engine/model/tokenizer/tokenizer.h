@@ -15,14 +15,14 @@ enum token_kind { TOKEN_NORMAL, TOKEN_UNKNOWN, TOKEN_CONTROL, TOKEN_USER, TOKEN_
 /* Opens the tokenizer of a GGUF file, which must outlive the tokenizer. An unsupported tokenizer model or an unknown
  * pre-tokenizer is an error that contains its name. */
 bool tokenizer_open(struct tokenizer **, const struct gguf *, struct err *);
-/* The bytes of a tokenizer.json or of SentencePiece's tokenizer.model, and of the files in its directory (data NULL: there
- * is none). */
+/* The bytes of a tokenizer.json or of SentencePiece's tokenizer.model, and of the files in its directory (data NULL:
+ * there is none). */
 struct tokenizer_files {
     struct slice model;
     struct slice config, added, special_map; /* tokenizer_config.json, added_tokens.json, special_tokens_map.json */
 };
-/* Opens a tokenizer from a tokenizer.json. The caller may free the bytes afterwards. Error messages begin with `where`, a
- * directory or a file. */
+/* Opens a tokenizer from a tokenizer.json. The caller may free the bytes afterwards. Error messages begin with `where`,
+ * a directory or a file. */
 bool tokenizer_from_json(struct tokenizer **, const struct tokenizer_files *, const char *where, struct err *);
 /* The same from SentencePiece's tokenizer.model. */
 bool tokenizer_from_sentencepiece(struct tokenizer **, const struct tokenizer_files *, const char *where, struct err *);
@@ -67,15 +67,15 @@ bool tokenizer_encode(const struct tokenizer *, const char *text, size_t len, st
  * `tokenizer` is a struct tokenizer; the type fits struct chat_guard. */
 size_t tokenizer_next_control(const void *tokenizer, struct slice text, size_t from);
 
-/* Returns the bytes of a token in decoded text, in the tokenizer's memory: '▁' is a space, a byte token is its byte, and
- * a control token is empty or, with `show_control`, its name. The bytes may be part of a character. */
+/* Returns the bytes of a token in decoded text, in the tokenizer's memory: '▁' is a space, a byte token is its byte,
+ * and a control token is empty or, with `show_control`, its name. The bytes may be part of a character. */
 struct slice tokenizer_bytes(const struct tokenizer *, token_t, bool show_control);
 
 /* Decodes a whole sequence and removes the space that encoding has added before it. The caller frees *text. */
 bool tokenizer_decode(const struct tokenizer *, const token_t *, size_t n, char **text, size_t *len, struct err *);
 
-/* Incremental UTF-8 decoder: converts the bytes of tokens to complete characters and holds an incomplete character until
- * its remaining bytes arrive. */
+/* Incremental UTF-8 decoder: converts the bytes of tokens to complete characters and holds an incomplete character
+ * until its remaining bytes arrive. */
 struct utf8_stream {
     unsigned char held[4];
     unsigned n_held;

@@ -1,6 +1,6 @@
-/* Adds to the added_tokens of a tokenizer.json the tokens that only the files beside it declare: added_tokens_decoder and the
- * special tokens of tokenizer_config.json, special_tokens_map.json, added_tokens.json. Ids and attributes are those of
- * transformers 5.24 (PreTrainedTokenizerBase._from_pretrained and TokenizersBackend.__init__). */
+/* Adds to the added_tokens of a tokenizer.json the tokens that only the files beside it declare: added_tokens_decoder
+ * and the special tokens of tokenizer_config.json, special_tokens_map.json, added_tokens.json. Ids and attributes are
+ * those of transformers 5.24 (PreTrainedTokenizerBase._from_pretrained and TokenizersBackend.__init__). */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -60,8 +60,8 @@ by_text(const void *a, const void *b)
     return slice_compare(p->text, q->text);
 }
 
-/* Lists the elements of added_tokens or of a vocabulary, which is {"text": id} or, of a Unigram model, [["text", score], …].
- * Elements that cannot be used are refused when they are read. */
+/* Lists the elements of added_tokens or of a vocabulary, which is {"text": id} or, of a Unigram model, [["text",
+ * score], …]. Elements that cannot be used are refused when they are read. */
 static bool
 make_index(struct index *index, const cJSON *list, bool added)
 {
@@ -162,8 +162,8 @@ add_fresh(struct declaring *d)
     return &d->fresh.at[d->fresh.n++];
 }
 
-/* Adds a token to added_tokens, or replaces the one with this text; a special token remains one. A token that is nowhere
- * gets the next id. */
+/* Adds a token to added_tokens, or replaces the one with this text; a special token remains one. A token that is
+ * nowhere gets the next id. */
 static bool
 declare(struct declaring *d, const cJSON *declared, bool special)
 {
@@ -321,8 +321,8 @@ rename_additional(struct tokenizer_json *j)
     return list == NULL || cJSON_AddItemToObject(j->config, EXTRA, list);
 }
 
-/* Moves the entries of special_tokens_map.json to the settings, where they replace those of the same name. Lists of extra
- * tokens are joined. */
+/* Moves the entries of special_tokens_map.json to the settings, where they replace those of the same name. Lists of
+ * extra tokens are joined. */
 static bool
 merge_map(struct tokenizer_json *j, cJSON *map)
 {

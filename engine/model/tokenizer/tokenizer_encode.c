@@ -64,8 +64,8 @@ tokenizer_make_unigram(struct tokenizer *t)
     return ok;
 }
 
-/* Updates the best way to `to`. SentencePiece adds in single precision, which decides ties; at magnitudes above COARSE, and for
- * Hugging Face's tokenizers, the addition is in double precision. */
+/* Updates the best way to `to`. SentencePiece adds in single precision, which decides ties; at magnitudes above COARSE,
+ * and for Hugging Face's tokenizers, the addition is in double precision. */
 static void
 offer(const struct tokenizer *t, struct way *ways, uint32_t from, uint32_t to, double score, token_t id)
 {
@@ -520,8 +520,8 @@ encode_plain(struct encoding *e, struct slice text, bool first)
     return true;
 }
 
-/* After normalisation the positions of plain bytes are unknown. Therefore all control tokens are plain text in a section
- * that contains an entry of options.plain. */
+/* After normalisation the positions of plain bytes are unknown. Therefore all control tokens are plain text in a
+ * section that contains an entry of options.plain. */
 static bool
 encode_section(struct encoding *e, struct slice section, size_t at, bool first)
 {

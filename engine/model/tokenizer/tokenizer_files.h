@@ -37,8 +37,8 @@ struct special json_special(const cJSON *token);
 
 /* Returns whether the tokenizer's class in transformers is this one. */
 bool json_is_class(const struct tokenizer_json *, const char *name);
-/* Adds the tokens that the files beside tokenizer.json declare to its added_tokens. `added` (added_tokens.json) and `map`
- * (special_tokens_map.json) may be NULL; entries of `map` are moved to the config. */
+/* Adds the tokens that the files beside tokenizer.json declare to its added_tokens. `added` (added_tokens.json) and
+ * `map` (special_tokens_map.json) may be NULL; entries of `map` are moved to the config. */
 bool json_declare_tokens(struct tokenizer_json *, const cJSON *added, cJSON *map);
 /* Reads normalizer, pre_tokenizer and decoder, and sets whether the tokenizer is byte-level. */
 bool json_read_steps(struct tokenizer_json *);
@@ -50,8 +50,8 @@ bool json_read_chat_template(struct tokenizer_json *);
 
 #define KEY(name) "tokenizer.ggml." name
 
-/* Defaults for BOS and EOS: whether they are added before and after a text if the file does not specify it. `pieces`: if
- * the file does not specify their ids, they are SentencePiece's usual ids. */
+/* Defaults for BOS and EOS: whether they are added before and after a text if the file does not specify it. `pieces`:
+ * if the file does not specify their ids, they are SentencePiece's usual ids. */
 struct gguf_ends {
     bool pieces, bos, eos;
 };

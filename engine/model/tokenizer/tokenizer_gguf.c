@@ -201,8 +201,8 @@ decode_pieces(struct tokenizer *t, bool *pieces)
     return true;
 }
 
-/* Some converters mark added tokens (StarCoder's <fim_prefix>, Falcon's <|endoftext|>) as normal. A normal token in angle
- * brackets that no merge produces is treated as a control token. */
+/* Some converters mark added tokens (StarCoder's <fim_prefix>, Falcon's <|endoftext|>) as normal. A normal token in
+ * angle brackets that no merge produces is treated as a control token. */
 static bool
 mark_added(struct tokenizer *t)
 {
@@ -275,8 +275,8 @@ open_byte_level(struct tokenizer *t, const struct gguf *g, struct err *err)
     return ok && read_merges(t, g, err) && (mark_added(t) || out_of_memory(t, g, err));
 }
 
-/* Vocabularies of text pieces in GGUF metadata: SentencePiece BPE, which merges by score ("llama"), Unigram, which cuts by
- * score ("t5"), and BPE that merges by rank ("gemma4"). */
+/* Vocabularies of text pieces in GGUF metadata: SentencePiece BPE, which merges by score ("llama"), Unigram, which cuts
+ * by score ("t5"), and BPE that merges by rank ("gemma4"). */
 
 static bool
 read_scores(struct tokenizer *t, const struct gguf *g, struct err *err)

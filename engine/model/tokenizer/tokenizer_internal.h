@@ -193,8 +193,8 @@ bool tokenizer_copy(struct tokenizer *, const char *bytes, size_t n, struct slic
 
 /* Allocates the arrays text, plain, kind and end of n elements. */
 bool tokenizer_make_room(struct tokenizer *, uint32_t n, const char *where, struct err *);
-/* Completes the tokenizer: finds the byte tokens (<0x0A>, or the 256 symbols of byte-level BPE), fills `plain`, marks end
- * tokens by their names and sorts the specials. */
+/* Completes the tokenizer: finds the byte tokens (<0x0A>, or the 256 symbols of byte-level BPE), fills `plain`, marks
+ * end tokens by their names and sorts the specials. */
 bool tokenizer_finish(struct tokenizer *, const char *where, struct err *);
 /* Returns the value of a byte token's name such as <0x0A>; -1 if it is not such a name. */
 int tokenizer_byte_value(struct slice);

@@ -1,5 +1,6 @@
-/* Reads Hugging Face's tokenizer.json and tokenizer_config.json: the model (BPE, byte-level or with SentencePiece's pieces, or
- * Unigram), the added tokens, the tokens before and after a text (post_processor), BOS, EOS and the chat template. */
+/* Reads Hugging Face's tokenizer.json and tokenizer_config.json: the model (BPE, byte-level or with SentencePiece's
+ * pieces, or Unigram), the added tokens, the tokens before and after a text (post_processor), BOS, EOS and the chat
+ * template. */
 #include <inttypes.h>
 #include <math.h>
 #include <stdlib.h>
@@ -126,8 +127,8 @@ read_pieces(struct tokenizer_json *j)
     return true;
 }
 
-/* Reads added_tokens. A token with `normalized` is searched for, in its normalised form, in normalised text; other tokens
- * are searched for in the input. A byte of the vocabulary (<0x0A>) remains one. */
+/* Reads added_tokens. A token with `normalized` is searched for, in its normalised form, in normalised text; other
+ * tokens are searched for in the input. A byte of the vocabulary (<0x0A>) remains one. */
 static bool
 read_added(struct tokenizer_json *j)
 {
@@ -308,8 +309,8 @@ read_processor(struct tokenizer_json *j, const cJSON *processor, int depth)
 
 /* ---- tokenizer_config.json ---- */
 
-/* Returns the token that a key names by text or by an object with `content`; TOKEN_NONE if the key or the token does not
- * exist. */
+/* Returns the token that a key names by text or by an object with `content`; TOKEN_NONE if the key or the token does
+ * not exist. */
 static token_t
 named_token(const struct tokenizer_json *j, const char *key)
 {

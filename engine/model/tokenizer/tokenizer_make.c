@@ -1,5 +1,5 @@
-/* Constructs a tokenizer's tables: the trie of pieces, the hash tables of pieces and merges, the sorted specials, and the
- * text of each token. */
+/* Constructs a tokenizer's tables: the trie of pieces, the hash tables of pieces and merges, the sorted specials, and
+ * the text of each token. */
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
@@ -94,8 +94,8 @@ piece_trie_make(struct piece_trie *t, struct piece *list, uint32_t n)
     return ok;
 }
 
-/* Lookup: hash tables find pieces by their bytes and merges by their halves; a trie finds the longest special token at a
- * position. */
+/* Lookup: hash tables find pieces by their bytes and merges by their halves; a trie finds the longest special token at
+ * a position. */
 
 static uint64_t
 hash_bytes(const char *bytes, size_t len)

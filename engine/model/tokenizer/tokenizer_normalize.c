@@ -300,8 +300,8 @@ put_matches(const struct normal_step *step, struct slice in, pcre2_match_data *m
     return bytes_append(out, in.data + done, in.len - done);
 }
 
-/* Replaces matches in segments of valid UTF-8; invalid bytes between them are not changed. Returns false if out of memory
- * or if matching takes too long. */
+/* Replaces matches in segments of valid UTF-8; invalid bytes between them are not changed. Returns false if out of
+ * memory or if matching takes too long. */
 static bool
 normal_put_pattern(const struct normal_step *step, struct slice in, struct bytes *out)
 {

@@ -20,9 +20,9 @@ struct charsmap {
  * map. */
 bool charsmap_read(struct charsmap *, struct slice);
 
-/* Byte-level BPE represents each byte by a printable character, so that its vocabulary is text. Bytes that are printable
- * in Latin-1 (33..126, 161..172, 174..255) represent themselves; the other 68, in order, are U+0100, U+0101, …
- * (GPT-2). */
+/* Byte-level BPE represents each byte by a printable character, so that its vocabulary is text. Bytes that are
+ * printable in Latin-1 (33..126, 161..172, 174..255) represent themselves; the other 68, in order, are U+0100, U+0101,
+ * … (GPT-2). */
 
 /* Writes the character of a byte as UTF-8; returns its 1 or 2 bytes. */
 size_t byte_char_put(char out[2], unsigned char byte);

@@ -1,4 +1,5 @@
-/* The vocabulary of synthetic models, as SentencePiece BPE: ids <unk>, <s>, the 256 bytes, ▁, and words of syllables. */
+/* The vocabulary of synthetic models, as SentencePiece BPE: ids <unk>, <s>, the 256 bytes, ▁, and words of
+ * syllables. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

@@ -22,7 +22,8 @@ struct accept_predictor {
     double *v, c;      /* (width) of z_accept - z_reject */
 };
 
-/* out[o] = Σ_k w[k][o] x[k] for the group's outputs; w (n, GROUP). Each output adds its products in the order of the inputs. */
+/* out[o] = Σ_k w[k][o] x[k] for the group's outputs; w (n, GROUP). Each output adds its products in the order of the
+ * inputs. */
 static void
 sum_group(const float *w, const float *x, uint32_t n, float out[GROUP])
 {

@@ -1,11 +1,11 @@
 /* Attention of rows to their paths, by blocks.
  *
- * A row's path is cut into splits of ATTEND_SPLIT positions, these into quarters and these into blocks of ATTEND_BLOCK, at
- * fixed positions, a block for each warp. It multiplies queries with keys, and weights with values. The warps'
- * partials (maximum, sum, unnormalised output) are merged in ascending order to that of the quarter, the quarters'
- * to that of the split, and those of the splits in ascending order again. A part is what one thread block computes at
- * a time: a split, or a quarter where there are few splits. Parts of few rows are different blocks' work, and the
- * block that finishes last merges them; otherwise one block walks them all. All do the same arithmetic in the same order
+ * A row's path is cut into splits of ATTEND_SPLIT positions, these into quarters and these into blocks of ATTEND_BLOCK,
+ * at fixed positions, a block for each warp. It multiplies queries with keys, and weights with values. The warps'
+ * partials (maximum, sum, unnormalised output) are merged in ascending order to that of the quarter, the quarters' to
+ * that of the split, and those of the splits in ascending order again. A part is what one thread block computes at a
+ * time: a split, or a quarter where there are few splits. Parts of few rows are different blocks' work, and the block
+ * that finishes last merges them; otherwise one block walks them all. All do the same arithmetic in the same order
  * (flash-decoding: Dao, Haziza, Massa, Sizov 2023).
  *
  * What shares a load of keys and values: up to PAIRS (row, head) pairs of a group of rows with one trunk, heads of one
@@ -47,8 +47,8 @@ struct weighed {
     slot_t slot;
 };
 
-/* Queries (PAIRS, dimensions) in F32, or (2, PAIRS, dimensions) in F16; for each block of positions and pair maximum and sum, and the
- * unnormalised outputs (PAIRS, dimensions); exact: what a warp is summing. */
+/* Queries (PAIRS, dimensions) in F32, or (2, PAIRS, dimensions) in F16; for each block of positions and pair maximum
+ * and sum, and the unnormalised outputs (PAIRS, dimensions); exact: what a warp is summing. */
 struct attend_place {
     uint4 q[ATTEND_SUMS * sizeof(float) / sizeof(uint4)];
     float2 heads[BLOCK_WARPS][ATTEND_PAIRS];
@@ -145,8 +145,8 @@ split_halves(float x, float y, uint32_t *high, uint32_t *low)
     *low = pack_halves(x - rounded.x, y - rounded.y);
 }
 
-/* Copies the queries of a job's pairs to shared memory, with all threads, padded with zeros. The queries of the previous job must have
- * been read. */
+/* Copies the queries of a job's pairs to shared memory, with all threads, padded with zeros. The queries of the
+ * previous job must have been read. */
 template <class KV, int PAIRS, int DIMS>
 static __device__ __forceinline__ void
 put_queries(const struct attend_scene &c, const struct attend_job &job, struct attend_place *place)
@@ -222,8 +222,9 @@ weight_of(float score, float most)
     return score == -INFINITY ? 0 : expf(score - most);
 }
 
-/* Exact: in F32, by multiply-adds in order. A position that a pair does not see is skipped, because its value may be infinite, and 0 times
- * infinity is not a number. q (PAIRS, dimensions), heads and own (PAIRS, dimensions) are the run's. */
+/* Exact: in F32, by multiply-adds in order. A position that a pair does not see is skipped, because its value may be
+ * infinite, and 0 times infinity is not a number. q (PAIRS, dimensions), heads and own (PAIRS, dimensions) are the
+ * run's. */
 template <int DIMS>
 static __device__ __forceinline__ void
 attend_exactly(const struct attend_block<float> &b, const float *q, struct weighed *weights, float2 *heads, float *own)
@@ -251,14 +252,16 @@ attend_exactly(const struct attend_block<float> &b, const float *q, struct weigh
     }
 }
 
-/* F16: by products of matrices (ptx.cuh). Rows g and g+8 of A belong to pair g of the run: the two F16 numbers whose sum is its query,
- * then its weight (split_halves). B is keys (16 dimensions, 8 positions), then values (16 positions, 8 dimensions). The order of
- * dimensions is free, so 16 bytes of a key, or of four values, are a lane's share of B. The scores that a lane gets are its
- * share of the weights as A. Positions that a pair does not see have weight 0, and their values are finite (kv.cuh). */
+/* F16: by products of matrices (ptx.cuh). Rows g and g+8 of A belong to pair g of the run: the two F16 numbers whose
+ * sum is its query, then its weight (split_halves). B is keys (16 dimensions, 8 positions), then values (16 positions,
+ * 8 dimensions). The order of dimensions is free, so 16 bytes of a key, or of four values, are a lane's share of B. The
+ * scores that a lane gets are its share of the weights as A. Positions that a pair does not see have weight 0, and
+ * their values are finite (kv.cuh). */
 
 #define ATTEND_DIMS 64 /* of values whose loads are under way together: 128 bytes per lane */
 
-/* Multiplies with the keys of 8 positions at a time: z[t][0] + z[t][2] is of position 8t + 2c of the block, z[t][1] + z[t][3] of the next. */
+/* Multiplies with the keys of 8 positions at a time: z[t][0] + z[t][2] is of position 8t + 2c of the block, z[t][1] +
+ * z[t][3] of the next. */
 static __device__ __forceinline__ void
 multiply_keys(const struct attend_block<uint16_t> &b, const uint4 *high, const uint4 *low,
               float (&z)[ATTEND_BLOCK / 8][4])
@@ -283,7 +286,8 @@ multiply_keys(const struct attend_block<uint16_t> &b, const uint4 *high, const u
     }
 }
 
-/* Converts products to weights exp(z - max), as A of 16 positions each; writes maxima and sums of the weights to `heads`. */
+/* Converts products to weights exp(z - max), as A of 16 positions each; writes maxima and sums of the weights to
+ * `heads`. */
 static __device__ __forceinline__ void
 weigh_block(const struct attend_block<uint16_t> &b, float (&z)[ATTEND_BLOCK / 8][4],
             uint32_t (&p)[ATTEND_BLOCK / 16][4], float2 *heads)
@@ -309,7 +313,8 @@ weigh_block(const struct attend_block<uint16_t> &b, float (&z)[ATTEND_BLOCK / 8]
         heads[g] = make_float2(most, sum);
 }
 
-/* Loads ATTEND_DIMS dimensions of the values, from d on: of 16 positions each the 2c-th, the next, and the same of the other eight. */
+/* Loads ATTEND_DIMS dimensions of the values, from d on: of 16 positions each the 2c-th, the next, and the same of the
+ * other eight. */
 static __device__ __forceinline__ void
 load_values(const struct attend_block<uint16_t> &b, uint32_t d, uint4 (&v)[ATTEND_BLOCK / 16][4])
 {

@@ -1,5 +1,5 @@
-/* Reductions over a warp and over a block, and the order of logits. Reductions are trees of fixed shape or sums of integers, so every thread
- * gets the same bits. */
+/* Reductions over a warp and over a block, and the order of logits. Reductions are trees of fixed shape or sums of
+ * integers, so every thread gets the same bits. */
 #ifndef KERNELS_CUDA_DEVICE_BLOCK_CUH
 #define KERNELS_CUDA_DEVICE_BLOCK_CUH
 
@@ -107,8 +107,8 @@ block_reduce(T value, Op op, struct block_scratch *scratch)
 }
 
 /* Call by all threads when the block has stored its part of a result, and after a __syncthreads() if threads other than
- * the first did. Returns whether the parts of the `others` are complete too, so that this block may read all of them. The
- * counter is zero before and after. */
+ * the first did. Returns whether the parts of the `others` are complete too, so that this block may read all of them.
+ * The counter is zero before and after. */
 static __device__ __forceinline__ bool
 is_last(uint32_t *counter, uint32_t others)
 {

@@ -1,5 +1,5 @@
-/* Distributions over the vocabulary: sums of probabilities, draws, the cut by top-k and top-p, and the distribution that a row of logits
- * and sampling settings define (struct row_dist). */
+/* Distributions over the vocabulary: sums of probabilities, draws, the cut by top-k and top-p, and the distribution
+ * that a row of logits and sampling settings define (struct row_dist). */
 #ifndef KERNELS_CUDA_DEVICE_DIST_CUH
 #define KERNELS_CUDA_DEVICE_DIST_CUH
 
@@ -137,8 +137,8 @@ block_draw(P p, uint32_t n, const struct rng_key *key, struct block_scratch *scr
     return (token_t)first;
 }
 
-/* The last token that stays: of a row of logits in order of rank (block.cuh), the first whose prefix sum reaches a goal.
- * Counting tokens it is top-k, adding their probabilities top-p.
+/* The last token that stays: of a row of logits in order of rank (block.cuh), the first whose prefix sum reaches a
+ * goal. Counting tokens it is top-k, adding their probabilities top-p.
  *
  * A descent over ranks, radix 4: each pass over the row cuts the interval that holds the answer into four and keeps
  * one. Ranks tell equal logits apart by id, so ties need no care. Once few tokens are left in the interval they are

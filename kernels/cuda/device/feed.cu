@@ -1,5 +1,5 @@
-/* The input of a drafter's rows (struct drafter_desc, kernels/backend.h): g from features, or from the rows before them;
- * then the pairs [norm(e); norm(g)], and the layer's input. The products are launch_product(). */
+/* The input of a drafter's rows (struct drafter_desc, kernels/backend.h): g from features, or from the rows before
+ * them; then the pairs [norm(e); norm(g)], and the layer's input. The products are launch_product(). */
 #include "kernels/cuda/device/block.cuh"
 #include "kernels/cuda/device/launch.cuh"
 #include "kernels/cuda/device/launch.h"

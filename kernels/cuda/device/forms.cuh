@@ -61,7 +61,8 @@ shaped_logit(const struct dev_model &m, uint32_t o, float z)
     return capped(m.form.logit_cap, biased * m.form.logit_scale);
 }
 
-/* Rotary position embedding (Su et al. 2021). The rotations of a forward pass's rows are computed once, for all layers and heads. */
+/* Rotary position embedding (Su et al. 2021). The rotations of a forward pass's rows are computed once, for all layers
+ * and heads. */
 
 /* Returns cosine and sine of position * frequency. The angle is reduced to below half a turn in double, because a float
  * lacks precision at position 100,000. */

@@ -1,5 +1,6 @@
-/* A forward pass: rows through layers, in one cooperative launch (docs/cuda.md). Shared is what a block has in shared memory: that of
- * models that mix experts or have other rare forms, or of all others, whose kernel has nothing of them. The map of calls:
+/* A forward pass: rows through layers, in one cooperative launch (docs/cuda.md). Shared is what a block has in shared
+ * memory: that of models that mix experts or have other rare forms, or of all others, whose kernel has nothing of them.
+ * The map of calls:
  *
  * forward_layers              the kernel: for each entry of the list that the host made
  *   begin_forward             copies the model and the rows, computes rotations
@@ -17,8 +18,8 @@
  *     take_step, take_ahead, take_layer, fetch_ahead (forward_products.cuh)
  *   leaves                    whether the probed row exits
  *
- * There is one place where a product is multiplied, and what differs is prepared before: so the kernel has each kind of strip once and
- * needs no calls, which would put registers on a stack. */
+ * There is one place where a product is multiplied, and what differs is prepared before: so the kernel has each kind of
+ * strip once and needs no calls, which would put registers on a stack. */
 #ifndef KERNELS_CUDA_DEVICE_FORWARD_CUH
 #define KERNELS_CUDA_DEVICE_FORWARD_CUH
 
@@ -32,8 +33,8 @@
 
 template <class Shared> constexpr unsigned epilogue_more = Shared::RARE ? EPILOGUE_RARE : 0;
 
-/* Multiplies the prepared product, NT tiles of rows at a time. SMEM: the block norms the rows into its shared memory while
- * the first weights load. */
+/* Multiplies the prepared product, NT tiles of rows at a time. SMEM: the block norms the rows into its shared memory
+ * while the first weights load. */
 template <enum weight_type T, int NT, bool SMEM, class Shared>
 static __device__ __forceinline__ void
 multiply(Shared *s)
@@ -126,8 +127,8 @@ begin_layer(struct forward_state *s)
     }
 }
 
-/* While a block waits at the barrier after a step of layer l: prefetches weights, copies entry number `next` of the list
- * and what is prefetched after it, checks for cancellation. entered: the step was the first one of its layer. */
+/* While a block waits at the barrier after a step of layer l: prefetches weights, copies entry number `next` of the
+ * list and what is prefetched after it, checks for cancellation. entered: the step was the first one of its layer. */
 template <class Shared>
 static __device__ __forceinline__ void
 wait_usefully(Shared *s, uint32_t next, uint32_t l, bool entered, uint32_t odd)

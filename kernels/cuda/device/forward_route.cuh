@@ -18,8 +18,8 @@ static_assert(sizeof(struct route_shared) <= WORK_SHARED, "a block's shared memo
 
 /* ---- logits ---- */
 
-/* Norms of n rows, up to a tile, with all warps (norm.cuh): first the sums. layer_norm: of numbers, too. source(i): row i;
- * NULL: it takes no part, or is none. */
+/* Norms of n rows, up to a tile, with all warps (norm.cuh): first the sums. layer_norm: of numbers, too. source(i): row
+ * i; NULL: it takes no part, or is none. */
 
 static __device__ __forceinline__ float
 smem_sum(const float *sums)

@@ -324,9 +324,9 @@ smem_source(struct forward_state *s, uint32_t i)
     return i < s->product.n && row_of(s, i).from < s->l ? hidden_of(s, row_of(s, i), s->now.depth) : NULL;
 }
 
-/* Norms the rows of the next product into this block's shared memory; rows that take no part are zero. by_squares: the norm
- * needs the sum of squares alone. All others, and rows without a norm, are compiled once, not once for each kind of
- * product. */
+/* Norms the rows of the next product into this block's shared memory; rows that take no part are zero. by_squares: the
+ * norm needs the sum of squares alone. All others, and rows without a norm, are compiled once, not once for each kind
+ * of product. */
 static __device__ __forceinline__ void
 norm_to_smem(struct forward_state *s, bool by_squares)
 {

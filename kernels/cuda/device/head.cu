@@ -26,8 +26,8 @@ __launch_bounds__(BLOCK_THREADS) norm_head_rows(struct head_args a)
 #define TRAINED_WARPS   8
 #define TRAINED_OUTPUTS 32 /* per block */
 
-/* Of rows whose layer has an affine head h + A h + b, before the norm; or, if `full`, the logits of rows whose layer has a
- * full head, which replace the LM head's. Grid: (rows, blocks of outputs); one warp per output. */
+/* Of rows whose layer has an affine head h + A h + b, before the norm; or, if `full`, the logits of rows whose layer
+ * has a full head, which replace the LM head's. Grid: (rows, blocks of outputs); one warp per output. */
 template <bool FULL>
 __global__ void
 __launch_bounds__(TRAINED_WARPS *WARP) trained_rows(struct head_args a)

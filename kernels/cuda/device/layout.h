@@ -1,5 +1,5 @@
-/* The interface of host and kernels of the CUDA backend: the layout of weights and activations in device memory, and the
- * arguments of every kernel. Plain C, included by both; pointers are device pointers unless noted.
+/* The interface of host and kernels of the CUDA backend: the layout of weights and activations in device memory, and
+ * the arguments of every kernel. Plain C, included by both; pointers are device pointers unless noted.
  *
  * Strips and units. Every product is y = W x with W (rows, cols) and up to 32 columns x at a time, by tensor-core
  * instructions of one shape: mma.m16n8k16, A = 16 rows of W, B = 8 activation rows. Weights are cut into strips of 16
@@ -7,10 +7,10 @@
  * a lane loads its part of the fragments with 16-byte loads, 512 contiguous bytes a warp.
  * With g = lane / 4 and c = lane % 4, of k-step s (columns 16s..16s+15 of the unit) a lane holds
  *     a0 = W[g][2c, 2c+1]   a1 = W[g+8][2c, 2c+1]   a2 = W[g][2c+8, 2c+9]   a3 = W[g+8][2c+8, 2c+9]
- * 8-bit weights: the 16 values of a lane are in the order (s, register, half). 16-bit weights: (s, lane, register, half),
- * so that both are loads of 16 bytes a lane, side by side. Weights of 4 and 6 bits: two units together, a byte being the
- * low four bits of both's values at the same place, the first unit's in its lower half (below, "places in packed data").
- * Activations are packed likewise:
+ * 8-bit weights: the 16 values of a lane are in the order (s, register, half). 16-bit weights: (s, lane, register,
+ * half), so that both are loads of 16 bytes a lane, side by side. Weights of 4 and 6 bits: two units together, a byte
+ * being the low four bits of both's values at the same place, the first unit's in its lower half (below, "places in
+ * packed data"). Activations are packed likewise:
  *     b0 = X[g][2c, 2c+1]   b1 = X[g][2c+8, 2c+9]
  * a lane's 8 values of a unit in the order (s, register, half), tiles of 8 rows outermost. */
 #ifndef KERNELS_CUDA_DEVICE_LAYOUT_H
@@ -25,8 +25,8 @@
 
 /* ---- the steps of a layer, with a barrier after each ----
  *
- * The kernel of forward passes executes them (forward_state.cuh), and the host names the one that a block waits after for too long
- * (device.c). */
+ * The kernel of forward passes executes them (forward_state.cuh), and the host names the one that a block waits after
+ * for too long (device.c). */
 
 /* In order. */
 enum step {
@@ -275,13 +275,12 @@ head_room(uint32_t head_dim)
     return (head_dim + 7) / 8 * 8;
 }
 
-/* Weights of 4 and 6 bits, by pairs of units. A pair is PAIR_NIBBLES bytes, a lane's 16 side by side: of packed row r and
- * column k of either unit this byte holds the low four bits, the second unit's in its upper half. As 32-bit words a lane has
- * (s, register / 2), so that registers 0 and 1 of a step are a word's bits 0..7 and 8..15 of both halves: each unit's
- * values are had by masks, and by a shift for every other register.
- * Q6_K: then PAIR_HIGHS bytes, a lane's 8 side by side, with the two high bits of both rows g and g+8: row r's of the first
- * unit at bit 2 (r / 8) and of the second at 4 + 2 (r / 8).
- * Scales: for each pair PAIR_SCALES bytes, 8 for each g, 0 to 7:
+/* Weights of 4 and 6 bits, by pairs of units. A pair is PAIR_NIBBLES bytes, a lane's 16 side by side: of packed row r
+ * and column k of either unit this byte holds the low four bits, the second unit's in its upper half. As 32-bit words a
+ * lane has (s, register / 2), so that registers 0 and 1 of a step are a word's bits 0..7 and 8..15 of both halves: each
+ * unit's values are had by masks, and by a shift for every other register. Q6_K: then PAIR_HIGHS bytes, a lane's 8 side
+ * by side, with the two high bits of both rows g and g+8: row r's of the first unit at bit 2 (r / 8) and of the second
+ * at 4 + 2 (r / 8). Scales: for each pair PAIR_SCALES bytes, 8 for each g, 0 to 7:
  *     Q4_0   F16 (unit, 2): of rows g and g+8
  *     Q4_K   bytes (2, 4): of either row the scales of both units, then the minima of both
  *     Q6_K   int8 (2, 4): of either row the scales of steps 0 to 3
@@ -425,8 +424,8 @@ hidden_at(const struct dev_model *m, const struct dev_kv_cache *s, uint32_t ring
 
 /* ---- forward passes ---- */
 
-/* Rows that share their trunk: consecutive in the forward pass, same seq and n_trunk, at most ATTEND_PAIRS of them; position p
- * is trunk[p], or the row's tails[tail + p - n_trunk] after that. */
+/* Rows that share their trunk: consecutive in the forward pass, same seq and n_trunk, at most ATTEND_PAIRS of them;
+ * position p is trunk[p], or the row's tails[tail + p - n_trunk] after that. */
 struct row_group {
     uint32_t first, n;
 };
@@ -556,11 +555,11 @@ struct verify_args {
 
 /* ---- layers of experts ----
  *
- * Experts of a layer are stacked: expert e's strips are number e * strips and up of one matrix, of which `rows` and `strips` say
- * what one expert has, and `source` which output a packed row of any is.
+ * Experts of a layer are stacked: expert e's strips are number e * strips and up of one matrix, of which `rows` and
+ * `strips` say what one expert has, and `source` which output a packed row of any is.
  *
- * An expert row is a row at one of its experts. Expert rows are in order of the experts, so that an expert is read once for all of
- * its rows; those at the one that all rows go to come last. */
+ * An expert row is a row at one of its experts. Expert rows are in order of the experts, so that an expert is read once
+ * for all of its rows; those at the one that all rows go to come last. */
 
 #define MOST_EXPERTS 512 /* per layer: one for each thread of a block */
 
@@ -595,9 +594,9 @@ struct expert_list {
     struct listed_expert experts[MOST_EXPERTS];
 };
 
-/* Layout of the time stamps of a forward pass (profile.h), in words of 64 bits: the number of phases; the time when block
- * 0 began; then for each phase its layer and step, the time when block 0 left the barrier after it, and the time when
- * each block arrived there. */
+/* Layout of the time stamps of a forward pass (profile.h), in words of 64 bits: the number of phases; the time when
+ * block 0 began; then for each phase its layer and step, the time when block 0 left the barrier after it, and the time
+ * when each block arrived there. */
 
 enum { STAMPED_PHASES, STAMPED_BEGIN, STAMPS_HEAD };
 enum { STAMP_PLACE, STAMP_LEFT, STAMP_CAME }; /* STAMP_PLACE: grid_place() */

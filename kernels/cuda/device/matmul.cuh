@@ -1,17 +1,18 @@
 /* Products y = W x, strip by strip (layout.h).
  *
  * A strip is one block's work. Its warps share the units (of pairs of them, where weights come in pairs): warp w takes
- * units [w U / 16, (w + 1) U / 16), so which terms are added in which order depends on the shape of W alone. Then the 16
- * partial sums meet in shared memory and are added in the order of the warps.
+ * units [w U / 16, (w + 1) U / 16), so which terms are added in which order depends on the shape of W alone. Then the
+ * 16 partial sums meet in shared memory and are added in the order of the warps.
  *
- * A lane loads units into a ring of registers: when a unit is multiplied, its register is loaded with the unit that the warp multiplies
- * one ring later, in the same strip or in the next one. So loads are under way at all times, also while partial sums are added up.
+ * A lane loads units into a ring of registers: when a unit is multiplied, its register is loaded with the unit that the
+ * warp multiplies one ring later, in the same strip or in the next one. So loads are under way at all times, also while
+ * partial sums are added up.
  *
- * A turn is a strip with some tiles of rows. Two warps for each tile own it: only they wait for all partial sums, add them
- * and process the outputs. The others continue with the next turn, which other warps own.
+ * A turn is a strip with some tiles of rows. Two warps for each tile own it: only they wait for all partial sums, add
+ * them and process the outputs. The others continue with the next turn, which other warps own.
  *
- * Shared memory: PRODUCT_SHARED bytes, two buffers used in turn. A buffer is written again after its owners have read it.
- * Between two products is a __syncthreads(). With one tile of rows the buffers end at SMEM_AT. */
+ * Shared memory: PRODUCT_SHARED bytes, two buffers used in turn. A buffer is written again after its owners have read
+ * it. Between two products is a __syncthreads(). With one tile of rows the buffers end at SMEM_AT. */
 #ifndef KERNELS_CUDA_DEVICE_MATMUL_CUH
 #define KERNELS_CUDA_DEVICE_MATMUL_CUH
 
@@ -76,8 +77,8 @@ count_strips(const struct product &p)
 
 /* ---- sums of warps ---- */
 
-/* Shared memory: (BLOCK_WARPS, tiles, 2, WARP) pairs. A lane's sums are of rows 2c and 2c+1 of a tile, the second index;
- * a pair is outputs g and g+8. So both sides go through memory lane by lane. */
+/* Shared memory: (BLOCK_WARPS, tiles, 2, WARP) pairs. A lane's sums are of rows 2c and 2c+1 of a tile, the second
+ * index; a pair is outputs g and g+8. So both sides go through memory lane by lane. */
 template <int NT>
 static __device__ __forceinline__ void
 put_sums(const float (&sum)[NT][4], float2 *buffer, uint32_t warp, uint32_t lane)
@@ -144,8 +145,8 @@ own_outputs(const struct strip_place &at, uint2 o)
 
 /* ---- the product ---- */
 
-/* Units in a ring. With four tiles of rows, types with scales are bound by instructions, so half of the loads are enough, and sums get
- * the registers. */
+/* Units in a ring. With four tiles of rows, types with scales are bound by instructions, so half of the loads are
+ * enough, and sums get the registers. */
 template <enum weight_type T, int NT>
 constexpr int ring_units = unit_of<T>::DEPTH / (NT == PRODUCT_TILES && T != WEIGHT_F16 && T != WEIGHT_BF16 ? 2 : 1);
 
@@ -194,16 +195,16 @@ advance_ring(unit_of<T> (&ring)[ring_units<T, NT>], float (&sum)[NT][4], const u
     }
 }
 
-/* The strips and rows that this block multiplies, NT tiles at a time: all strips of all matrices, with all rows. EXPERTS:
- * or those of experts with their rows (layout.h). A lane takes the activations of whatever row it has, so rows need not
- * be brought together: an instruction's columns do not mix. Of gate and up the blocks take the strips of all listed
- * experts in turn. Of down a block takes the same strip of all experts, one expert after the other: so a row's experts
- * are added by one block, in order. */
+/* The strips and rows that this block multiplies, NT tiles at a time: all strips of all matrices, with all rows.
+ * EXPERTS: or those of experts with their rows (layout.h). A lane takes the activations of whatever row it has, so rows
+ * need not be brought together: an instruction's columns do not mix. Of gate and up the blocks take the strips of all
+ * listed experts in turn. Of down a block takes the same strip of all experts, one expert after the other: so a row's
+ * experts are added by one block, in order. */
 template <bool EXPERTS, int NT> struct block_rows {
     struct of_lane {
         uint32_t row[NT]; /* a lane's rows of the tiles; of experts only */
-        /* The next strip is found before this one is multiplied. Loads are told apart by six counters alone: others among
-         * those of the ring would have to wait for it. */
+        /* The next strip is found before this one is multiplied. Loads are told apart by six counters alone: others
+         * among those of the ring would have to wait for it. */
         struct strip_place following;
     };
     const struct product &p;
@@ -255,7 +256,8 @@ template <bool EXPERTS, int NT> struct block_rows {
             return at.first + row;
         return p.kv_cache->expert_rows[at.first + row].row;
     }
-    /* Lanes of missing rows read the activations of the tiles' first row, which are in L1; their results are dropped. */
+    /* Lanes of missing rows read the activations of the tiles' first row, which are in L1; their results are
+     * dropped. */
     __device__ __forceinline__ of_lane
     look_up(const struct strip_place &at, uint32_t tile, uint32_t lane, uint32_t next) const
     {

@@ -76,8 +76,8 @@ normed(const struct dev_norm &norm, const struct spread &s, float x, uint32_t k)
     return norm.bias != NULL ? y + norm.bias[k] : y;
 }
 
-/* to[r] = the norm of from (width) F32, or from itself where there is no norm, by a whole block; copy: the same in F32, or
- * NULL. exact: to is F32. */
+/* to[r] = the norm of from (width) F32, or from itself where there is no norm, by a whole block; copy: the same in F32,
+ * or NULL. exact: to is F32. */
 static __device__ __forceinline__ void
 norm_row(const struct dev_model &m, bool exact, const float *from, const struct dev_norm &norm, void *to, uint32_t r,
          struct block_scratch *scratch, float *copy = NULL)
@@ -93,8 +93,8 @@ norm_row(const struct dev_model &m, bool exact, const float *from, const struct 
     put_padding(to, exact, m.width, r);
 }
 
-/* The same in parts, for rows that every block norms for itself, two at once, so that their loads overlap. A row that takes
- * no part is NULL. First the warps' sums of the rows' terms, of (2, BLOCK_WARPS), which may be read after a
+/* The same in parts, for rows that every block norms for itself, two at once, so that their loads overlap. A row that
+ * takes no part is NULL. First the warps' sums of the rows' terms, of (2, BLOCK_WARPS), which may be read after a
  * __syncthreads(): for LayerNorm of the numbers, then of the squares. with(sum, x, second) returns a sum with another
  * number's term. */
 template <class With>
@@ -117,8 +117,8 @@ add_terms(const struct dev_model &m, const float *first, const float *second, fl
     }
 }
 
-/* Then row r of n is stored in shared memory, and the one after it; without a norm their numbers. Rows that take no part
- * are zero. */
+/* Then row r of n is stored in shared memory, and the one after it; without a norm their numbers. Rows that take no
+ * part are zero. */
 static __device__ __forceinline__ void
 put_smem(const struct dev_model &m, const float *first, const float *second, bool norms, const struct dev_norm &norm,
          const struct spread (&spreads)[2], uint16_t *to, uint32_t r, uint32_t n)

@@ -66,8 +66,8 @@ dequant_bytes(uint32_t bytes, uint32_t *low, uint32_t *high)
 
 /* ---- matrices ---- */
 
-/* d (16, 8) += a (16, 16) b (16, 8), by the lanes of a warp together; fragments as in layout.h, and of d: d[0], d[1] are
- * row g, columns 2c and 2c+1; d[2], d[3] row g+8. */
+/* d (16, 8) += a (16, 16) b (16, 8), by the lanes of a warp together; fragments as in layout.h, and of d: d[0], d[1]
+ * are row g, columns 2c and 2c+1; d[2], d[3] row g+8. */
 static __device__ __forceinline__ void
 mma_f16(float (&d)[4], const uint32_t (&a)[4], uint32_t b0, uint32_t b1)
 {

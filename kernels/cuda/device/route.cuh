@@ -1,5 +1,5 @@
-/* Which experts a row goes to, and how much each counts (kernels/form.h, enum routing): a row a warp. As kernels/cpu/route.c has it, but
- * for the order in which exponentials are added up, which is a tree's. */
+/* Which experts a row goes to, and how much each counts (kernels/form.h, enum routing): a row a warp. As
+ * kernels/cpu/route.c has it, but for the order in which exponentials are added up, which is a tree's. */
 #ifndef KERNELS_CUDA_DEVICE_ROUTE_CUH
 #define KERNELS_CUDA_DEVICE_ROUTE_CUH
 
@@ -142,8 +142,8 @@ mix_sparsely(const struct experts_form &f, float *z, const float *bias, uint32_t
     return chosen;
 }
 
-/* The form's `used` routes of a row, by expert; z (n): the router's outputs, which are overwritten. By a warp. The place may be used
- * again at once: what other lanes wrote there is read before the next barrier. */
+/* The form's `used` routes of a row, by expert; z (n): the router's outputs, which are overwritten. By a warp. The
+ * place may be used again at once: what other lanes wrote there is read before the next barrier. */
 static __device__ __forceinline__ void
 choose_experts(const struct experts_form &f, float *z, const float *bias, const float *correction,
                struct route_place *place, struct route *out)

@@ -1,10 +1,10 @@
-/* Products of many rows, as those of prompts and of probes of many layers. Strip by strip (matmul.cuh) such a product would
- * read the activations again for each strip; here it is cut into tiles of 8 strips and 64 rows. A block's warps multiply
- * one strip and four tiles of 8 rows each. Weights go from memory to registers, activations through shared memory, two
- * units at a time and two ahead.
+/* Products of many rows, as those of prompts and of probes of many layers. Strip by strip (matmul.cuh) such a product
+ * would read the activations again for each strip; here it is cut into tiles of 8 strips and 64 rows. A block's warps
+ * multiply one strip and four tiles of 8 rows each. Weights go from memory to registers, activations through shared
+ * memory, two units at a time and two ahead.
  *
- * The bits are those of a strip: a share of units (there a warp's) is summed up from zero, and the shares' sums are added
- * in their order. */
+ * The bits are those of a strip: a share of units (there a warp's) is summed up from zero, and the shares' sums are
+ * added in their order. */
 #ifndef KERNELS_CUDA_DEVICE_TILE_CUH
 #define KERNELS_CUDA_DEVICE_TILE_CUH
 
@@ -60,7 +60,8 @@ struct tile_place {
     uint32_t own, lane;
 };
 
-/* Starts the loads of the stage that begins with unit `first`: weights of STAGE units, and this thread's activations. */
+/* Starts the loads of the stage that begins with unit `first`: weights of STAGE units, and this thread's
+ * activations. */
 template <enum weight_type T, uint32_t STAGE>
 static __device__ __forceinline__ void
 load_stage(const uint4 *x, const struct tile_place &at, uint32_t first, unit_of<T> (&next)[STAGE], uint4 *coming)
@@ -131,7 +132,8 @@ sum_tile(const uint4 *x, const struct tile_place &at, struct tile_shared *shared
     }
 }
 
-/* Multiplies rows [8 first_tile, …) with strips from first_strip on, and calls the functor as strips do (matmul.cuh). */
+/* Multiplies rows [8 first_tile, …) with strips from first_strip on, and calls the functor as strips do
+ * (matmul.cuh). */
 template <enum weight_type T, class Then>
 static __device__ __forceinline__ void
 multiply_tile(const struct product &p, uint32_t first_strip, uint32_t first_tile, struct tile_shared *shared,

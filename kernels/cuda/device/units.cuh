@@ -1,9 +1,9 @@
 /* Units of weights (layout.h): a lane's part of one, loaded from memory and multiplied with a tile of activations.
  *
- * Every type has the same interface. place() returns where a lane finds unit number `unit` of a strip; load() starts the loads of
- * the i-th unit from there, or leaves things as they are. add() adds the unit's products to `sum` (16, 8), x being the
- * lane's 16 bytes of activations of each of the SPAN units of 32 columns that it is long. Where a block of weights has
- * a scale, its products are added up from zero and scaled before they join the others. */
+ * Every type has the same interface. place() returns where a lane finds unit number `unit` of a strip; load() starts
+ * the loads of the i-th unit from there, or leaves things as they are. add() adds the unit's products to `sum` (16, 8),
+ * x being the lane's 16 bytes of activations of each of the SPAN units of 32 columns that it is long. Where a block of
+ * weights has a scale, its products are added up from zero and scaled before they join the others. */
 #ifndef KERNELS_CUDA_DEVICE_UNITS_CUH
 #define KERNELS_CUDA_DEVICE_UNITS_CUH
 
@@ -119,12 +119,12 @@ template <> struct unit_of<WEIGHT_Q8_0> {
 
 /* Units of Q4_0, Q4_K and Q6_K: pairs of 32 columns (layout.h), with the face of units.cuh.
  *
- * The tensor cores read subnormal halves exactly, and a half whose exponent is zero is its mantissa times 2^-24: so q, cut
- * out of its word by a mask, is a number already. Where it is, the first unit's q begins at bit 0 of a half and
- * the second unit's at bit 4, times 16; a q of six bits ends at bit 9 then, the last of the mantissa. The 16 comes off the
- * second unit's scales, the 2^-24 off a strip's sums in the end (FACTOR).
- * What is the same for all columns of a row, 8 or 32 below zero, or a minimum, is a matrix too, all columns alike: sums of
- * activations come from a matrix instruction, which is the only thing here that every tile of rows pays. */
+ * The tensor cores read subnormal halves exactly, and a half whose exponent is zero is its mantissa times 2^-24: so q,
+ * cut out of its word by a mask, is a number already. Where it is, the first unit's q begins at bit 0 of a half and the
+ * second unit's at bit 4, times 16; a q of six bits ends at bit 9 then, the last of the mantissa. The 16 comes off the
+ * second unit's scales, the 2^-24 off a strip's sums in the end (FACTOR). What is the same for all columns of a row, 8
+ * or 32 below zero, or a minimum, is a matrix too, all columns alike: sums of activations come from a matrix
+ * instruction, which is the only thing here that every tile of rows pays. */
 
 #define SUBNORMAL 16777216.0f /* 2^24 */
 
@@ -244,7 +244,8 @@ template <> struct unit_of<WEIGHT_Q4_K> : pair_unit<WEIGHT_Q4_K> {
 
 /* Scales: of steps 0 to 3; d of row g and of row g+8. */
 template <> struct unit_of<WEIGHT_Q6_K> : pair_unit<WEIGHT_Q6_K> {
-    /* The q of step s of a unit: bits 4 and 5 of the first unit's halves, or 8 and 9 of the second's, come from `high`. */
+    /* The q of step s of a unit: bits 4 and 5 of the first unit's halves, or 8 and 9 of the second's, come from
+     * `high`. */
     __device__ __forceinline__ void
     dequant_six_bits(int unit, int s, uint32_t (&a)[4]) const
     {

@@ -1,8 +1,8 @@
 /* Verification: the walk over a tree of candidates that kernels/backend.h describes at struct verify_node.
  *
  * The blocks of a launch walk one round each. A greedy walk compares tokens with the predictions of their rows. For
- * sampled rounds, another launch computes the distributions of all rows before, one block each. Accepted candidates need
- * only single probabilities; a rejection makes one pass over the vocabulary, to subtract q from p. */
+ * sampled rounds, another launch computes the distributions of all rows before, one block each. Accepted candidates
+ * need only single probabilities; a rejection makes one pass over the vocabulary, to subtract q from p. */
 #include "kernels/cuda/device/dist.cuh"
 #include "kernels/cuda/device/launch.cuh"
 #include "kernels/cuda/device/launch.h"

@@ -192,8 +192,8 @@ TEST(a_large_screen_has_the_middle_below_one_of_the_upper_panels)
     assert_at_least(two.panel[1].rows, 18);
 }
 
-/* 160×48: the layers of a model of sixteen are all there, with d_max, the line about a cell and two rows above. 260×70: they also have the
- * rows of an opened cell and no more, and the rows that are left go to the panels below. */
+/* 160×48: the layers of a model of sixteen are all there, with d_max, the line about a cell and two rows above. 260×70:
+ * they also have the rows of an opened cell and no more, and the rows that are left go to the panels below. */
 TEST(rows_that_an_upper_panel_cannot_fill_go_to_others)
 {
     struct layout_item items[PANELS];

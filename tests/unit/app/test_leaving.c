@@ -1,5 +1,5 @@
-/* The scope in a terminal: it reads every byte, however many come at once, and it ends when a signal asks for it, also on its way out
- * and at a terminal that accepts nothing any more. */
+/* The scope in a terminal: it reads every byte, however many come at once, and it ends when a signal asks for it, also
+ * on its way out and at a terminal that accepts nothing any more. */
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
@@ -111,7 +111,8 @@ TEST(a_terminal_that_reads_nothing_does_not_block_the_exit)
     close(master);
 }
 
-/* Returns whether the terminal edits lines again, and the mouse and the second screen are off in what was drawn last. */
+/* Returns whether the terminal edits lines again, and the mouse and the second screen are off in what was drawn
+ * last. */
 static bool
 given_back(int master, const char *drawn)
 {

@@ -1,5 +1,5 @@
-/* The context's bookkeeping of rows, sequences and hidden states, on a backend whose hidden states are hashes of what a row
- * saw (symbolic_backend.h). */
+/* The context's bookkeeping of rows, sequences and hidden states, on a backend whose hidden states are hashes of what a
+ * row saw (symbolic_backend.h). */
 #include "tests/rigs/context_fixture.h"
 #include "tests/rigs/context_inside.h"
 #include "tests/rigs/test.h"

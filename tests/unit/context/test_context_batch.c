@@ -1,5 +1,5 @@
-/* Random rounds of sequences that share a context (batch_program.h), on hashes and on the real backends. SPECSCOPE_SEED=N
- * chooses them, SPECSCOPE_LONG=1 runs five times as many. */
+/* Random rounds of sequences that share a context (batch_program.h), on hashes and on the real backends.
+ * SPECSCOPE_SEED=N chooses them, SPECSCOPE_LONG=1 runs five times as many. */
 #include <math.h>
 
 #include "engine/context/context.h"
@@ -84,7 +84,8 @@ TEST(sequences_of_a_batch_on_a_gpu_are_as_alone)
         run_on(cuda, (struct backend_options){.threads = 2, .gpu = -1, .exact = true}, 2, 4, 45, rounds);
 }
 
-/* Of a mixture of experts a row alone loads what any layer loads; rows together load the experts that they go to besides. */
+/* Of a mixture of experts a row alone loads what any layer loads; rows together load the experts that they go to
+ * besides. */
 TEST(loads_count_the_experts_that_rows_go_to)
 {
     const struct naive_shape shape =

@@ -1,5 +1,5 @@
-/* What a round asks of the context: loads are counted, forward passes and prefills cancelled, drafts judged and drawn from; on the
- * symbolic backend. */
+/* What a round asks of the context: loads are counted, forward passes and prefills cancelled, drafts judged and drawn
+ * from; on the symbolic backend. */
 #include "tests/rigs/context_fixture.h"
 #include "tests/rigs/context_inside.h"
 #include "tests/rigs/test.h"

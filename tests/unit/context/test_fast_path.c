@@ -1,18 +1,18 @@
-/* The CPU's fast path (weights as the file has them, activations in int8 where weights are in blocks, F16 keys and values)
- * against its exact one (all in F32), teacher-forced: how far the next token's distribution moves, and how often its
- * likeliest token is another, for every weight type.
+/* The CPU's fast path (weights as the file has them, activations in int8 where weights are in blocks, F16 keys and
+ * values) against its exact one (all in F32), teacher-forced: how far the next token's distribution moves, and how
+ * often its likeliest token is another, for every weight type.
  *
  * The weights are the bundled model's, requantised: a trained model's distributions have the margins and the outliers
- * that decide such a comparison, those of random or synthetic weights do not. Blocks of 256 need widths that 256 divides;
- * the FFN is made wider by units whose weights are all zero, which changes no value of the model.
+ * that decide such a comparison, those of random or synthetic weights do not. Blocks of 256 need widths that 256
+ * divides; the FFN is made wider by units whose weights are all zero, which changes no value of the model.
  *
  * What is wanted is KL(exact || fast) below 1e-3 nats and the same likeliest token at 99% of positions. The second is
- * measured on POSITIONS positions only, each of which is a coin: a type, and all types with blocks together, must not be
- * below 99% by more than three standard deviations. Text that a model is unsure of (a small one of prose: 3.5 nats a token)
- * is the hard case; there any rounding swaps tokens that are as good as level.
+ * measured on POSITIONS positions only, each of which is a coin: a type, and all types with blocks together, must not
+ * be below 99% by more than three standard deviations. Text that a model is unsure of (a small one of prose: 3.5 nats a
+ * token) is the hard case; there any rounding swaps tokens that are as good as level.
  *
- * The best instruction set is used: products in int8 have the same bits in all (test_isa.c). All types with SPECSCOPE_LONG,
- * else a usual one, which the seed chooses. Run from the repository's root. */
+ * The best instruction set is used: products in int8 have the same bits in all (test_isa.c). All types with
+ * SPECSCOPE_LONG, else a usual one, which the seed chooses. Run from the repository's root. */
 #include <math.h>
 
 #include "cli/options/commands.h"

@@ -1,6 +1,6 @@
 /* Logits of tiny models of every family that differs from Llama in form, against PyTorch's transformers
- * (make_families_golden.py): a test for each family's Hugging Face folder, one for its GGUF file (make_families_gguf.py), one on
- * CUDA; likewise of packed weights. Run from the repository's root. */
+ * (make_families_golden.py): a test for each family's Hugging Face folder, one for its GGUF file
+ * (make_families_gguf.py), one on CUDA; likewise of packed weights. Run from the repository's root. */
 
 #include "kernels/cpu/isa.h"
 #include "tests/rigs/cuda_rig.h"

@@ -1,6 +1,6 @@
 /* Logits against implementations that are not ours: the bundled model's against numpy (make_logits_golden.py), those of
- * tiny models of every architecture against PyTorch's transformers (make_models_golden.py), the same weights as GGUF file
- * and as Hugging Face folder. Run from the repository's root. */
+ * tiny models of every architecture against PyTorch's transformers (make_models_golden.py), the same weights as GGUF
+ * file and as Hugging Face folder. Run from the repository's root. */
 #include "cli/options/commands.h"
 #include "kernels/cpu/isa.h"
 #include "tests/rigs/golden_logits.h"

@@ -1,5 +1,5 @@
-/* Adapters merged into golden models, of PEFT's and of GGUF's format into folders and GGUF files alike, against transformers
- * with the same sums (make_lora_golden.py); and what is refused. Run from the repository's root. */
+/* Adapters merged into golden models, of PEFT's and of GGUF's format into folders and GGUF files alike, against
+ * transformers with the same sums (make_lora_golden.py); and what is refused. Run from the repository's root. */
 #include <unistd.h>
 
 #include "tests/rigs/folders.h"

@@ -44,8 +44,8 @@ struct chunks {
     uint32_t n;
 };
 
-/* Computes the hidden states (POSITIONS, WIDTH) after the last layer, for each of `ways` to cut the positions from ALIKE on
- * into chunks. */
+/* Computes the hidden states (POSITIONS, WIDTH) after the last layer, for each of `ways` to cut the positions from
+ * ALIKE on into chunks. */
 static void
 read_all(const struct backend_ops *ops, const struct naive_shape *shape, bool exact, const struct chunks *chunks,
          size_t ways, float *const *hidden)

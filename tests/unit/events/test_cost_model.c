@@ -1,5 +1,5 @@
-/* The cost model: prices against a slow definition, counts of simulated rounds, corrections by rounds whose costs are known, and
- * its text. */
+/* The cost model: prices against a slow definition, counts of simulated rounds, corrections by rounds whose costs are
+ * known, and its text. */
 #include <math.h>
 
 #include "base/rng.h"

@@ -206,7 +206,8 @@ TEST(inks_are_read_on_every_step_of_the_ramp)
     }
 }
 
-/* Printed in grey, they are still not the same: each has another mark, and of the two that are drawn as lines one is lighter. */
+/* Printed in grey, they are still not the same: each has another mark, and of the two that are drawn as lines one is
+ * lighter. */
 TEST(lines_differ_without_their_hues)
 {
     for (int i = 0; i < LINE_STYLES; i++)

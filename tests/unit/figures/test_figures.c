@@ -1,5 +1,5 @@
-/* Every kind of figure, drawn from committed traces and benchmarks and compared shape by shape with what was looked at once
- * (tests/golden/figures; UPDATE=1 writes it anew), and what figures can't be made from. */
+/* Every kind of figure, drawn from committed traces and benchmarks and compared shape by shape with what was looked at
+ * once (tests/golden/figures; UPDATE=1 writes it anew), and what figures can't be made from. */
 #include <math.h>
 
 #include "base/rng.h"

@@ -1,5 +1,5 @@
-/* The contract: what a backend may write and when, what it refuses, what cancelling leaves behind; and what the check backend
- * notices that the CPU alone would let pass. */
+/* The contract: what a backend may write and when, what it refuses, what cancelling leaves behind; and what the check
+ * backend notices that the CPU alone would let pass. */
 #include <math.h>
 
 #include "tests/rigs/backend_rig.h"

@@ -1,5 +1,5 @@
-/* Guesses whose logits nobody keeps have the bits of those whose logits are compared with the last layer's, however many
- * there are. */
+/* Guesses whose logits nobody keeps have the bits of those whose logits are compared with the last layer's, however
+ * many there are. */
 #include <math.h>
 
 #include "kernels/cpu/kv_cache.h"

@@ -110,8 +110,8 @@ chunked(struct rig *r, const token_t *tokens)
     }
 }
 
-/* The path among strangers: side branches everywhere, rows joining the forward pass at their own depths. Tells which nodes the
- * path's last and middle rows are. */
+/* The path among strangers: side branches everywhere, rows joining the forward pass at their own depths. Tells which
+ * nodes the path's last and middle rows are. */
 static void
 in_a_tree(struct rig *r, const token_t *tokens, int *last, int *middle)
 {
@@ -211,7 +211,8 @@ TEST(a_rows_bits_are_its_own_in_every_form)
     }
 }
 
-/* An emulated GPU is slow: it takes one form or mixture, by the seed. test_cuda_products holds the types to the same. */
+/* An emulated GPU is slow: it takes one form or mixture, by the seed. test_cuda_products holds the types to the
+ * same. */
 TEST(a_rows_bits_are_its_own_on_cuda)
 {
     const struct backend_ops *cuda = cuda_for_tests();

@@ -44,8 +44,8 @@ TEST(an_unknown_instruction_set_is_a_usage_error)
         assert_contains(err.text, cpu_isas[i]->name);
 }
 
-/* Integer dot products are exact and the rest is done in the same order: all vector tables agree to the bit, and one row
- * with many. */
+/* Integer dot products are exact and the rest is done in the same order: all vector tables agree to the bit, and one
+ * row with many. */
 TEST(products_with_blocks_are_the_same_bits_on_all_vector_instruction_sets)
 {
     enum { COLS = 512, ROWS = 48, N = 37, MOST = COLS * 2 };
@@ -86,7 +86,8 @@ TEST(products_with_blocks_are_the_same_bits_on_all_vector_instruction_sets)
         skip();
 }
 
-/* Weights in F16, BF16 or F32 that no instruction set finds odd: the exponent's upper bit is clear, so they are finite. */
+/* Weights in F16, BF16 or F32 that no instruction set finds odd: the exponent's upper bit is clear, so they are
+ * finite. */
 static void
 fill_weights(uint16_t *w, size_t n)
 {
@@ -133,8 +134,8 @@ TEST(products_of_many_rows_have_the_bits_of_a_row_alone)
 
 #define QEMU "{ command -v qemu-aarch64 || command -v qemu-aarch64-static; }"
 
-/* With a cross compiler and qemu at hand, the same checks for NEON. Its two tables take seconds to compile: the seed chooses one, which takes
- * the other's place, and SPECSCOPE_LONG=1 has both in more rounds. */
+/* With a cross compiler and qemu at hand, the same checks for NEON. Its two tables take seconds to compile: the seed
+ * chooses one, which takes the other's place, and SPECSCOPE_LONG=1 has both in more rounds. */
 TEST(neon_kernels_under_qemu)
 {
 #if defined(__aarch64__)

@@ -169,7 +169,8 @@ TEST(a_forward_pass_reports_how_many_experts_it_read)
 
 #define ROUTED 12 /* rows */
 
-/* What the forward pass said of node number `row` of its rows at layers 1..L, from layer `from` on, is what the definition says of it. */
+/* What the forward pass said of node number `row` of its rows at layers 1..L, from layer `from` on, is what the
+ * definition says of it. */
 static void
 assert_naive_routes(struct rig *r, int node, struct route *told, size_t row, uint32_t from)
 {

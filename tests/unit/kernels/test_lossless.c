@@ -198,8 +198,8 @@ TEST(the_same_test_catches_biased_verification)
 
 enum { FEW = 5, MANY = 8 };
 
-/* One round of k candidates, drawn without replacement by a draft over so many words; dropped: those that the target does
- * not know are left out instead of being verified. Are its first words the target's? */
+/* One round of k candidates, drawn without replacement by a draft over so many words; dropped: those that the target
+ * does not know are left out instead of being verified. Are its first words the target's? */
 static bool
 keeps_it_across(uint32_t target_words, uint32_t draft_words, uint32_t k, const struct sampling *s, bool dropped)
 {

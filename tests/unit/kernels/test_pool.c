@@ -1,6 +1,6 @@
-/* Distributions of two models meet in a pool: a model of many tokens and one of few, on every backend that is here. What
- * one made the other reads, draws from, verifies and compares; against kernels/cpu/sampling.h, whose own tests hold it to
- * the definitions. SPECSCOPE_SEED=N chooses the cases. */
+/* Distributions of two models meet in a pool: a model of many tokens and one of few, on every backend that is here.
+ * What one made the other reads, draws from, verifies and compares; against kernels/cpu/sampling.h, whose own tests
+ * hold it to the definitions. SPECSCOPE_SEED=N chooses the cases. */
 #include <math.h>
 
 #include "kernels/cpu/sampling.h"

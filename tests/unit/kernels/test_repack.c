@@ -1,5 +1,5 @@
-/* Weights in blocks multiply from the file, are repacked, and multiply from memory: the bits are always the same, whichever
- * thread repacks them, and the file's pages are released. */
+/* Weights in blocks multiply from the file, are repacked, and multiply from memory: the bits are always the same,
+ * whichever thread repacks them, and the file's pages are released. */
 #include <fcntl.h>
 #include <pthread.h>
 #include <sys/mman.h>

@@ -1,4 +1,5 @@
-/* Teams of threads: every chunk is carried out once, by whichever thread claims it, and a team finds the size that is the fastest. */
+/* Teams of threads: every chunk is carried out once, by whichever thread claims it, and a team finds the size that is
+ * the fastest. */
 #include <pthread.h>
 #include <sched.h>
 #include <stdatomic.h>

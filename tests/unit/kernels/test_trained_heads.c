@@ -1,4 +1,5 @@
-/* Trained heads in a backend against their definitions in double precision: z = W norm(h + A h + b), z = W_l norm(h). */
+/* Trained heads in a backend against their definitions in double precision: z = W norm(h + A h + b), z = W_l
+ * norm(h). */
 #include <math.h>
 
 #include "kernels/cpu/isa.h"

@@ -1,4 +1,5 @@
-/* Forecasts: measures of simulated rounds with their uncertainty, gains on the same text, and what is learned from wrong drafts. */
+/* Forecasts: measures of simulated rounds with their uncertainty, gains on the same text, and what is learned from
+ * wrong drafts. */
 #include <math.h>
 
 #include "base/rng.h"
@@ -212,7 +213,8 @@ fill_with_passages(uint32_t rows, uint64_t *random)
     record.probes = 64;
 }
 
-/* Returns the share of texts of so many tokens whose interval contains the gain on all texts, of 6 drafts a round over 1. */
+/* Returns the share of texts of so many tokens whose interval contains the gain on all texts, of 6 drafts a round over
+ * 1. */
 static double
 covering(uint32_t tokens, double truth, uint64_t *random)
 {

@@ -1,5 +1,5 @@
-/* Two settings compared segment by segment, on rounds whose times are made up: how often equal ones are called different, and
- * real differences found. Nothing here is timed. */
+/* Two settings compared segment by segment, on rounds whose times are made up: how often equal ones are called
+ * different, and real differences found. Nothing here is timed. */
 #include <math.h>
 
 #include "base/rng.h"
@@ -15,7 +15,8 @@ normal(uint64_t *random)
     return sqrt(-2 * log(1 - u)) * cos(2 * 3.14159265358979323846 * v);
 }
 
-/* How far a draft of up to `most` tokens gets at a place of the text: a matter of the text alone, as it is when greedy. */
+/* How far a draft of up to `most` tokens gets at a place of the text: a matter of the text alone, as it is when
+ * greedy. */
 static uint32_t
 round_length(uint64_t text, uint32_t at, uint32_t most)
 {
@@ -168,8 +169,8 @@ TEST(a_restart_discards_the_lead_of_one_side)
     assert_int_equal(paired_comparison(&p).n, 1);
 }
 
-/* A run that drafts, with slices of four autoregressive steps in between; `factor`: the steps' time, of that which makes
- * both as fast. */
+/* A run that drafts, with slices of four autoregressive steps in between; `factor`: the steps' time, of that which
+ * makes both as fast. */
 static struct estimate
 run_with_slices(uint64_t *random, const struct machine *of, double factor)
 {

@@ -42,7 +42,8 @@ put_split(struct gguf_bytes *b, uint32_t no, uint32_t count, uint32_t tensors)
     put_u32(b, tensors);
 }
 
-/* The model's tensors, dealt out: metadata and every third tensor to the first part, the others to the second and third. */
+/* The model's tensors, dealt out: metadata and every third tensor to the first part, the others to the second and
+ * third. */
 static void
 write_split(const struct gguf *g, const struct lies *lies)
 {

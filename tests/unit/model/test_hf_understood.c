@@ -1,4 +1,5 @@
-/* config.json as transformers understands it: which entries count, what is meant where one is missing, RoPE in one form. */
+/* config.json as transformers understands it: which entries count, what is meant where one is missing, RoPE in one
+ * form. */
 #include <math.h>
 
 #include "engine/model/arch/arch_hf.h"

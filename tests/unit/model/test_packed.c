@@ -1,5 +1,5 @@
-/* What a folder has packed: what is refused, and what is only looked at. That it is unpacked rightly is test_golden_families's.
- * Run from the repository's root. */
+/* What a folder has packed: what is refused, and what is only looked at. That it is unpacked rightly is
+ * test_golden_families's. Run from the repository's root. */
 #include <math.h>
 
 #include "base/little_endian.h"

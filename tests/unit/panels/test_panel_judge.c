@@ -2,7 +2,8 @@
 #include "tests/rigs/panel_rig.h"
 #include "tests/rigs/test.h"
 
-/* Drafts of a round, the first `accepted` of them accepted, `judged` with a verdict; with values of "sure" and "reject". */
+/* Drafts of a round, the first `accepted` of them accepted, `judged` with a verdict; with values of "sure" and
+ * "reject". */
 static void
 tell_drafts(struct fixture *f, uint32_t round, uint32_t n, uint32_t judged, uint32_t accepted, const float *sure)
 {

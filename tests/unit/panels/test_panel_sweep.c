@@ -26,8 +26,8 @@ take(void *user, enum control_kind kind, const char *name, const char *text, str
     return true;
 }
 
-/* The policy of the run, whose knobs are "a" and "b" and "c", on a grid; `runs` points are run, each with rounds that take
- * 1 ms and have as many tokens as the values of its knobs add up to. */
+/* The policy of the run, whose knobs are "a" and "b" and "c", on a grid; `runs` points are run, each with rounds that
+ * take 1 ms and have as many tokens as the values of its knobs add up to. */
 static void
 sweep_with(struct swept *w, struct fixture *f, const char *grid, uint32_t runs, bool baseline)
 {

@@ -1,4 +1,5 @@
-/* The panels of the lower half drawn into a grid, without a terminal: their contents, and the effects of keys and mouse. */
+/* The panels of the lower half drawn into a grid, without a terminal: their contents, and the effects of keys and
+ * mouse. */
 #include "engine/events/sampling_knobs.h"
 #include "tests/rigs/panel_rig.h"
 #include "tests/rigs/test.h"

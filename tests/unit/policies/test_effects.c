@@ -1,6 +1,6 @@
-/* The ledger's marks, on the bundled model: a change that does nothing has none, a change of at least 20% has one of the right sign.
- * True effects are those of separate whole runs. Effects and forecasts are of weights read, so no time is in the test. The long
- * form has 100 changes that do nothing, on ten prompts, and a grid of knobs. */
+/* The ledger's marks, on the bundled model: a change that does nothing has none, a change of at least 20% has one of
+ * the right sign. True effects are those of separate whole runs. Effects and forecasts are of weights read, so no time
+ * is in the test. The long form has 100 changes that do nothing, on ten prompts, and a grid of knobs. */
 #include <math.h>
 
 #include "cli/options/commands.h"

@@ -129,8 +129,8 @@ TEST(the_choice_is_the_best_of_all_where_each_row_costs_the_same)
     }
 }
 
-/* Several sequences. Tries all allocations where the latency's rows cost the same; elsewhere the defining property: nobody's
- * next draft would have been the better one to take, and what was not looked at does not matter. */
+/* Several sequences. Tries all allocations where the latency's rows cost the same; elsewhere the defining property:
+ * nobody's next draft would have been the better one to take, and what was not looked at does not matter. */
 TEST(a_batch_gives_rows_to_the_sequences_that_gain_most)
 {
     enum { SEQUENCES = 3, LONG = 4 };

@@ -1,5 +1,5 @@
-/* Drafts from earlier text against a slow definition, on random texts of few tokens: which occurrences match, which continuation is
- * drafted, and that a tree has the likeliest paths. */
+/* Drafts from earlier text against a slow definition, on random texts of few tokens: which occurrences match, which
+ * continuation is drafted, and that a tree has the likeliest paths. */
 #include "policies/lookup.h"
 #include "tests/rigs/draws.h"
 #include "tests/rigs/test.h"
@@ -134,7 +134,8 @@ has_child(const struct lookup *l, int32_t parent, token_t token)
     return false;
 }
 
-/* No continuation of a path that the tree lacks is likelier than `least`, nor likely enough for the rule where there was room. */
+/* No continuation of a path that the tree lacks is likelier than `least`, nor likely enough for the rule where there
+ * was room. */
 static void
 check_left_out(const struct lookup *l, int32_t parent, const struct text *t, const struct lookup_rule *rule,
                const uint32_t *next, uint32_t n, double least)

@@ -3,8 +3,8 @@
  * last layer alone, are enumerated path by path. Chi-square over first drafted tokens, pairs and triples. Half of the
  * draws turn the policy's knobs at random. The same test must catch policies that are biased.
  *
- * 20,000 draws under every setting with SPECSCOPE_LONG=1 (make test-long), else 2,000 under the first one, of a fifth of
- * the policies and half of the biased ones, which the seed chooses. Draws have seeds of their own. */
+ * 20,000 draws under every setting with SPECSCOPE_LONG=1 (make test-long), else 2,000 under the first one, of a fifth
+ * of the policies and half of the biased ones, which the seed chooses. Draws have seeds of their own. */
 
 #include "base/rng.h"
 #include "engine/session/session_internal.h"
@@ -181,7 +181,8 @@ count(struct tallied *d, const token_t *tokens)
     }
 }
 
-/* Every other draw runs on values of its own, the others on the defaults; but a text this short seldom repeats two tokens. */
+/* Every other draw runs on values of its own, the others on the defaults; but a text this short seldom repeats two
+ * tokens. */
 static void
 turn_knobs(struct session *s, uint32_t at)
 {
@@ -254,8 +255,8 @@ draw(struct session *s, struct event_reader *reader, struct tallied *d)
         }
 }
 
-/* Two sessions run from the prompt again and again: one alone, and one as the first of a batch, which may have more to say
- * about how much of its drafts is verified. */
+/* Two sessions run from the prompt again and again: one alone, and one as the first of a batch, which may have more to
+ * say about how much of its drafts is verified. */
 static struct tallied
 draw_all(const struct policy_ops *const *registry, const char *policy, const struct sampling *sampling, uint64_t seed)
 {
@@ -345,9 +346,8 @@ TEST(a_draft_model_of_another_vocabulary_keeps_the_targets_distribution)
 
 /* ---- siblings ---- */
 
-/* The head is near this target, whose layers after the first one add nothing: many drafts are accepted after the rejection
- * of a sibling. With 10,000 draws a tenth more or less of that is
- * noticed, with 4,000 a sixth. */
+/* The head is near this target, whose layers after the first one add nothing: many drafts are accepted after the
+ * rejection of a sibling. With 10,000 draws a tenth more or less of that is noticed, with 4,000 a sixth. */
 TEST(drafts_with_rejected_siblings_keep_the_targets_distribution)
 {
     const struct policy_ops *const *registry = registry_with_copying();

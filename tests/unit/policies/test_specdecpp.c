@@ -1,6 +1,6 @@
 /* SpecDec++ against a slow reference written from its formulas, on recorded runs with --exact: every candidate's row is
- * computed anew, after all tokens before it and from an empty cache; norm, head and the product of the p̂ are in double.
- * Greedy candidates are the draft's argmax. */
+ * computed anew, after all tokens before it and from an empty cache; norm, head and the product of the p̂ are in
+ * double. Greedy candidates are the draft's argmax. */
 #include <math.h>
 
 #include "engine/session/session_internal.h"
@@ -269,7 +269,8 @@ static struct {
     bool was_full;
 } watch;
 
-/* What the draft model has read when a round begins: all but the pending token, since the last candidate's row has run. */
+/* What the draft model has read when a round begins: all but the pending token, since the last candidate's row has
+ * run. */
 static bool
 watch_draft(struct policy *const *p, struct round *const *r, uint32_t n)
 {

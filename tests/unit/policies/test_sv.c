@@ -1,5 +1,5 @@
-/* Speculative Verification against a slow reference on recorded exact runs: s and a from logits of contexts that read every
- * token anew, p̂ from the profile's file, γ from its definition. Its latencies, which an engine measures once. */
+/* Speculative Verification against a slow reference on recorded exact runs: s and a from logits of contexts that read
+ * every token anew, p̂ from the profile's file, γ from its definition. Its latencies, which an engine measures once. */
 #include <math.h>
 
 #include "engine/context/context.h"
@@ -431,9 +431,9 @@ counted_draw(struct kv_cache *s, const struct draw_req *requests, size_t n)
     return counted.real->draw(s, requests, n);
 }
 
-/* Of m drafts the draft model reads the pending token, then all but the last; the companion reads all of that in one forward pass,
- * and the target verifies in one. (Where a draft was accepted without a row, the draft model has read it already.) A step's
- * drafts are drawn in one call, and all of a round's are compared in one. */
+/* Of m drafts the draft model reads the pending token, then all but the last; the companion reads all of that in one
+ * forward pass, and the target verifies in one. (Where a draft was accepted without a row, the draft model has read it
+ * already.) A step's drafts are drawn in one call, and all of a round's are compared in one. */
 TEST(a_round_takes_as_few_calls_as_it_can)
 {
     static const struct knob_setting set[] = {{"window", "6"}, {"row_cost", "0.001"}, {"draft_cost", "10"}};

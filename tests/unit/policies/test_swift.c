@@ -1,6 +1,7 @@
 /* SWIFT round by round against a slow reference: each round is drafted again on a context of its own, from an empty
  * cache, one row at a time, with the sublayers that the round says it skipped; candidates come from sorted logits, and
- * the tree's places are dealt out as docs/policies/swift.md says. The same bits are computed, so tokens must be equal. */
+ * the tree's places are dealt out as docs/policies/swift.md says. The same bits are computed, so tokens must be
+ * equal. */
 #include <math.h>
 
 #include "cli/options/commands.h"

@@ -1,6 +1,7 @@
-/* What-if against what then happens: a record is kept in one run of the bundled model under a policy's defaults; each policy's knobs
- * are turned to twenty settings, its rounds are foretold from that record, and the same text is generated with them. Counts only, no times.
- * SPECSCOPE_LONG=1 takes every policy; else each takes ten settings, on half of the prompts, and the seed chooses half of the policies. */
+/* What-if against what then happens: a record is kept in one run of the bundled model under a policy's defaults; each
+ * policy's knobs are turned to twenty settings, its rounds are foretold from that record, and the same text is
+ * generated with them. Counts only, no times. SPECSCOPE_LONG=1 takes every policy; else each takes ten settings, on
+ * half of the prompts, and the seed chooses half of the policies. */
 #include <math.h>
 
 #include "cli/options/commands.h"
@@ -234,7 +235,8 @@ TEST(the_present_setting_is_forecast_exactly)
     session_rig_free(&r);
 }
 
-/* A record begins at the prompt's last 32 positions; DEL learns from as many as its window says, if the prompt has them. */
+/* A record begins at the prompt's last 32 positions; DEL learns from as many as its window says, if the prompt has
+ * them. */
 TEST(values_that_need_more_of_the_prompt_than_was_probed_have_no_forecast)
 {
     struct session_options o = options_of("del");
@@ -263,8 +265,8 @@ TEST(values_that_need_more_of_the_prompt_than_was_probed_have_no_forecast)
     policy_close(&p);
 }
 
-/* Temperature 1 is known, all others follow from it nearly: against what the backend computes at every layer of every accepted
- * position. */
+/* Temperature 1 is known, all others follow from it nearly: against what the backend computes at every layer of every
+ * accepted position. */
 TEST(a_record_has_the_annealed_confidence_nearly)
 {
     static const struct {

@@ -1,9 +1,10 @@
-/* What-if's promise: following a best value that it names costs next to nothing, and its forecasts have no bias. For each prompt, policy
- * and knob a run with the defaults is recorded, the knob's values are forecast from the record, and the text is generated again with
- * the best value, the least, the largest and random ones. Modelled speedups are compared, which are counts of loads, no times.
+/* What-if's promise: following a best value that it names costs next to nothing, and its forecasts have no bias. For
+ * each prompt, policy and knob a run with the defaults is recorded, the knob's values are forecast from the record, and
+ * the text is generated again with the best value, the least, the largest and random ones. Modelled speedups are
+ * compared, which are counts of loads, no times.
  *
- * make test takes one prompt and one knob of each policy. SPECSCOPE_LONG=1 takes all bundled prompts and all knobs, or those prompts of the
- * file SPECSCOPE_PROMPTS. Both print a table. */
+ * make test takes one prompt and one knob of each policy. SPECSCOPE_LONG=1 takes all bundled prompts and all knobs, or
+ * those prompts of the file SPECSCOPE_PROMPTS. Both print a table. */
 #include <math.h>
 
 #include "cli/options/commands.h"
@@ -137,7 +138,8 @@ follow_knob(const struct policy *p, uint32_t k, size_t prompt, double real_now, 
     add_best(line, (double)(at[best].modelled / now.modelled) - 1, measure(p, prompt, values) / real_now - 1);
 }
 
-/* All knobs, or the one of that name. Returns whether no best costs more than 3%, and no bias is above 1% (3% of a few forecasts). */
+/* All knobs, or the one of that name. Returns whether no best costs more than 3%, and no bias is above 1% (3% of a few
+ * forecasts). */
 static bool
 follow_policy(const char *name, const char *only, size_t most, size_t step)
 {

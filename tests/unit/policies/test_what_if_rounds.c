@@ -1,5 +1,5 @@
-/* Simulated rounds against a slow reference: a text of which every layer's word is known, walked token by token, with the
- * papers' rules written down once more and loads counted by giving every row its depth. */
+/* Simulated rounds against a slow reference: a text of which every layer's word is known, walked token by token, with
+ * the papers' rules written down once more and loads counted by giving every row its depth. */
 #include <math.h>
 
 #include "base/rng.h"

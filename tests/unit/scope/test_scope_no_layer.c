@@ -1,4 +1,5 @@
-/* Drafts that come from no layer, from the engine to the screen: the scope, a trace and panels show no layer for them. */
+/* Drafts that come from no layer, from the engine to the screen: the scope, a trace and panels show no layer for
+ * them. */
 #include <math.h>
 
 #include "engine/session/session_internal.h"

@@ -1,5 +1,5 @@
-/* A scope that sees two settings on one prompt: whichever has the focus, its policy, knobs, measures and history are shown as if it
- * were alone; and both are compared. */
+/* A scope that sees two settings on one prompt: whichever has the focus, its policy, knobs, measures and history are
+ * shown as if it were alone; and both are compared. */
 #include <math.h>
 
 #include "engine/scope/aggregates.h"

@@ -13,8 +13,8 @@ static const struct tinymodel target = {.seed = 5, .n_layers = 6, .calm_after = 
 
 /* ---- rows ---- */
 
-/* A policy that drafts with the auxiliary model, a random number of tokens, and first compares the auxiliary model's rows with those of a
- * context that reads all tokens anew. */
+/* A policy that drafts with the auxiliary model, a random number of tokens, and first compares the auxiliary model's
+ * rows with those of a context that reads all tokens anew. */
 static struct {
     struct session *session;
     struct context *scratch;

@@ -1,5 +1,5 @@
-/* Several sequences in a session: each says what it says alone, and its rounds are those that it has alone; they come and
- * go; what they did together is counted once. Every run's events are also checked by the rig. */
+/* Several sequences in a session: each says what it says alone, and its rounds are those that it has alone; they come
+ * and go; what they did together is counted once. Every run's events are also checked by the rig. */
 #include "base/rng.h"
 #include "policies/registry.h"
 #include "tests/rigs/session_fixture.h"
@@ -46,8 +46,8 @@ compare_with_alone(struct engine *engine, const struct session_options *batch)
     session_run(engine, batch, note_line, &together, &all);
     assert_int_equal(all.n_sequences, PROMPTS);
     assert_string_equal(all.end, "batch");
-    /* What sv verifies hangs on how long rounds take and on the others: what it says does not when greedy, and has the same
-     * distribution when sampling (test_policy_sampling). */
+    /* What sv verifies hangs on how long rounds take and on the others: what it says does not when greedy, and has the
+     * same distribution when sampling (test_policy_sampling). */
     const bool same_rounds = strcmp(batch->policy, "sv") != 0;
     for (uint32_t i = 0; i < PROMPTS; i++) {
         struct session_options o = *batch;

@@ -1,5 +1,5 @@
-/* What a batch costs and compares: a layer that all pass is loaded once, what is one sequence's alone is on its line, the scope
- * asks for all in one call, and a baseline is of all. */
+/* What a batch costs and compares: a layer that all pass is loaded once, what is one sequence's alone is on its line,
+ * the scope asks for all in one call, and a baseline is of all. */
 #include <stdatomic.h>
 
 #include "engine/session/round.h"

@@ -1,4 +1,5 @@
-/* Where a mixture's rows go, as a session tells it: of committed rows, the same whoever drafts and whoever shares the sweep. */
+/* Where a mixture's rows go, as a session tells it: of committed rows, the same whoever drafts and whoever shares the
+ * sweep. */
 #include "tests/rigs/session_fixture.h"
 #include "tests/rigs/test.h"
 

@@ -1,6 +1,7 @@
-/* The target keeps the features of few rows for feature drafters (context_features_need()). Drafts, their confidences and the text are,
- * bit for bit, those of a session that keeps the features of all rows: while drafters are used and left again, with forks of the
- * target's rows, baselines, which rewind the text, two settings that take turns, and batches. */
+/* The target keeps the features of few rows for feature drafters (context_features_need()). Drafts, their confidences
+ * and the text are, bit for bit, those of a session that keeps the features of all rows: while drafters are used and
+ * left again, with forks of the target's rows, baselines, which rewind the text, two settings that take turns, and
+ * batches. */
 #include <stdlib.h>
 #include <string.h>
 

@@ -1,7 +1,7 @@
 /* Rounds of feature drafters against a reference in PyTorch (tests/golden/make_eagle_golden.py): the greedy text, every
- * drafted token with its parent and probability, and the number of accepted drafts, for each format of EAGLE-3 heads and
- * each family with layers for multi-token prediction, on the CPU and on a GPU. An emulated GPU takes a run of a quarter of
- * them, which the seed chooses. Run from the repository's root. */
+ * drafted token with its parent and probability, and the number of accepted drafts, for each format of EAGLE-3 heads
+ * and each family with layers for multi-token prediction, on the CPU and on a GPU. An emulated GPU takes a run of a
+ * quarter of them, which the seed chooses. Run from the repository's root. */
 #include <cjson/cJSON.h>
 #include <limits.h>
 #include <math.h>

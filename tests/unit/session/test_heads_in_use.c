@@ -1,5 +1,5 @@
-/* Trained heads in a session: it finds them beside the model, policies whose papers train heads use them, a run can switch to them,
- * and every event names its head. */
+/* Trained heads in a session: it finds them beside the model, policies whose papers train heads use them, a run can
+ * switch to them, and every event names its head. */
 #include <unistd.h>
 
 #include "policies/registry.h"
@@ -56,8 +56,8 @@ struct heard {
     uint32_t switch_at;                      /* the round after which trained heads are requested; 0: never */
 };
 
-/* Runs one round of a paused session, after round `switch_at` with a request for trained heads for sequence seq. The session is paused
- * then, so the request always takes effect in the next round. */
+/* Runs one round of a paused session, after round `switch_at` with a request for trained heads for sequence seq. The
+ * session is paused then, so the request always takes effect in the next round. */
 static void
 step(struct session *s, const struct event *e, uint32_t switch_at, uint32_t seq)
 {

@@ -1,6 +1,6 @@
-/* Lossless is literal whatever a model is made of: one of each kind of feature, under every policy of the registry, gives the
- * tokens of autoregressive decoding to the last bit, with every instruction set, behind the check backend, in batches, and
- * on a GPU where that computes it. make test takes a share of it, which the seed chooses. */
+/* Lossless is literal whatever a model is made of: one of each kind of feature, under every policy of the registry,
+ * gives the tokens of autoregressive decoding to the last bit, with every instruction set, behind the check backend, in
+ * batches, and on a GPU where that computes it. make test takes a share of it, which the seed chooses. */
 
 #include "kernels/cpu/isa.h"
 #include "tests/rigs/cuda_rig.h"
@@ -126,8 +126,8 @@ TEST(policies_are_lossless_under_every_setting_with_every_instruction_set)
             accepted(i, isas[k], 0, MATRIX(.backend = "cpu", .prompts = 2, .tokens = 24, .changing = (i + k) % 2 == 1));
 }
 
-/* On a real GPU, and on the emulated one, which is slow, fewer tokens where there is time, else of one rare form. Chunks of prompts
- * want a library, which has an emulation of its own. */
+/* On a real GPU, and on the emulated one, which is slow, fewer tokens where there is time, else of one rare form.
+ * Chunks of prompts want a library, which has an emulation of its own. */
 TEST(models_with_every_feature_give_autoregressive_tokens_on_cuda)
 {
     if (cuda_for_tests() == NULL)

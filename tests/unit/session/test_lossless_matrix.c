@@ -1,8 +1,8 @@
 /* Lossless is literal: under every policy of the registry, whatever its knobs, also while they change at random each
  * round, greedy tokens are the autoregressive ones. No policy is named here: settings follow from the declared knobs.
  *
- * make test runs a share of the matrix on tiny models, each policy on the CPU's backends; SPECSCOPE_LONG=1 runs 20 prompts × 128 tokens × six settings
- * of each policy on the bundled model, on the cpu and check backends. */
+ * make test runs a share of the matrix on tiny models, each policy on the CPU's backends; SPECSCOPE_LONG=1 runs 20
+ * prompts × 128 tokens × six settings of each policy on the bundled model, on the cpu and check backends. */
 #include <unistd.h>
 
 #include "cli/options/commands.h"
@@ -101,8 +101,8 @@ TEST(every_sequence_of_a_batch_gives_autoregressive_tokens)
     run_matrix(BUNDLED, DRAFT, MATRIX(.backend = "cpu", .prompts = 3, .tokens = 8, .settings = 1, .batch = 2));
 }
 
-/* An emulated GPU runs a very small model for a few tokens, under an eighth of the policies, and some of them in a batch or with
- * heads, by the seed, a real one all of it and the bundled model. */
+/* An emulated GPU runs a very small model for a few tokens, under an eighth of the policies, and some of them in a
+ * batch or with heads, by the seed, a real one all of it and the bundled model. */
 TEST(every_policy_and_setting_gives_autoregressive_tokens_on_cuda)
 {
     if (cuda_for_tests() == NULL)

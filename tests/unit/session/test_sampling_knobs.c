@@ -1,5 +1,5 @@
-/* Sampling turned in a session: a run after it is the run of a session that was opened with it; what was drawn cannot be
- * called lossless; what can't be is refused. */
+/* Sampling turned in a session: a run after it is the run of a session that was opened with it; what was drawn cannot
+ * be called lossless; what can't be is refused. */
 #include "engine/events/sampling_knobs.h"
 #include "tests/rigs/session_fixture.h"
 #include "tests/rigs/test.h"

@@ -66,7 +66,8 @@ TEST(a_restart_and_a_new_prompt_begin_new_runs)
     session_rig_free(&plain);
 }
 
-/* Each time that the session rests, the log has the rounds of the steps that were asked for, and that it paused again. */
+/* Each time that the session rests, the log has the rounds of the steps that were asked for, and that it paused
+ * again. */
 TEST(an_idle_session_has_emitted_the_events_of_all_requests)
 {
     struct fixture *f = *state;

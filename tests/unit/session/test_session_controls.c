@@ -1,5 +1,5 @@
-/* Controls at the gates: breakpoints, steps, knobs, policies, and anything at random moments. Every run's events are also
- * checked by the rig. */
+/* Controls at the gates: breakpoints, steps, knobs, policies, and anything at random moments. Every run's events are
+ * also checked by the rig. */
 #include "engine/session/round.h"
 #include "policies/registry.h"
 #include "tests/rigs/seed.h"

@@ -1,4 +1,5 @@
-/* Several threads at once ask a session for anything: all is done, or refused with a word, and the events keep their promises. */
+/* Several threads at once ask a session for anything: all is done, or refused with a word, and the events keep their
+ * promises. */
 #include <time.h>
 
 #include <pthread.h>

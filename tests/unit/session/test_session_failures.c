@@ -1,5 +1,5 @@
-/* Runs that fail: what is said, who may ask, and that the next run is as good as new. The event log's source is included,
- * with an allocator that fails on request. */
+/* Runs that fail: what is said, who may ask, and that the next run is as good as new. The event log's source is
+ * included, with an allocator that fails on request. */
 #include <stdatomic.h>
 
 #include "tests/rigs/test.h"

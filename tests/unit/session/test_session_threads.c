@@ -274,7 +274,8 @@ struct impatience {
     bool posted, prefilled; /* prefilled: the first run's prefill ended all the same */
 };
 
-/* The engine stops before the second chunk of the prompt until the control is posted, which waits for the engine to be there. */
+/* The engine stops before the second chunk of the prompt until the control is posted, which waits for the engine to be
+ * there. */
 static struct {
     struct backend_ops ops;
     const struct backend_ops *real;

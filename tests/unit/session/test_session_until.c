@@ -1,4 +1,5 @@
-/* Runs that are let go on until something comes: the session stops exactly where the scope, which sees the events alone, finds it. */
+/* Runs that are let go on until something comes: the session stops exactly where the scope, which sees the events
+ * alone, finds it. */
 #include "engine/scope/scope.h"
 #include "tests/rigs/session_fixture.h"
 #include "tests/rigs/test.h"

@@ -1,5 +1,5 @@
-/* Two settings on one prompt: each says what it says alone, in rounds that are its own; they keep in step; knobs and policies are
- * turned for one of them. Every run's events are also checked by the rig. */
+/* Two settings on one prompt: each says what it says alone, in rounds that are its own; they keep in step; knobs and
+ * policies are turned for one of them. Every run's events are also checked by the rig. */
 #include "kernels/request.h"
 #include "policies/registry.h"
 #include "tests/rigs/session_fixture.h"

@@ -228,7 +228,8 @@ TEST(f16_and_q8_0_compute_the_same_when_exact)
     model_close(quant);
 }
 
-/* What a GPU makes for itself, and what is packed of a file: the same logits to the bit, and those of the CPU when exact. */
+/* What a GPU makes for itself, and what is packed of a file: the same logits to the bit, and those of the CPU when
+ * exact. */
 TEST(a_gpu_makes_the_weights_of_the_file)
 {
     NEEDS_CUDA;

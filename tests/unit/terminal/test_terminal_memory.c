@@ -1,5 +1,5 @@
-/* Opening the terminal while memory runs out: the message names memory, not the terminal's type. For each n, all allocations from the
- * nth on fail. */
+/* Opening the terminal while memory runs out: the message names memory, not the terminal's type. For each n, all
+ * allocations from the nth on fail. */
 #include <errno.h>
 #include <pty.h>
 #include <sys/mman.h>

@@ -1,4 +1,5 @@
-/* What a deadly signal is reported as: a library's lack of memory only in the thread in which the library is at work. */
+/* What a deadly signal is reported as: a library's lack of memory only in the thread in which the library is at
+ * work. */
 #include <pthread.h>
 #include <signal.h>
 #include <sys/resource.h>
@@ -15,7 +16,8 @@ die(void *unused)
     return unused;
 }
 
-/* The wait status of a process in which a library is at work, and which gets a SIGSEGV in that thread or in another one. */
+/* The wait status of a process in which a library is at work, and which gets a SIGSEGV in that thread or in another
+ * one. */
 static int
 status_of(bool in_another_thread)
 {

@@ -1,5 +1,5 @@
-/* Special tokens that files beside tokenizer.json declare, decoders and other settings, against goldens from transformers
- * (make_declared_golden.py). */
+/* Special tokens that files beside tokenizer.json declare, decoders and other settings, against goldens from
+ * transformers (make_declared_golden.py). */
 #include <cjson/cJSON.h>
 
 #include "base/file_read.h"

@@ -255,8 +255,8 @@ TEST(merging_equals_merging_by_definition_on_random_unicode)
 
 /* ---- long texts ---- */
 
-/* Each takes milliseconds. In quadratic time each would take half a minute or more, and all of them more than an hour: then the alarm
- * ends the test. ThreadSanitizer's memmem() looks at all that follows, at every call. */
+/* Each takes milliseconds. In quadratic time each would take half a minute or more, and all of them more than an hour:
+ * then the alarm ends the test. ThreadSanitizer's memmem() looks at all that follows, at every call. */
 TEST(long_texts_of_one_kind_do_not_take_quadratic_time)
 {
 #ifdef __SANITIZE_THREAD__

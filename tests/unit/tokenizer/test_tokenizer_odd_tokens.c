@@ -1,10 +1,11 @@
-/* Tokens that a byte-level GGUF has and no text is cut into, added tokens that stand among the normal ones, and a unigram
- * vocabulary. */
+/* Tokens that a byte-level GGUF has and no text is cut into, added tokens that stand among the normal ones, and a
+ * unigram vocabulary. */
 #include "engine/model/tokenizer/tokenizer.h"
 #include "tests/rigs/gguf_bytes.h"
 #include "tests/rigs/test.h"
 
-/* An emoji's joiner, U+200D, as Command-R has it: once as it is, and once in the characters that stand for its bytes. */
+/* An emoji's joiner, U+200D, as Command-R has it: once as it is, and once in the characters that stand for its
+ * bytes. */
 static const char *const pieces[] = {"a",        "<|endoftext|>", "\xe2\x80\x8d",     "\xc3\xa2",
                                      "\xc4\xa2", "\xc4\xaf",      "\xc3\xa2\xc4\xa2", "\xc3\xa2\xc4\xa2\xc4\xaf",
                                      "b"};

@@ -1,5 +1,6 @@
 /* SentencePiece's own files, Unigram models, pieces that merge by rank and classes in classes against goldens from the
- * sentencepiece and tokenizers libraries (make_pieces_golden.py); Unigram against its definition; and what is refused. */
+ * sentencepiece and tokenizers libraries (make_pieces_golden.py); Unigram against its definition; and what is
+ * refused. */
 #include <math.h>
 
 #include "base/rng.h"

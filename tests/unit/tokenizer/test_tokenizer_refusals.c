@@ -1,5 +1,5 @@
-/* What no tokenizer can be made of is refused with one line that names it: damaged or unsupported parts of tokenizer.json,
- * and of GGUF's byte-level BPE. */
+/* What no tokenizer can be made of is refused with one line that names it: damaged or unsupported parts of
+ * tokenizer.json, and of GGUF's byte-level BPE. */
 #include <cjson/cJSON.h>
 
 #include "engine/model/tokenizer/pretokenizer.h"

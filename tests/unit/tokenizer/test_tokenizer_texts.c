@@ -1,4 +1,5 @@
-/* What must hold for any text: it comes back, it is merged as merging is defined, and long ones take no longer than they must. */
+/* What must hold for any text: it comes back, it is merged as merging is defined, and long ones take no longer than
+ * they must. */
 #include "base/rng.h"
 #include "base/utf8.h"
 #include "cli/options/commands.h"

@@ -1,4 +1,5 @@
-/* A trace that takes no more than it may: it ends behind a whole round, says so, and replays; and one with fewer layers. */
+/* A trace that takes no more than it may: it ends behind a whole round, says so, and replays; and one with fewer
+ * layers. */
 #include <dirent.h>
 #include <sys/stat.h>
 

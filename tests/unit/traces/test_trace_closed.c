@@ -1,5 +1,5 @@
-/* A trace says how long its tables were when it was closed. One that was cut since, or added to, is read as far as it goes, and then
- * that is said. */
+/* A trace says how long its tables were when it was closed. One that was cut since, or added to, is read as far as it
+ * goes, and then that is said. */
 #include "tests/rigs/test.h"
 #include "tests/rigs/trace_checks.h"
 #include "traces/schema.h"

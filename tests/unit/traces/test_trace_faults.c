@@ -1,5 +1,5 @@
-/* Disks fill and folders vanish: the trace may stop, with one message; the run never does, and what was written replays.
- * (tests/faults/kills_main.c kills programs while they write.) */
+/* Disks fill and folders vanish: the trace may stop, with one message; the run never does, and what was written
+ * replays. (tests/faults/kills_main.c kills programs while they write.) */
 #include <errno.h>
 #include <sys/mount.h>
 #include <sys/resource.h>

@@ -1,4 +1,5 @@
-/* A trace is read while it is written: however its bytes come, what is handed out is its beginning, and at last the whole. */
+/* A trace is read while it is written: however its bytes come, what is handed out is its beginning, and at last the
+ * whole. */
 #include <sys/stat.h>
 #include <unistd.h>
 

@@ -1,5 +1,5 @@
-/* Two saved runs beside each other: the two of one run are that run again; each of two is what it is alone, in step, with settings
- * of its own; what can't be in step is refused. */
+/* Two saved runs beside each other: the two of one run are that run again; each of two is what it is alone, in step,
+ * with settings of its own; what can't be in step is refused. */
 #include <math.h>
 
 #include "engine/scope/scope.h"

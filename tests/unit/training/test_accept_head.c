@@ -1,5 +1,5 @@
-/* Acceptance heads: the file, p̂ against the definition, gradients against finite differences, training that learns what can
- * be learned. */
+/* Acceptance heads: the file, p̂ against the definition, gradients against finite differences, training that learns
+ * what can be learned. */
 #include <math.h>
 #include <unistd.h>
 
@@ -223,7 +223,8 @@ TEST(a_head_is_read_as_it_was_written)
         }
 }
 
-/* As the released checkpoints lie: one block's weights, the last layer's index says how many there are; no metadata of ours. */
+/* As the released checkpoints lie: one block's weights, the last layer's index says how many there are; no metadata of
+ * ours. */
 TEST(a_released_checkpoint_is_read)
 {
     uint64_t random_state = seed;

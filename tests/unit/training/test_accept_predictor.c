@@ -1,4 +1,5 @@
-/* What says p̂ again and again: sums in one order, memory that is counted. test_accept_head.c holds it to the definition. */
+/* What says p̂ again and again: sums in one order, memory that is counted. test_accept_head.c holds it to the
+ * definition. */
 #include <math.h>
 #include <unistd.h>
 

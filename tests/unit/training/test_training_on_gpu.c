@@ -1,6 +1,6 @@
-/* Training whose products a GPU computes (backend_ops.products, on an emulated or a real one): every product is that of the
- * BLAS here to F32's rounding, and so are losses, gradients and what training comes to. SPECSCOPE_SEED=N chooses the
- * numbers. */
+/* Training whose products a GPU computes (backend_ops.products, on an emulated or a real one): every product is that of
+ * the BLAS here to F32's rounding, and so are losses, gradients and what training comes to. SPECSCOPE_SEED=N chooses
+ * the numbers. */
 #include <dlfcn.h>
 #include <float.h>
 #include <math.h>

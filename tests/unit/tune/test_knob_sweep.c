@@ -1,5 +1,5 @@
-/* A sweep against a session that is made up: what a run does hangs on its settings alone, so that a sweep which was cut off
- * half-way and goes on must come to what one in a piece comes to. */
+/* A sweep against a session that is made up: what a run does hangs on its settings alone, so that a sweep which was cut
+ * off half-way and goes on must come to what one in a piece comes to. */
 #include "base/rng.h"
 #include "tests/rigs/sweep_rig.h"
 #include "tests/rigs/test.h"

@@ -20,8 +20,8 @@ name_prompts(void **state)
     return 0;
 }
 
-/* Times of candidates: the first one's is 1, others' are speed[i] times as fast, by 5% more or less from prompt to prompt; a run
- * takes 3% more or less than that. */
+/* Times of candidates: the first one's is 1, others' are speed[i] times as fast, by 5% more or less from prompt to
+ * prompt; a run takes 3% more or less than that. */
 struct times {
     double speed[RACE_CANDIDATES], of_prompt[RACE_CANDIDATES][PROMPTS];
 };

@@ -158,8 +158,8 @@ TUNER_TEST(the_fastest_setting_wins_on_held_out_prompts)
     assert_null(tuner_category(rig.tuner, 3));
 }
 
-/* The two fastest settings of the heats are sd k=4 and another one of sd. On held-out prompts they are slower, or the first one's
- * speed varies. */
+/* The two fastest settings of the heats are sd k=4 and another one of sd. On held-out prompts they are slower, or the
+ * first one's speed varies. */
 TUNER_TEST(the_winner_is_the_fastest_on_held_out_prompts_also_if_it_was_second_or_is_plain_decoding)
 {
     static const struct {
