@@ -1,4 +1,4 @@
-/* What panels show hangs on where a policy's drafts come from: by what it declares, and by the drafts so far. */
+/* The contents of panels depend on where a policy's drafts come from: on its declaration, and on the drafts so far. */
 #include "tests/rigs/panel_rig.h"
 #include "tests/rigs/test.h"
 
@@ -45,7 +45,7 @@ tell_draft(struct fixture *f, int exit_layer)
 PANEL_TEST(drafts_without_a_layer_show_where_they_come_from)
 {
     struct fixture *f = *state;
-    tell_draft(f, -1); /* as of an n-gram policy, which declares nothing of the kind */
+    tell_draft(f, -1); /* as from an n-gram policy, whose drafts come from no layer */
     see(f);
     assert_int_equal(scope_draft_origin(f->scope), DRAFTS_ELSEWHERE);
 }
@@ -75,7 +75,7 @@ PANEL_TEST(text_without_exit_layers_is_coloured_by_source)
     assert_contains(note, "draft small-model-of-34-letters-for");
     assert_contains(note, "bonus");
     const char *draft = strstr(note, "draft");
-    assert_int_equal(draft[-1] - 1, ROLE_ACCEPTED); /* the legend's words are in the colours that they name */
+    assert_int_equal(draft[-1] - 1, ROLE_ACCEPTED); /* each word of the legend has the colour that it names */
     press(f, 'c');
     f->ops->note(f->panel, &f->view, note, sizeof note);
     assert_string_equal(note, "plain");
@@ -124,7 +124,7 @@ PANEL_TEST(panels_without_meaning_give_their_room_away)
     stream_control(&f->stream, "policy", "judges");
     declare_needs(f, "judges", NEEDS(AUX_DRAFT));
     see(f);
-    assert_false(panel_named("exits")->active(&f->view)); /* one of the two */
+    assert_false(panel_named("exits")->active(&f->view)); /* exactly one of the two is active */
     assert_true(panel_named("positions")->active(&f->view));
 }
 
@@ -133,7 +133,7 @@ PANEL_TEST(draft_positions_have_both_rates_and_the_ranks)
     struct fixture *f = *state;
     stream_control(&f->stream, "policy", "judges");
     declare_needs(f, "judges", NEEDS(AUX_DRAFT));
-    tell_draft(f, -1); /* 1 of 1; then 1 of 2, 0 of 2, 0 of 2 */
+    tell_draft(f, -1); /* accepted drafts: 1 of 1, then 1 of 2, 0 of 2, 0 of 2 */
     static const int32_t rank[] = {2, 2, 0};
     for (uint32_t i = 0; i < 3; i++) {
         f->stream.round++;
@@ -143,7 +143,7 @@ PANEL_TEST(draft_positions_have_both_rates_and_the_ranks)
     use(f, "positions");
     draw(f, 9, 30);
     assert_int_equal(row_with(f, "1.50 ±0.29 tokens/round"), 0);
-    assert_int_equal(row_with(f, "  .50±.25  .00"), 3); /* half of four rounds; none of one */
+    assert_int_equal(row_with(f, "  .50±.25  .00"), 3); /* draft 1 in half of four rounds, draft 2 in none of one */
     assert_int_equal(row_with(f, "  .50±.25  .00±.00"), 6);
     assert_int_equal(row_with(f, "rank 2nd 67%, later 33%"), 8);
     draw(f, 9, 80);
@@ -152,7 +152,7 @@ PANEL_TEST(draft_positions_have_both_rates_and_the_ranks)
     assert_int_equal(row_with(f, "67% ±27"), 1);
 }
 
-/* Of 18 positions the numbers below the bars are whole or not there. */
+/* Each number below the bars of 18 positions is whole or left out. */
 PANEL_TEST(numbers_of_draft_positions_are_not_cut)
 {
     struct fixture *f = *state;

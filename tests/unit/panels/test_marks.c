@@ -1,4 +1,4 @@
-/* Turns as marks: in rounds, and along series and any other time axis. */
+/* Knob changes as marks: in the rounds panel, in series and on any other time axis. */
 #include "base/text.h"
 #include "tests/rigs/panel_rig.h"
 #include "tests/rigs/test.h"
@@ -41,7 +41,7 @@ PANEL_TEST(a_rounds_line_shows_the_knob_changes_before_it)
     assert_int_equal(row_with(f, "┊ 17"), 3);
     assert_int_equal(row_with(f, "┊τ 0.55→0.7"), 15);
     assert_int_equal(row_with(f, "┊  5"), 15);
-    draw(f, 20, 26); /* no room for the text: the tick says that there is one */
+    draw(f, 20, 26); /* there is no room for the text, but the tick remains */
     assert_int_equal(row_with(f, "τ"), -1);
     assert_int_equal(row_with(f, "┊  5"), 15);
     f->grid.utf8 = false;
@@ -101,14 +101,14 @@ PANEL_TEST(texts_give_way_to_the_next_tick)
         const bool whole = strstr(line(f, 0), "┊τ 0.55→0.7") != NULL;
         assert_int_equal(whole, 6 * scale > 11);
     }
-    canvas_text(&c, 0, 18, ROLE_KNOB, "●"); /* where a replay stands is never hidden */
+    canvas_text(&c, 0, 18, ROLE_KNOB, "●"); /* the position of a replay is never hidden */
     marks_draw(&marks, f->scope, &c, 0, 100, ROLE_LINE);
     assert_string_equal(grid_at(&f->grid, 0, 18)->text, "●");
     assert_null(mark_of_round(f->scope, 4));
     assert_non_null(mark_of_round(f->scope, 5));
 }
 
-/* All of the run is known to `all`, the scope has seen it up to the second turn. */
+/* `all` contains the whole run; the scope has read it up to the second knob change. */
 PANEL_TEST(later_knob_changes_are_those_after_the_newest_round)
 {
     struct fixture *f = *state;
@@ -131,7 +131,7 @@ PANEL_TEST(later_knob_changes_are_those_after_the_newest_round)
     marks_find(&marks, f->scope, NULL, place, &scale);
     assert_int_equal(marks.n, 1);
     assert_string_equal(marks.mark[0].segment->change[0].after, "0.7");
-    see(f); /* it plays on: nothing is to come any more */
+    see(f); /* the replay resumes: no later knob changes are left */
     marks_find(&marks, f->scope, all, place, &scale);
     assert_int_equal(marks.n, 0);
     segments_close(all);

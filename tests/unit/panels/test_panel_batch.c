@@ -35,7 +35,7 @@ tell_left(struct fixture *f, uint32_t seq, const char *why)
     stream_control(&f->stream, "left", why);
 }
 
-/* Two drafts, the second of which is rejected; it took 10 ms of the 2 sequences' 20. */
+/* Two drafts, the second of which is rejected. The round took 10 ms of the 20 ms of both sequences. */
 static void
 tell_round_of(struct fixture *f, uint32_t seq)
 {
@@ -65,7 +65,7 @@ TEST(a_tile_shows_the_state_of_its_sequence)
     draw(&f, 14, 60);
     assert_contains(line(&f, 0), "1 ■□◆ 1/2");
     assert_contains(line(&f, 0), "50% accepted  2.00/round  100 tok/s"); /* 2 tokens in 20 ms */
-    assert_int_equal(row_with(&f, "Once upon a time snow much"), 1);     /* the struck one at the end */
+    assert_int_equal(row_with(&f, "Once upon a time snow much"), 1);     /* the struck word is at the end */
     assert_contains(line(&f, 7), "2 ■□◆ 1/2");
     char note[160];
     f.ops->note(f.panel, &f.view, note, sizeof note);
@@ -86,7 +86,7 @@ TEST(a_tile_shows_the_state_of_its_sequence)
     close_panels(&f);
 }
 
-/* Without colours: a thick edge and a mark, or a bar beside the text. */
+/* Without colours the focus is a thick edge and a mark, or a bar next to the text. */
 TEST(the_one_in_focus_is_seen_without_colours)
 {
     struct fixture f;
@@ -115,13 +115,13 @@ TEST(tiles_stay_with_their_lanes)
     see(&f);
     assert_true(scope_set_focus(f.scope, 0));
     tell_left(&f, 0, "eos");
-    tell_joined(&f, 2); /* takes the place of 0 */
+    tell_joined(&f, 2); /* takes the slot of sequence 0 */
     f.view.focused = false;
     draw(&f, 15, 30);
     assert_contains(line(&f, 0), "┌ 3 ");
     assert_contains(line(&f, 5), "┌ 2 ");
     assert_contains(line(&f, 10), "▸1 ended: eos");
-    tell_left(&f, 1, "tokens"); /* stays where it is until somebody comes */
+    tell_left(&f, 1, "tokens"); /* keeps its tile until another sequence joins */
     draw(&f, 15, 30);
     assert_contains(line(&f, 5), "2 ended: tokens");
     tell_joined(&f, 3);
@@ -145,7 +145,7 @@ TEST(keys_and_mouse_choose_a_sequence)
     press(&f, INPUT_DOWN);
     press(&f, INPUT_ENTER);
     assert_string_equal(f.command, "sequence 4");
-    press(&f, INPUT_RIGHT); /* nothing is there */
+    press(&f, INPUT_RIGHT); /* there is no tile to the right */
     press(&f, INPUT_UP);
     press(&f, INPUT_UP);
     press(&f, INPUT_ENTER);
@@ -200,7 +200,7 @@ TEST(tiles_that_are_gone_since_they_were_drawn_are_not_pointed_at)
         tell_joined(&f, seq);
     draw(&f, 10, 80);
     press(&f, INPUT_END);
-    scope_reset(f.scope); /* a replay that goes back; the next frame is still to come */
+    scope_reset(f.scope); /* a replay jumps back; the next frame is not drawn yet */
     f.command[0] = '\0';
     press(&f, INPUT_LEFT);
     press(&f, INPUT_HOME);
@@ -226,7 +226,7 @@ TEST(tiles_are_as_large_as_all_fit)
                 assert_at_least(t.visible, 1);
                 assert_at_most(t.visible * t.rows, rows);
                 assert_int_equal(t.boxed, t.rows >= 5);
-                /* All of them are seen, or they are small and stand beside each other as far as they can. */
+                /* Either all tiles are visible, or they are small and each row contains as many as fit. */
                 assert_true(t.visible >= lines || (t.rows <= 3 && ((t.columns + 1) * 34 > cols)));
                 if (t.visible >= lines && t.rows < 12)
                     assert_greater((t.rows + 1) * lines, rows);

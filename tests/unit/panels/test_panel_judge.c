@@ -1,9 +1,9 @@
-/* How drafts are judged: rounds with what was thought of each draft, the grid with its marks, the number chosen. */
+/* The judgement of drafts: rounds with a verdict on each draft, the grid with its marks, and the chosen number. */
 #include "tests/rigs/panel_rig.h"
 #include "tests/rigs/test.h"
 
-/* Drafts of a round, the first `accepted` of them accepted, `judged` with a verdict; with values of "sure" and
- * "reject". */
+/* A round's drafts: the first `accepted` are accepted, the first `judged` have a verdict. Also reports values of "sure"
+ * and "reject". */
 static void
 tell_drafts(struct fixture *f, uint32_t round, uint32_t n, uint32_t judged, uint32_t accepted, const float *sure)
 {
@@ -55,13 +55,13 @@ PANEL_TEST(it_is_there_for_policies_that_judge)
     assert_true(panel_open(series, &g.panel));
     g.grid = (struct grid){.utf8 = true};
     draw(&g, 20, 60);
-    assert_int_equal(row_with(&g, "a table"), -1); /* what one panel shows the other need not */
+    assert_int_equal(row_with(&g, "a table"), -1); /* the series panel leaves out reports that the judge panel shows */
     assert_int_equal(row_with(&g, "rejection"), -1);
     panel_close(series, g.panel);
     grid_close(&g.grid);
 }
 
-/* Rounds alone: the grid and the bars are left out where there is no room for them. */
+/* The rounds are alone here: a small panel leaves out the grid and the bars. */
 PANEL_TEST(a_draft_is_above_its_judgement)
 {
     struct fixture *f = *state;
@@ -95,7 +95,7 @@ PANEL_TEST(long_rounds_go_on_below)
     static const float sure[8] = {0.9f, 0.9f, 0.9f, 0.9f, 0.9f, 0.9f, 0.9f, 0.11f};
     begin(f);
     tell_drafts(f, 1, 8, 8, 8, sure);
-    draw(f, 13, 40); /* five drafts beside each other, bars below */
+    draw(f, 13, 40); /* five drafts side by side, bars below */
     assert_greater(row_with(f, ".11"), row_with(f, ".90"));
     const int second = row_with(f, ".11") - 1;
     f->ops->mouse(f->panel, &f->view, &(struct canvas){.rows = 13, .cols = 40}, second, 7 + 2 * 6, MOUSE_PRESS);
@@ -145,7 +145,7 @@ PANEL_TEST(the_grid_shows_the_cells_of_drafts_and_the_cut)
     assert_at_least(row_with(f, "gain by number ▲1 2"), 0);
     assert_greater(row_with(f, "   ██"), row_with(f, "gain by number")); /* one bar is higher than the others */
     assert_greater(row_with(f, "██ ██ ██ ██ ██"), row_with(f, "   ██"));
-    f->grid.mono = true; /* without colours and UTF-8 marks differ from heat */
+    f->grid.mono = true; /* without colours and UTF-8, marks differ from heat */
     f->grid.utf8 = false;
     draw(f, 16, 70);
     assert_greater(row_with(f, ">1"), 0);

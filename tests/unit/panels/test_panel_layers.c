@@ -11,13 +11,13 @@ PANEL_TEST(layers_show_the_prediction_of_each)
     assert_contains(line(f, 0), "king");
     assert_contains(line(f, 1), "✓2");
     assert_contains(line(f, 1), "◆✗sons");
-    /* Deepest on top, with a line above d_max = 3. */
+    /* The deepest layer is at the top, with a line above d_max = 3. */
     assert_int_equal(strncmp(line(f, 2), "  L6", 4), 0);
     assert_contains(line(f, 5), "d_max 3");
     assert_int_equal(strncmp(line(f, 8), "   1", 4), 0);
-    assert_contains(line(f, 8), "man▓"); /* sure and wrong */
-    assert_contains(line(f, 7), "king"); /* where it left */
-    assert_contains(line(f, 6), "▒▒▒▒"); /* and above */
+    assert_contains(line(f, 8), "man▓"); /* confident and wrong */
+    assert_contains(line(f, 7), "king"); /* the exit layer */
+    assert_contains(line(f, 6), "▒▒▒▒"); /* layers above the exit */
     assert_contains(line(f, 6), "sons ▓");
     assert_contains(line(f, 2), "who");
 }
@@ -44,7 +44,7 @@ PANEL_TEST(the_cursor_reads_and_opens_a_cell)
     emit_a_round(f);
     use(f, "layers");
     draw(f, 16, 70);
-    press(f, 'h'); /* the newest position, where it left the model */
+    press(f, 'h'); /* the newest position, at its exit */
     assert_int_equal(f->selection.pos, 3);
     assert_int_equal(f->selection.layer, FAKE_LAYERS);
     press(f, 'h');
@@ -66,7 +66,7 @@ PANEL_TEST(the_cursor_reads_and_opens_a_cell)
     assert_true(f->selection.follow);
 }
 
-/* The cell of a layer's word in the column of position 2; -1: the word is not there. */
+/* The cell of a layer's prediction in the column of position 2. For y = -1 the prediction is not on screen. */
 static const struct grid_cell *
 cell_of(struct fixture *f, int y, const char *word)
 {
@@ -82,7 +82,7 @@ cell_of(struct fixture *f, int y, const char *word)
 PANEL_TEST(after_the_exit_a_cell_is_grey_until_g)
 {
     struct fixture *f = *state;
-    emit_a_round(f); /* position 2 left at layer 2 */
+    emit_a_round(f); /* position 2 exited at layer 2 */
     for (int layer = 3; layer < FAKE_LAYERS; layer++)
         say_layer(&f->stream, 2, layer, 2, 0.99f)->layer.probed_by = PROBED_SCOPE;
     use(f, "layers");
@@ -95,7 +95,7 @@ PANEL_TEST(after_the_exit_a_cell_is_grey_until_g)
     press(f, 'g');
     draw(f, 11, 60);
     assert_greater(cell_of(f, beyond, "king")->heat, GRID_HEATS / 2);
-    assert_contains(line(f, beyond), "king▒"); /* it is told from the others all the same */
+    assert_contains(line(f, beyond), "king▒"); /* heat distinguishes it from other cells here too */
     press(f, 'g');
     draw(f, 11, 60);
     assert_int_equal(cell_of(f, beyond, "king")->heat, GRID_NO_HEAT);
@@ -153,7 +153,7 @@ TEST(a_tall_model_folds)
     close_panels(&f);
 }
 
-/* Of 126 layers in few rows, j and k visit every one, and the exit, d_max and the last layer stay. */
+/* With 126 layers in few rows, j and k visit every layer, and the exit, d_max and the last layer stay visible. */
 TEST(the_cursor_reaches_every_layer_of_a_tall_model)
 {
     struct fixture f;
@@ -176,7 +176,7 @@ TEST(the_cursor_reaches_every_layer_of_a_tall_model)
     close_panels(&f);
 }
 
-/* A model with the lens alone: how often each layer agreed with the last one is at the right. */
+/* A model with the logit lens alone: the right edge shows how often each layer agreed with the last one. */
 PANEL_TEST(agreement_is_there_with_the_lens_alone)
 {
     struct fixture *f = *state;
@@ -212,7 +212,7 @@ PANEL_TEST(a_position_that_was_not_probed_is_dim_and_says_so)
     assert_greater(row_with(f, "this layer was not probed here"), 0);
 }
 
-/* A part of the line about a cell is whole or not there. */
+/* Each part of the line about a cell is whole or left out. */
 PANEL_TEST(the_line_about_a_cell_is_not_cut)
 {
     struct fixture *f = *state;
@@ -231,7 +231,7 @@ PANEL_TEST(the_line_about_a_cell_is_not_cut)
     }
 }
 
-/* The draft model's word about the round that emit_a_round() tells. */
+/* The draft model's layer events for the round of emit_a_round(). */
 static void
 tell_draft_layers(struct fixture *f)
 {
@@ -252,13 +252,13 @@ PANEL_TEST(a_draft_models_layers_are_in_a_strip_above)
     draw(f, 16, 60);
     assert_int_equal(strncmp(line(f, 2), "  d2", 4), 0);
     assert_contains(line(f, 2), "king");
-    assert_contains(line(f, 2), "sons ▓"); /* sure, and the target says who */
+    assert_contains(line(f, 2), "sons ▓"); /* confident, and the target's token is shown */
     assert_int_equal(strncmp(line(f, 3), "  d1", 4), 0);
     assert_contains(line(f, 4), "▲ draft small");
     assert_int_equal(strncmp(line(f, 5), "  L6", 4), 0);
     assert_contains(line(f, 5), "who");
     assert_contains(line(f, 8), "d_max 3");
-    draw(f, 16, 80); /* room for what they have in common with the target */
+    draw(f, 16, 80); /* there is room for the agreement with the target */
     assert_contains(line(f, 0), "same as");
     assert_contains(line(f, 1), " L6");
     assert_contains(line(f, 2), "0%");
@@ -282,7 +282,7 @@ PANEL_TEST(the_cursor_goes_through_the_strip)
     press(f, INPUT_ENTER);
     draw(f, 16, 70);
     assert_at_least(row_with(f, "d1 at 3 'who'"), 0);
-    assert_at_least(row_with(f, "rank of 'sons' in d1..d2"), 0); /* what its own last layer says */
+    assert_at_least(row_with(f, "rank of 'sons' in d1..d2"), 0); /* in the draft model's own last layer */
     assert_at_least(row_with(f, "first at d2, stays from d2"), 0);
     press(f, INPUT_ESCAPE);
     press(f, 'j');
@@ -290,7 +290,7 @@ PANEL_TEST(the_cursor_goes_through_the_strip)
     assert_int_equal(f->selection.layer, FAKE_LAYERS);
     press(f, 'k');
     assert_int_equal(f->selection.model, MODEL_DRAFT);
-    press(f, 'd'); /* the strip goes, and the cursor not with it */
+    press(f, 'd'); /* the strip disappears, the cursor stays */
     assert_int_equal(f->selection.model, MODEL_TARGET);
     draw(f, 16, 70);
     assert_int_equal(strncmp(line(f, 2), "  L6", 4), 0);
@@ -315,7 +315,7 @@ PANEL_TEST(a_click_on_the_strip_points_at_it)
     assert_int_equal(f->selection.layer, FAKE_LAYERS);
 }
 
-/* At every height the target keeps half of the lines (one of them may be that of d_max). */
+/* At every height the target keeps half of the lines (one of them may be the d_max line). */
 PANEL_TEST(the_strip_folds_where_there_is_little_room)
 {
     struct fixture *f = *state;
@@ -361,7 +361,7 @@ PANEL_TEST(without_a_draft_model_there_is_no_strip_and_d_reports_it)
     assert_contains(f->said, "no draft model");
 }
 
-/* The strip is there while the policy needs the model, and otherwise where it said something. */
+/* The strip is visible while the policy needs the model, and later while the model's predictions are on screen. */
 PANEL_TEST(the_strip_goes_with_the_policy)
 {
     struct fixture *f = *state;
@@ -369,7 +369,7 @@ PANEL_TEST(the_strip_goes_with_the_policy)
     use(f, "layers");
     draw(f, 16, 60);
     assert_int_equal(strncmp(line(f, 2), "  L6", 4), 0);
-    stream_control(&f->stream, "policy", "ar"); /* needs one, says fake_run() */
+    stream_control(&f->stream, "policy", "ar"); /* fake_run() declares that "ar" needs one */
     draw(f, 16, 60);
     assert_int_equal(strncmp(line(f, 2), "  d2", 4), 0);
     stream_control(&f->stream, "policy", "specbound");
@@ -381,7 +381,7 @@ PANEL_TEST(the_strip_goes_with_the_policy)
     for (uint32_t pos = 4; pos < 60; pos++)
         say_token(&f->stream, SOURCE_BONUS, pos, 4);
     draw(f, 16, 60);
-    assert_int_equal(strncmp(line(f, 2), "  L6", 4), 0); /* what it said is long past */
+    assert_int_equal(strncmp(line(f, 2), "  L6", 4), 0); /* the model's predictions are out of view */
 }
 
 static void
@@ -407,7 +407,7 @@ PANEL_TEST(a_mixtures_experts_are_shown_by_weight_and_by_load)
     const int four = row_with(f, "7 .80   0 .20"), five = row_with(f, "11 .80  12 .20");
     assert_greater(four, 0);
     assert_int_equal(five, four - 1);
-    /* An expert has a column or more; the heaviest is full height, one that others went to a dot. */
+    /* An expert has one column or more. The bar of the most used expert has full height; a rarely used one is a dot. */
     assert_contains(line(f, four), "   4 ▃      █      ");
     assert_contains(line(f, four), " ·  7 .80");
     assert_int_equal(row_with(f, "39 .80"), -1);

@@ -4,7 +4,7 @@
 #include "tests/rigs/panel_rig.h"
 #include "tests/rigs/test.h"
 
-/* `n` rounds whose time goes up and down by a tenth around us, with `emitted` tokens each. */
+/* Emits `n` rounds with `emitted` tokens each, whose time is within a tenth of `us`. */
 static void
 rounds(struct fixture *f, int n, uint32_t us, uint32_t emitted)
 {
@@ -50,7 +50,7 @@ PANEL_TEST(a_row_is_a_segment_the_newest_first)
 
 static struct effects effects;
 
-/* A forecast of that modelled speedup, whose blocks of text are further from the mean, the larger `spread` is. */
+/* A forecast of that modelled speedup. The larger `spread` is, the further its text blocks are from the mean. */
 static struct forecast
 forecast_of(float modelled, float spread)
 {
@@ -62,7 +62,7 @@ forecast_of(float modelled, float spread)
     return f;
 }
 
-/* On the text of segment `number`, its own setting and that of segment 0. */
+/* Sets the forecasts for the text of segment `number`: under its own setting and under that of segment 0. */
 static void
 forecasts(struct fixture *f, uint32_t number, float own, float first)
 {
@@ -82,13 +82,13 @@ PANEL_TEST(differences_are_of_the_same_text_and_have_a_verdict)
     use(f, "ledger");
     rounds(f, 30, 2000, 3);
     turn(f, "tau", "0.55", "0.7");
-    rounds(f, 30, 1000, 3); /* twice as fast, for its text is easier: the first setting would be as fast there */
+    rounds(f, 30, 1000, 3); /* twice as fast because its text is easier: the first setting would be as fast there */
     turn(f, "tau", "0.7", "0.8");
     rounds(f, 30, 1500, 3);
     turn(f, "tau", "0.8", "0.9");
     rounds(f, 30, 4000, 3);
     turn(f, "tau", "0.9", "1");
-    rounds(f, 30, 1500, 3); /* of which there is no forecast */
+    rounds(f, 30, 1500, 3); /* without a forecast */
     see(f);
     memset(&effects, 0, sizeof effects);
     forecasts(f, 1, 1.51f, 1.5f);
@@ -101,7 +101,7 @@ PANEL_TEST(differences_are_of_the_same_text_and_have_a_verdict)
     assert_contains(line(f, 2), "-50% ±1.4 ▼");
     assert_contains(line(f, 3), "+33% ±1.4 ▲");
     assert_contains(line(f, 4), "+0.7% ±1.4 ≈");
-    assert_less(row_with(f, "★"), 0); /* one of another text is not worse than it */
+    assert_less(row_with(f, "★"), 0); /* a row on another text is not worse than it */
     f->ops->note(f->panel, &f->view, note, (int)sizeof note);
     assert_string_equal(note, "E and A are not compared: different text");
     press(f, INPUT_DOWN);
@@ -129,7 +129,7 @@ PANEL_TEST(no_mark_contradicts_the_time_and_none_is_across_prompts)
     use(f, "ledger");
     rounds(f, 30, 2000, 3);
     turn(f, "tau", "0.55", "0.7");
-    rounds(f, 30, 4000, 3); /* reads less, and takes twice as long */
+    rounds(f, 30, 4000, 3); /* loads fewer weights, and takes twice as long */
     see(f);
     memset(&effects, 0, sizeof effects);
     forecasts(f, 1, 1.6f, 1.5f);
@@ -157,13 +157,13 @@ PANEL_TEST(a_second_run_of_the_prompt_has_the_same_tokens)
     rounds(f, 30, 2000, 3);
     stream_control(&f->stream, "run", "restart");
     f->stream.round = 0;
-    rounds(f, 30, 1000, 3); /* nothing is different but the machine */
+    rounds(f, 30, 1000, 3); /* the settings are equal, only the machine's speed differs */
     draw(f, 8, 100);
     assert_contains(line(f, 1), "+0.0% ±0.0 ≈");
     stream_control(&f->stream, "temperature", "0.7");
     stream_control(&f->stream, "run", "restart");
     f->stream.round = 0;
-    rounds(f, 30, 1000, 3); /* sampled, the text is another one */
+    rounds(f, 30, 1000, 3); /* with sampling, the text differs */
     draw(f, 8, 100);
     assert_contains(line(f, 1), "≠ text");
 }
@@ -228,7 +228,7 @@ PANEL_TEST(a_speedup_by_slices_between_the_rows_rounds_has_an_error)
     assert_contains(line(f, 2), "1.49 ±0.05×");
 }
 
-/* The second row of a versus, and the versus panel. */
+/* The second row of the ledger during a versus, and the versus panel. */
 PANEL_TEST(a_ledger_and_a_versus_have_one_comparison_and_one_numbering)
 {
     static const struct {
@@ -315,13 +315,13 @@ PANEL_TEST(keys_ask_for_the_rows_settings)
     turn(f, "tau", "0.7", "0.8");
     rounds(f, 3, 2000, 3);
     draw(f, 6, 60);
-    press(f, 'a'); /* the newest is followed */
+    press(f, 'a'); /* the newest row is followed */
     assert_string_equal(f->command, "take C");
     press(f, INPUT_DOWN);
     turn(f, "tau", "0.8", "0.9");
     rounds(f, 3, 2000, 3);
     draw(f, 6, 60);
-    press(f, 'a'); /* but a row that was chosen stays */
+    press(f, 'a'); /* a row that was chosen stays in focus */
     assert_string_equal(f->command, "take B");
     const struct canvas c = {.rows = 6, .cols = 60, .grid = &f->grid};
     assert_true(f->ops->mouse(f->panel, &f->view, &c, 4, 5, MOUSE_PRESS));
@@ -363,12 +363,12 @@ PANEL_TEST(many_segments_scroll)
     segment_letter(30, letter);
     snprintf(row, sizeof row, "▸%s ", letter);
     assert_int_equal(row_with(f, row), 8);
-    draw(f, 15, 80); /* no row stays empty where there are more */
+    draw(f, 15, 80); /* no row stays empty while there are more entries */
     assert_int_equal(row_with(f, row), 14);
     draw(f, 9, 80);
     turn(f, "d_max", "4", "5");
     rounds(f, 2, 2000, 3);
-    draw(f, 9, 80); /* the one in focus was forgotten: now it is the oldest that is left */
+    draw(f, 9, 80); /* the row in focus was dropped: the focus is on the oldest row left */
     press(f, 'a');
     segment_letter(31, letter);
     snprintf(row, sizeof row, "take %s", letter);

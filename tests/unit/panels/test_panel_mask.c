@@ -1,8 +1,8 @@
-/* The layer mask: the sets of skipped sublayers that were in force up to the cursor's round, with their scores. */
+/* The layer mask: the sets of skipped sublayers that were in use up to the cursor's round, with their scores. */
 #include "tests/rigs/panel_rig.h"
 #include "tests/rigs/test.h"
 
-/* Round 1 skips two sublayers, round 3 one of them and another one; the score rises. */
+/* Round 1 skips two sublayers. Round 3 skips one of them and another one; the score rises. */
 static void
 tell_masks(struct fixture *f)
 {
@@ -36,7 +36,7 @@ PANEL_TEST(masks_are_listed_with_their_scores)
     char note[80];
     f->ops->note(f->panel, &f->view, note, sizeof note);
     assert_string_equal(note, "2 of 12 skipped");
-    draw(f, 6, 20); /* the legend is whole, and masks have the rest */
+    draw(f, 6, 20); /* the legend is whole; masks fill the remaining rows */
     assert_int_equal(row_with(f, "█ both ▀ attention ▄"), 3);
     assert_int_equal(row_with(f, "underlined: new"), 5);
     assert_int_equal(row_with(f, "    3  0.75 ██·███"), 1);
@@ -56,7 +56,7 @@ PANEL_TEST(the_kinds_of_layers_stand_above_if_they_differ)
     tell_masks(f);
     draw(f, 6, 60);
     assert_int_equal(row_with(f, "round score skipped r r w a r r"), 0);
-    draw(f, 6, 8); /* two layers in a column have no letter */
+    draw(f, 6, 8); /* columns of two layers have no letter */
     assert_int_equal(row_with(f, "1 6"), 0);
 }
 

@@ -1,10 +1,10 @@
-/* The whole run, and what is counted of rounds, on the screen. */
+/* The whole run, and aggregates of rounds, on the screen. */
 #include "engine/scope/scope.h"
 #include "tests/rigs/panel_rig.h"
 #include "tests/rigs/test.h"
 #include "tui/terminal/input.h"
 
-/* A long run under "specbound", all layers looked at. */
+/* A long run under "specbound" in which all layers are probed. */
 static void
 decode(struct fixture *f, struct decoder *d, uint32_t tokens)
 {
@@ -22,7 +22,7 @@ cell(struct fixture *f, int y, int x)
     return grid_at(&f->grid, y, x);
 }
 
-/* 6 layers in 3 rows: every half is a layer's confidence, or grey beyond the exit. */
+/* 6 layers in 3 rows: every half cell is a layer's confidence, or grey above the exit. */
 PANEL_TEST(a_cell_is_two_layers_of_a_token)
 {
     struct fixture *f = *state;
@@ -78,13 +78,13 @@ PANEL_TEST(a_long_run_is_folded_and_unchanged)
     assert_memory_equal(before, f->grid.cells, 80 * sizeof *before);
     struct grid_cell kept[3 * 94];
     memcpy(kept, f->grid.cells, sizeof kept);
-    panel_close(f->ops, f->panel); /* drawn anew it is the same as what was kept */
+    panel_close(f->ops, f->panel); /* drawn anew, it equals the stored picture */
     use(f, "run");
     draw(f, 8, 4 + 90);
     assert_memory_equal(kept, f->grid.cells, sizeof kept);
 }
 
-/* Longer than what is held: the oldest go a column at a time, and the others are what they were. */
+/* A run longer than the ring: the oldest columns are dropped one at a time, and the others do not change. */
 PANEL_TEST(a_full_ring_drops_the_oldest_columns)
 {
     struct fixture *f = *state;
@@ -110,7 +110,7 @@ PANEL_TEST(a_full_ring_drops_the_oldest_columns)
     draw(f, 8, 4 + 90);
     f->ops->mouse(f->panel, &f->view, &c, 2, 4, MOUSE_PRESS);
     assert_int_equal(f->selection.pos, first + fold);
-    for (int x = 4; x < 70; x++) { /* what was in the second column is in the first */
+    for (int x = 4; x < 70; x++) { /* the second column's contents moved to the first */
         assert_int_equal(f->grid.cells[x].upper, before[x + 1].upper);
         assert_int_equal(f->grid.cells[x].heat, before[x + 1].heat);
     }
@@ -203,7 +203,7 @@ PANEL_TEST(exits_are_those_of_the_selected_window)
     assert_string_equal(note, "segment B");
     snprintf(text, sizeof text, "of %u drafts", (unsigned)newest);
     assert_int_equal(row_with(f, text), 0);
-    f->selection = (struct selection){.pos = 100}; /* the cursor is in the one before */
+    f->selection = (struct selection){.pos = 100}; /* the cursor is in the segment before */
     draw(f, 10, 90);
     f->ops->note(f->panel, &f->view, note, sizeof note);
     assert_string_equal(note, "segment A");
@@ -270,7 +270,7 @@ PANEL_TEST(zoomed_reliability_has_counts_and_intervals)
     for (int y = 1; y < 20; y++)
         over += strstr(line(f, y), "█│█") != NULL;
     assert_at_least(over, 3);
-    draw(f, 30, 60); /* not so wide */
+    draw(f, 30, 60); /* too narrow for the line */
     assert_int_equal(row_with(f, "95% from"), -1);
 }
 

@@ -26,8 +26,8 @@ take(void *user, enum control_kind kind, const char *name, const char *text, str
     return true;
 }
 
-/* The policy of the run, whose knobs are "a" and "b" and "c", on a grid; `runs` points are run, each with rounds that
- * take 1 ms and have as many tokens as the values of its knobs add up to. */
+/* The run's policy has knobs "a", "b" and "c", which are swept on a grid. `runs` points have run. Each of their rounds
+ * takes 1 ms and emits as many tokens as the sum of the knobs' values. */
 static void
 sweep_with(struct swept *w, struct fixture *f, const char *grid, uint32_t runs, bool baseline)
 {
@@ -116,14 +116,14 @@ PANEL_TEST(two_knobs_are_a_map_that_fills)
     assert_contains(line(f, 0), "40         b");
     assert_int_equal(strncmp(line(f, 1), "1 ", 2), 0);
     assert_int_equal(strncmp(line(f, 3), "3 ", 2), 0);
-    assert_contains(line(f, 1), "☆"); /* 1 + 40, far ahead of all others so far, in one pass */
+    assert_contains(line(f, 1), "☆"); /* 1 + 40, the best so far by far, after one pass */
     assert_contains(line(f, 2), "◌"); /* runs */
     assert_contains(line(f, 3), "·");
     assert_contains(line(f, 4), "a=1 b=40");
     assert_contains(line(f, 4), "tok/s");
-    assert_contains(line(f, 5), "modelled"); /* what does not fit is on the next row, */
+    assert_contains(line(f, 5), "modelled"); /* text that does not fit is on the next row, */
     draw(f, 5, 50);
-    assert_int_equal(row_with(f, "modelled"), -1); /* or left out whole */
+    assert_int_equal(row_with(f, "modelled"), -1); /* or left out as a whole */
     assert_contains(line(f, 4), " tok/s");
     draw(f, 8, 70);
     f->ops->note(f->panel, &f->view, note, (int)sizeof note);
@@ -200,14 +200,14 @@ PANEL_TEST(one_knob_is_a_line_with_whiskers)
     assert_contains(line(f, 3), "☆30");
     assert_contains(line(f, 3), "±");
     assert_contains(line(f, 4), "runs");
-    assert_greater(strstr(line(f, 3), "●") - line(f, 3), 30); /* the more the further right */
+    assert_greater(strstr(line(f, 3), "●") - line(f, 3), 30); /* larger values are further right */
     press(f, INPUT_UP);
     press(f, INPUT_ENTER);
     assert_string_equal(f->command, "sweep take 2");
     done(&w);
 }
 
-/* The landscape has the speedup at each value of the knob, while the others keep theirs. */
+/* The landscape has the speedup at each value of the knob, with the other knobs unchanged. */
 PANEL_TEST(a_point_of_one_knob_has_its_forecast_in_time)
 {
     struct fixture *f = *state;
@@ -241,17 +241,17 @@ PANEL_TEST(more_knobs_are_a_list_the_best_first)
     assert_contains(line(f, 8), "a=1 b=10 c=1");
     press(f, INPUT_DOWN);
     press(f, INPUT_ENTER);
-    assert_string_equal(f->command, "sweep take 4"); /* as fast as 7, which comes later */
+    assert_string_equal(f->command, "sweep take 4"); /* as fast as point 7, which is later in the grid */
     done(&w);
     sweep(&w, f, "a=1:3:1 b=10:40:10", 12);
     press(f, INPUT_HOME);
-    press(f, 'o'); /* two knobs, too, as a list */
+    press(f, 'o'); /* two knobs can be shown as a list too */
     draw(f, 14, 90);
     assert_contains(line(f, 1), "a=3 b=40");
     done(&w);
     sweep(&w, f, "a=1:2:1", 2);
     draw(f, 14, 90);
-    assert_contains(line(f, 2), "a=1"); /* drafts nothing: of what is there is no acceptance */
+    assert_contains(line(f, 2), "a=1"); /* a point without drafts has no acceptance */
     assert_contains(line(f, 2), " 1.00      – ");
     assert_lacks(line(f, 2), "nan");
     done(&w);
@@ -276,12 +276,12 @@ PANEL_TEST(times_the_baseline_are_a_measure_with_an_error)
     draw(f, 8, 90);
     assert_contains(line(f, 0), "× ar");
     assert_contains(line(f, 0), "tok/s");
-    draw(f, 8, 62); /* with less room it has the place of the speed */
+    draw(f, 8, 62); /* with less room it replaces the speed */
     assert_contains(line(f, 0), "× ar");
     assert_lacks(line(f, 0), "tok/s");
     assert_contains(line(f, 1), "15.50 ");
     done(&w);
-    sweep(&w, f, "a=1:3:1 b=10:40:10", 4); /* without one it is no measure */
+    sweep(&w, f, "a=1:3:1 b=10:40:10", 4); /* without a baseline this is not a measure */
     press(f, 'o');
     for (int i = 0; i < 8; i++) {
         press(f, 'c');

@@ -15,7 +15,7 @@ PANEL_TEST(text_breaks_lines_between_words)
     assert_string_equal(line(f, 3), "");
     assert_string_equal(line(f, 4), "Now");
     draw(f, 6, 5);
-    assert_int_equal(row_with(f, "The"), -1); /* the end is shown, */
+    assert_int_equal(row_with(f, "The"), -1); /* the end of the text is shown, */
     assert_string_equal(line(f, 4), "Now");
     assert_string_equal(line(f, 5), ""); /* with a row for drafts */
     press(f, INPUT_HOME);
@@ -42,7 +42,7 @@ PANEL_TEST(a_draft_completes_half_a_character)
     prompt(f, words, 1);
     use(f, "text");
     draw(f, 1, 20);
-    assert_string_equal(line(f, 0), "K\\xc3"); /* nobody knows what will come */
+    assert_string_equal(line(f, 0), "K\\xc3"); /* the next bytes are not known */
     say_vocab(&f->stream, 1, "\xa4se", 3);
     say_draft(&f->stream, 1, 1, 0, 1, 2);
     draw(f, 1, 20);
@@ -68,7 +68,7 @@ PANEL_TEST(rejected_drafts_are_struck_until_the_next_round)
     say_token(&f->stream, SOURCE_CORRECTION, 2, 3);
     say_round(&f->stream, 2, 1, 2);
     draw(f, 1, 20);
-    assert_string_equal(line(f, 0), "a b d c"); /* after the text, whose tokens stay in place */
+    assert_string_equal(line(f, 0), "a b d c"); /* the drafts follow the text, whose tokens stay in place */
     assert_false(grid_at(&f->grid, 0, 4)->marks & MARK_STRUCK);
     assert_true(grid_at(&f->grid, 0, 6)->marks & MARK_STRUCK);
     f->stream.round = 2;
@@ -78,7 +78,7 @@ PANEL_TEST(rejected_drafts_are_struck_until_the_next_round)
     assert_int_equal(grid_at(&f->grid, 0, 6)->role, ROLE_DRAFT);
 }
 
-/* Drafts tokens from `first` on, after token `pos` - 1. */
+/* Emits draft tokens from id `first` on, after token `pos` - 1. */
 static void
 draft(struct fixture *f, uint32_t pos, token_t first, int32_t n)
 {
@@ -128,7 +128,7 @@ PANEL_TEST(drafts_never_move_committed_text)
             draw(f, rows, cols);
             for (int y = 0; y < rows; y++) {
                 const size_t n = strlen(before[y]),
-                             end = n == (size_t)cols && n > 0 ? n - 1 : n; /* "…" has one column */
+                             end = n == (size_t)cols && n > 0 ? n - 1 : n; /* "…" takes one column */
                 assert_int_equal(strncmp(line(f, y), before[y], end), 0);
             }
             f->view.no_drafts = true;
@@ -188,7 +188,7 @@ PANEL_TEST(a_conversation_has_its_turns)
     assert_string_equal(line(f, 6), "model › Yes");
     for (int i = 0, seen = 0; i < 20; i++, seen = f->selection.pos == 12 ? 1 : seen) {
         press(f, INPUT_LEFT);
-        assert_false(seen && f->selection.pos > 12); /* it passes the markup and the labels */
+        assert_false(seen && f->selection.pos > 12); /* the cursor skips the markup and the labels */
     }
     assert_int_equal(f->selection.pos, 0);
 }
@@ -197,12 +197,12 @@ PANEL_TEST(a_prompt_without_turns_is_shown_as_it_is)
 {
     struct fixture *f = *state;
     static const char *const words[] = {"[S]", "Hello", "[U]", "hi", "[M]"};
-    converse(f, "[{\"role\":\"user\",\"content\":\"Hi\"}]", "hi"); /* the template changes a turn */
+    converse(f, "[{\"role\":\"user\",\"content\":\"Hi\"}]", "hi"); /* the template changes a message */
     prompt(f, words, 5);
     use(f, "text");
     draw(f, 2, 40);
     assert_string_equal(line(f, 0), "[S]Hello[U]hi[M]");
-    converse(f, "", "hi"); /* no template: nothing follows the text */
+    converse(f, "", "hi"); /* no template: no text follows the prompt */
     prompt(f, words, 4);
     draw(f, 2, 40);
     assert_string_equal(line(f, 0), "[S]Hello[U]hi");
@@ -219,12 +219,12 @@ PANEL_TEST(text_is_found_and_pointed_at)
     assert_true(f->ops->command(f->panel, &f->view, "search", "one"));
     const uint32_t first = f->selection.pos;
     assert_true(f->ops->command(f->panel, &f->view, "search", "one"));
-    assert_int_equal(first + f->selection.pos, 4); /* both places, 0 and 4 */
+    assert_int_equal(first + f->selection.pos, 4); /* both matches, 0 and 4, were visited */
     assert_false(f->selection.follow);
     const uint32_t second = f->selection.pos;
     assert_true(f->ops->command(f->panel, &f->view, "search-back", "one"));
     assert_int_equal(f->selection.pos, first);
-    assert_true(f->ops->command(f->panel, &f->view, "search-back", "one")); /* round the beginning */
+    assert_true(f->ops->command(f->panel, &f->view, "search-back", "one")); /* the search wraps at the beginning */
     assert_int_equal(f->selection.pos, second);
     f->ops->command(f->panel, &f->view, "search", "dragon");
     assert_contains(f->said, "dragon");

@@ -1,5 +1,5 @@
 /* The panel of `:tune` in races of simulated times: pictures at several sizes (tests/golden/panels/tune.txt; UPDATE=1
- * writes them anew), and the commands that its keys send. */
+ * rewrites them), and the commands that its keys send. */
 #include "tests/rigs/panel_rig.h"
 #include "tests/rigs/race_rig.h"
 #include "tests/rigs/test.h"

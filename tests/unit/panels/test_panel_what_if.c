@@ -1,4 +1,4 @@
-/* The landscape on the sliders and as a grid: strips, the best value, the grid's cursor, and what its keys ask for. */
+/* The landscape on the sliders and as a grid: strips, the best value, the cursor, and the keys' commands. */
 #include "tests/rigs/panel_rig.h"
 #include "tests/rigs/test.h"
 #include "tui/panels/landscape.h"
@@ -47,7 +47,7 @@ open_grid_of(const struct fixture *f, uint32_t across, uint32_t up)
                                                     .heads = 2};
 }
 
-/* A hundred and one values of tau. */
+/* A knob tau with 101 values. */
 static void
 many_values(struct fixture *f)
 {
@@ -76,7 +76,7 @@ TEST(points_are_the_values_of_a_knob)
     assert_int_equal(landscape_nearest(&tau, 32, 5), 31);
 }
 
-/* Where values are left out, the one in force is not: else it would be shown at another one's place. */
+/* The value in use always has a point. Without one it would be shown at another value's position. */
 TEST(the_value_in_force_is_always_a_point)
 {
     const struct knob gamma = {.kind = KNOB_INTEGER, .min = 1, .max = 32, .step = 1, .def = 5},
@@ -92,7 +92,7 @@ TEST(the_value_in_force_is_always_a_point)
         assert_true(knob_check(&epsilon, value, &value, NULL));
         assert_number_equal(landscape_value(&epsilon, 32, landscape_nearest(&epsilon, 32, value), value), value);
     }
-    assert_int_equal(landscape_points(&gamma, LANDSCAPE_POINTS), 32); /* none of these is left out */
+    assert_int_equal(landscape_points(&gamma, LANDSCAPE_POINTS), 32); /* all of these are kept */
 }
 
 PANEL_TEST(a_track_rises_to_the_best_value)
@@ -104,12 +104,12 @@ PANEL_TEST(a_track_rises_to_the_best_value)
     assert_contains(line(f, 0), "█");
     assert_contains(line(f, 0), "●");
     assert_contains(line(f, 0), "best 0.8: 1.60× ±0.04");
-    assert_lacks(line(f, 1), "best"); /* nothing is better than now beyond the uncertainty */
+    assert_lacks(line(f, 1), "best"); /* no value is better than the present one by more than the uncertainty */
     assert_lacks(line(f, 1), "█");
-    assert_lacks(line(f, 2), "▁"); /* of this one nothing is foretold */
+    assert_lacks(line(f, 2), "▁"); /* this knob has no forecast */
     draw(f, 8, 40);
     assert_contains(line(f, 0), "█");
-    assert_lacks(line(f, 0), "best"); /* no room: the box's edge says it */
+    assert_lacks(line(f, 0), "best"); /* there is no room: the panel's title shows it */
     char note[160] = "";
     f->ops->note(f->panel, &f->view, note, (int)sizeof note);
     assert_contains(note, "best 0.8: 1.60× ±0.04");
@@ -141,9 +141,9 @@ PANEL_TEST(w_opens_a_grid_and_enter_takes_both_values)
     press(f, INPUT_RIGHT);
     press(f, INPUT_UP);
     draw(f, 10, 76);
-    assert_at_least(row_with(f, "●"), 0); /* where it stands is still seen */
+    assert_at_least(row_with(f, "●"), 0); /* the cursor is still visible */
     f->refuse = true;
-    press(f, INPUT_ENTER); /* the first one is refused, so nothing follows */
+    press(f, INPUT_ENTER); /* the first command is refused, so none follows */
     assert_int_equal(strncmp(f->command, "set tau ", 8), 0);
     f->refuse = false;
     press(f, INPUT_ENTER);
@@ -154,7 +154,7 @@ PANEL_TEST(w_opens_a_grid_and_enter_takes_both_values)
     press(f, 'w');
     assert_string_equal(f->command, "what-if close");
     f->command[0] = '\0';
-    assert_false(f->ops->key(f->panel, &f->view, '=')); /* no slider that nobody sees is turned */
+    assert_false(f->ops->key(f->panel, &f->view, '=')); /* keys do not move a hidden slider */
     const struct canvas c = {.rows = 10, .cols = 76, .grid = &f->grid};
     f->ops->mouse(f->panel, &f->view, &c, 0, 40, MOUSE_PRESS);
     assert_string_equal(f->command, "");
@@ -174,14 +174,14 @@ PANEL_TEST(a_grid_marks_the_best_and_names_its_axes)
     l.grid.best[1] = l.grid.n[1] - 1;
     draw(f, 30, 120);
     assert_int_equal(row_with(f, "★"), 0);    /* the largest value up is in the first row */
-    assert_greater(row_with(f, "★ τ 0."), 0); /* and its values are below the grid */
+    assert_greater(row_with(f, "★ τ 0."), 0); /* its values are below the grid */
     const int axis = row_with(f, "τ →");
     assert_int_equal(axis, (int)l.grid.n[1]);
     assert_contains(line(f, axis), "d_m… ↑"); /* cut by columns, not by bytes */
     assert_contains(line(f, axis), " 0.");    /* values across */
 }
 
-/* The grid is higher than the panel: it follows the cursor to every value, with the numbers of its row and the axis. */
+/* The grid is taller than the panel. It scrolls with the cursor to every value, and keeps its row numbers and axis. */
 PANEL_TEST(a_zoomed_grid_shows_every_value)
 {
     struct fixture *f = *state;
@@ -228,7 +228,7 @@ PANEL_TEST(the_axis_has_the_cursors_value)
     }
 }
 
-/* What has no room is left out: a number that is cut is another number. */
+/* A number without room is left out: a cut number would be another number. */
 PANEL_TEST(figures_below_a_grid_are_whole_or_left_out)
 {
     struct fixture *f = *state;
@@ -255,7 +255,7 @@ PANEL_TEST(a_narrow_grid_shows_the_cells_around_the_cursor)
     struct fixture *f = *state;
     use_landscape(f);
     open_grid(f);
-    l.grid.cell[0][l.grid.n[0] - 1].acceptance = NAN; /* nothing is drafted there */
+    l.grid.cell[0][l.grid.n[0] - 1].acceptance = NAN; /* without drafts there */
     draw(f, 12, 36);
     assert_at_least(row_with(f, "●"), 0);
     for (uint32_t i = 0; i < l.grid.n[0]; i++)
@@ -273,7 +273,7 @@ PANEL_TEST(a_grid_fits_any_panel)
     use_landscape(f);
     open_grid(f);
     for (int rows = 1; rows < 24; rows++)
-        for (int cols = 2; cols < 140; cols++) { /* some of which the values fill exactly */
+        for (int cols = 2; cols < 140; cols++) { /* in some widths the values fill the row exactly */
             draw(f, rows, cols);
             press(f, rows % 2 ? INPUT_UP : INPUT_SHIFT_RIGHT);
         }

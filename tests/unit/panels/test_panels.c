@@ -25,7 +25,7 @@ PANEL_TEST(a_round_is_one_line)
     assert_contains(line(f, 1), "  1 #.* 1/2");
 }
 
-/* In a width that the line of a round fills. */
+/* At a width that the line of a round fills. */
 PANEL_TEST(rounds_from_1000_on_have_the_columns_of_the_others)
 {
     struct fixture *f = *state;
@@ -44,7 +44,7 @@ PANEL_TEST(rounds_from_1000_on_have_the_columns_of_the_others)
     assert_int_equal(strstr(line(f, 1), "2.0 ms") - line(f, 1), at);
 }
 
-/* Draws the tree of a round whose third node is rejected and whose path goes through the second. */
+/* Draws the tree of a round whose third node is rejected. The accepted path contains the second node. */
 static void
 draw_a_tree(struct fixture *f, int rows)
 {
@@ -93,7 +93,7 @@ PANEL_TEST(a_tree_scrolls_and_points_at_accepted_tokens)
     draw(f, 5, 60);
     assert_contains(line(f, 2), "└■");
     const struct canvas c = {.rows = 5, .cols = 60, .grid = &f->grid};
-    f->ops->mouse(f->panel, &f->view, &c, 4, 3, MOUSE_PRESS); /* a rejected one */
+    f->ops->mouse(f->panel, &f->view, &c, 4, 3, MOUSE_PRESS); /* a rejected node */
     assert_true(f->selection.follow);
     f->ops->mouse(f->panel, &f->view, &c, 2, 3, MOUSE_PRESS);
     assert_int_equal(f->selection.pos, 2);
@@ -131,7 +131,7 @@ PANEL_TEST(a_knob_asks_and_waits_for_the_event)
     assert_string_equal(f->command, "set tau 1");
     stream_control(&f->stream, "tau", "0.55");
     draw(f, 8, 40);
-    assert_int_equal(row_with(f, "1…"), 0); /* until all that was requested is in force */
+    assert_int_equal(row_with(f, "1…"), 0); /* until all requested values are in use */
     stream_control(&f->stream, "tau", "1");
     draw(f, 8, 40);
     assert_int_equal(row_with(f, "1…"), -1);
@@ -149,16 +149,16 @@ PANEL_TEST(knobs_take_numbers_choices_and_the_mouse)
     struct fixture *f = *state;
     use(f, "knobs");
     draw(f, 8, 40);
-    assert_false(f->ops->key(f->panel, &f->view, '3')); /* digits go to panels */
+    assert_false(f->ops->key(f->panel, &f->view, '3')); /* digits select panels */
     assert_string_equal(f->command, "");
     press(f, INPUT_ENTER);
-    assert_string_equal(f->command, "command set tau "); /* the value is typed there */
+    assert_string_equal(f->command, "command set tau "); /* the user types the value there */
     press(f, INPUT_DOWN);
     press(f, INPUT_SHIFT_LEFT);
     assert_string_equal(f->command, "set d_max 1");
     press(f, INPUT_DOWN);
     press(f, INPUT_RIGHT);
-    assert_string_equal(f->command, "set mode dynamic"); /* from the last round to the first */
+    assert_string_equal(f->command, "set mode dynamic"); /* from the last choice to the first */
     const struct canvas c = {.rows = 8, .cols = 40, .grid = &f->grid};
     f->ops->mouse(f->panel, &f->view, &c, 0, 31, MOUSE_PRESS);
     f->ops->mouse(f->panel, &f->view, &c, 0, 99, MOUSE_DRAG);
@@ -179,7 +179,7 @@ PANEL_TEST(the_help_of_a_knob_wraps)
     assert_int_equal(row_with(f, "five six seven eight"), first + 1);
     assert_int_equal(row_with(f, "nine ten"), first + 2);
     assert_int_equal(first + 2, 11);       /* at the bottom */
-    draw(f, (int)policy->n_knobs + 1, 24); /* no room for more: one row that says it goes on */
+    draw(f, (int)policy->n_knobs + 1, 24); /* there is no room: the last row is "…" */
     assert_contains(line(f, (int)policy->n_knobs), "…");
 }
 
@@ -194,7 +194,7 @@ PANEL_TEST(sampling_is_turned_below_the_knobs)
     use(f, "knobs");
     draw(f, 12, 40);
     const int n = (int)scope_policy(f->scope)->n_knobs;
-    assert_int_equal(row_with(f, "probe"), n); /* what else is set stands between */
+    assert_int_equal(row_with(f, "probe"), n); /* other settings are in between */
     assert_int_equal(row_with(f, "T temperature"), n + 1);
     assert_int_equal(row_with(f, "seed"), n + 4);
     for (int i = 0; i < n; i++)
@@ -208,7 +208,7 @@ PANEL_TEST(sampling_is_turned_below_the_knobs)
     assert_int_equal(row_with(f, "0.01…"), -1);
     assert_contains(line(f, n + 1), "0.01");
     press(f, INPUT_END);
-    assert_string_equal(f->command, "set temperature 2"); /* the slider's; more can be typed */
+    assert_string_equal(f->command, "set temperature 2"); /* the slider's largest value; larger ones can be typed */
     press(f, INPUT_ENTER);
     assert_string_equal(f->command, "command set temperature ");
     press(f, INPUT_DOWN);
@@ -217,8 +217,8 @@ PANEL_TEST(sampling_is_turned_below_the_knobs)
     assert_string_equal(f->command, "set top_p 0.99");
     press(f, INPUT_DOWN);
     press(f, INPUT_RIGHT);
-    assert_string_equal(f->command, "set seed 2"); /* by one */
-    press(f, INPUT_DOWN);                          /* it is the last */
+    assert_string_equal(f->command, "set seed 2"); /* a step of one */
+    press(f, INPUT_DOWN);                          /* the last row */
     stream_control(&f->stream, "seed", "123456789");
     request(f, "seed", "123456789");
     draw(f, 12, 40);
@@ -227,11 +227,11 @@ PANEL_TEST(sampling_is_turned_below_the_knobs)
     const struct canvas c = {.rows = 12, .cols = 40, .grid = &f->grid};
     f->ops->mouse(f->panel, &f->view, &c, n + 2, 20, MOUSE_WHEEL_UP);
     assert_string_equal(f->command, "set top_k 1");
-    draw(f, 4, 40); /* with little room what is in focus is seen, and how many there are is said */
+    draw(f, 4, 40); /* in a small panel the row in focus is visible, with the number of hidden rows */
     assert_int_not_equal(row_with(f, "top_k"), -1);
     assert_int_equal(row_with(f, "tau"), -1);
     assert_int_equal(row_with(f, "↑"), 0);
-    assert_int_equal(row_with(f, "↓"), 2); /* above the help */
+    assert_int_equal(row_with(f, "↓"), 2); /* directly above the help */
     char note[64] = "";
     f->ops->note(f->panel, &f->view, note, sizeof note);
     assert_contains(note, " of 7");
@@ -302,7 +302,7 @@ PANEL_TEST(a_chart_of_one_value_has_one_label)
     for (int y = title + 1; y < 16 && strstr(line(f, y), "acceptance") == NULL; y++) {
         labels += strstr(line(f, y), "┤") != NULL;
         const bool here = strncmp(line(f, y), "    3┤", strlen("    3┤")) == 0;
-        plotted += here && strlen(line(f, y)) > strlen("    3┤"); /* in the row of the line */
+        plotted += here && strlen(line(f, y)) > strlen("    3┤"); /* on the row of the line */
     }
     assert_int_equal(labels, 1);
     assert_int_equal(plotted, 1);
@@ -343,7 +343,7 @@ PANEL_TEST(one_large_value_does_not_flatten_a_chart)
     assert_at_least(row_with(f, "tokens/round 80"), 0); /* its value can be read */
 }
 
-/* Emits the events of thirty rounds of a policy without series. */
+/* Emits the events of thirty rounds of a policy that reports no series. */
 static void
 tell_thirty_rounds(struct fixture *f)
 {
@@ -371,7 +371,7 @@ PANEL_TEST(without_series_the_rounds_are_charted)
     draw(f, 16, 50);
     assert_at_least(row_with(f, "tokens/round 5"), 0);
     assert_int_equal(row_with(f, "at round 29"), 15);
-    assert_int_equal(f->selection.pos, 29); /* all panels are there */
+    assert_int_equal(f->selection.pos, 29); /* the pointer moved in all panels */
     f->selection.pos = 12;
     draw(f, 16, 50);
     assert_int_equal(row_with(f, "at round 12"), 15);

@@ -1,4 +1,4 @@
-/* Panels at any size, on any events, with any keys: they stay inside, and show the same whenever they are drawn. */
+/* Panels at any size, on any events, with any keys: they draw only inside their area, and draw the same at any time. */
 #include "tests/rigs/panel_rig.h"
 #include "tests/rigs/test.h"
 
@@ -6,7 +6,7 @@
 
 #define MARGIN 3
 
-/* Draws every panel at the size, and looks for cells that changed outside of it. */
+/* Draws every panel at the size, and fails if a cell outside of it changed. */
 static void
 draw_inside(struct fixture *f, void **states, int rows, int cols)
 {
@@ -97,7 +97,7 @@ TEST(panels_stay_inside_in_random_states)
         f.grid.mono = seed % 2 == 0;
         for (size_t i = 0; panel_registry[i] != NULL; i++)
             assert_true(panel_open(panel_registry[i], &states[i]));
-        if (seed <= 3) { /* events that have nothing to do with one another */
+        if (seed <= 3) { /* unrelated events */
             if (seed > 1)
                 stream_batch(&f.stream, 5, 14);
             if (seed > 2)
@@ -132,7 +132,7 @@ TEST(panels_stay_inside_in_random_states)
     }
 }
 
-/* A panel that followed a run, and one that sees only how it ended, draw the same. */
+/* A panel that was drawn throughout a run and one that is first drawn at its end show the same. */
 TEST(a_picture_does_not_depend_on_when_it_was_drawn)
 {
     for (uint64_t seed = 1; seed <= 4; seed++) {
@@ -163,7 +163,7 @@ TEST(a_picture_does_not_depend_on_when_it_was_drawn)
             }
             draw(&f, 12, 50);
             draw(&g, 12, 50);
-            for (int i = 0; i < 9 && strcmp(still[k], "layers") == 0; i++) { /* to the cursor's place by the same way */
+            for (int i = 0; i < 9 && strcmp(still[k], "layers") == 0; i++) { /* the same keys in both */
                 press(&f, i % 3 == 2 ? 'k' : 'h');
                 press(&g, i % 3 == 2 ? 'k' : 'h');
                 draw(&f, 12, 50);

@@ -1,10 +1,10 @@
-/* One pointer for all panels, over the whole run: each shows what is around it, and rounds that left memory as gone. */
+/* All panels share one pointer over the whole run. Each shows the rounds around it and marks dropped ones. */
 #include "engine/scope/scope.h"
 #include "tests/rigs/panel_rig.h"
 #include "tests/rigs/test.h"
 
 #define ROUNDS (SCOPE_ROUNDS + 300)
-#define FIRST  300 /* round FIRST + 1 is the oldest that is held */
+#define FIRST  300 /* round FIRST + 1 is the oldest in memory */
 
 /* Position `round` is the token of that round; position 0 is the prompt. */
 static void
@@ -61,7 +61,7 @@ PANEL_TEST(the_pointer_goes_along_the_text_by_rounds)
     assert_int_equal(selection_round(&f->view), 3);
     point(f, 0);
     selection_move(&f->view, -1);
-    assert_int_equal(f->selection.pos, 0); /* nothing is before the prompt */
+    assert_int_equal(f->selection.pos, 0); /* position 0 of the prompt is the first */
     selection_move(&f->view, 1);
     assert_int_equal(selection_round(&f->view), 1);
     selection_move(&f->view, 400);
@@ -83,7 +83,7 @@ PANEL_TEST(rounds_are_shown_around_the_pointer)
     assert_string_equal(note, "123–132 of 400");
     press(f, INPUT_UP);
     draw(f, 10, 60);
-    assert_int_equal(row_with(f, "▸124 "), 8); /* the rows stand still */
+    assert_int_equal(row_with(f, "▸124 "), 8); /* the rows do not scroll */
     point(f, 200);
     draw(f, 10, 60);
     assert_int_equal(row_with(f, "▸200 "), 0);
@@ -207,7 +207,7 @@ PANEL_TEST(the_judge_follows_and_marks_dropped_rounds)
     point(f, 1003);
     draw(f, 16, 70);
     assert_int_equal(row_with(f, "▸1003"), 0);
-    assert_greater(row_with(f, ".15"), 0); /* the table as it was then */
+    assert_greater(row_with(f, ".15"), 0); /* the table at that round */
     press_times(f, INPUT_DOWN, 3);
     assert_int_equal(row_with(f, "▸1000"), 0);
     point(f, 200);
@@ -289,7 +289,7 @@ PANEL_TEST(the_ledger_has_the_row_of_the_pointer)
     assert_int_equal(selection_round(&f->view), 1);
 }
 
-/* Both settings write the same tokens, sequence 0 in odd rounds and sequence 1 in even ones. */
+/* Both settings emit the same tokens: sequence 0 in odd rounds, sequence 1 in even ones. */
 PANEL_TEST(two_settings_show_the_rounds_at_the_pointer)
 {
     struct fixture *f = *state;

@@ -1,5 +1,5 @@
-/* Draft & Verify's threshold and the finite-state machine's length against their formulas, on recorded rounds: what a
- * round drafted with must follow from what verification said of the rounds before. */
+/* Draft & Verify's threshold and the finite-state machine's length against their formulas, on recorded rounds. The
+ * values of a round must follow from the verification of the rounds before. */
 #include <math.h>
 
 #include "policies/registry.h"
@@ -48,7 +48,7 @@ record(const char *policy, const struct knob_setting *set, size_t n_set, float t
     return run;
 }
 
-/* Rounds so near to the end that -n may have cut them teach nothing; the comparison stops there. */
+/* The comparison stops at rounds that -n may have cut. */
 static bool
 near_the_end(uint32_t generated)
 {

@@ -1,6 +1,6 @@
-/* DEL against a slow reference written straight from its formulas: the reference keeps every observation of the run,
- * weighs it by ω^age anew each round, and sums the geometric series term by term. It learns from what the *scope*
- * probed at the kept rows (probe all), not from the policy's own probes. */
+/* DEL against a slow reference written directly from its formulas. The reference keeps every observation of the run,
+ * weighs it by ω^age anew each round, and sums the geometric series term by term. Its observations are the *scope's*
+ * probes at committed rows (probe all), not the policy's own probes. */
 #include <math.h>
 
 #include "cli/options/commands.h"
@@ -33,7 +33,7 @@ struct sums {
     double n, c, tcs, fcs, miss;
 };
 
-/* What a round sees of a layer: all rounds before it, the last one with weight 1. */
+/* The sums of a layer at a round: all rounds before it, the last one with weight 1. */
 static struct sums
 sums_of(const struct reference *ref, uint32_t round, uint32_t l)
 {
@@ -80,7 +80,7 @@ choice_of(const struct reference *ref, uint32_t round)
     for (uint32_t d = 0; d <= ref->d_max; d++)
         for (uint32_t l = ref->e_min; l <= ref->e_max; l++) {
             double tpl = tpl_of(ref, sums_of(ref, round, l), l, d);
-            if (tpl > most * (1 + 1e-12)) { /* equal but for rounding: the first one stays */
+            if (tpl > most * (1 + 1e-12)) { /* values that differ by rounding are equal: the first one stays */
                 most = tpl;
                 best = (struct del_choice){l, d};
             }
@@ -88,7 +88,7 @@ choice_of(const struct reference *ref, uint32_t round)
     return best;
 }
 
-/* Shadow tokens of all layers, as the scope saw them: L events of a position, layers ascending. */
+/* Shadow tokens of all layers from the scope's probes: L events of a position, with ascending layers. */
 static void
 read_observations(struct reference *ref, const struct recorded_run *run)
 {
@@ -114,7 +114,7 @@ close_to(double got, double want, const char *what, uint32_t round, uint32_t l)
                  want);
 }
 
-/* How the round's draft had to go with that choice: taken tokens reach τ_E, and nothing stops it before its time. */
+/* Checks a round's draft against the choice: kept tokens reach τ_E, and the draft does not stop early. */
 static void
 check_draft(const struct recorded_run *run, const struct event *round, struct del_choice want, double tau, bool dynamic,
             uint32_t d_max)
@@ -138,7 +138,7 @@ check_draft(const struct recorded_run *run, const struct event *round, struct de
         assert_int_equal(drafted, most);
 }
 
-/* The policy's incremental sums, fed with the same rounds, for the values that it does not report: all layers' τ_l. */
+/* The policy's incremental sums on the same rounds check the values that it does not report: τ_l of all layers. */
 static void
 check_sums(const struct reference *ref, uint32_t rounds)
 {
@@ -268,9 +268,9 @@ TEST(del_keeps_to_the_exit_layers_that_are_left_to_it)
         struct knob_setting set[2];
         uint32_t e_min, e_max;
     } cases[] = {
-        {{{"e_fixed", "6"}, {"e_max", "2"}}, 6, 6}, /* one that is given is not chosen */
+        {{{"e_fixed", "6"}, {"e_max", "2"}}, 6, 6}, /* a given value is not chosen */
         {{{"e_min", "4"}, {"e_max", "5"}}, 4, 5},
-        {{{"e_min", "5"}, {"e_max", "2"}}, 5, 5}, /* bounds that cross leave the shallowest */
+        {{{"e_min", "5"}, {"e_max", "2"}}, 5, 5}, /* if the bounds cross, the shallowest remains */
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         struct del_knobs with = usual;

@@ -1,4 +1,4 @@
-/* DEL's sums by themselves: small numbers that can be followed by hand. */
+/* DEL's sums alone, with small numbers that can be checked by hand. */
 #include <math.h>
 
 #include "policies/del.h"
@@ -23,7 +23,7 @@ open_sums(struct del_sums *s, const struct shadow *rows, size_t n)
     }
 }
 
-/* Of three layers the lower two may be left. */
+/* Chooses with three layers, of which the lower two can be exits. */
 static struct del_choice
 choose(const struct del_sums *s, uint32_t d_max)
 {
@@ -44,7 +44,7 @@ TEST(sums_count_matches_and_confidences_apart)
     assert_number_equal(del_matched(&s, 1), 0.5);
     assert_number_equal(del_mismatched(&s, 1), 0.25);
     assert_number_equal(del_tau(&s, 1), 0.375);
-    del_sums_decay(&s, 0.5); /* ratios stay */
+    del_sums_decay(&s, 0.5); /* ratios do not change */
     assert_number_equal(s.n, 1);
     assert_number_equal(del_alpha(&s, 1), 0.5);
     assert_number_equal(del_tau(&s, 1), 0.375);
@@ -61,7 +61,7 @@ TEST(a_side_without_observations_counts_as_nothing)
     struct del_sums s;
     open_sums(&s, matches, 1);
     for (int i = 0; i < 50; i++)
-        del_sums_decay(&s, 0.95); /* n - c must not become a denominator of rounding errors */
+        del_sums_decay(&s, 0.95); /* rounding errors of n - c must not become a denominator */
     assert_number_equal(del_mismatched(&s, 1), 0);
     assert_near(del_tau(&s, 1), 0.25, 1e-12);
     del_sums_close(&s);
@@ -76,7 +76,7 @@ TEST(tpl_stays_finite_when_every_token_matched)
     const struct shadow rows[] = {{{4, 4, 4}, {1, 1, 1}}};
     struct del_sums s;
     open_sums(&s, rows, 1);
-    assert_number_equal(del_alpha(&s, 1), 1); /* shown as it is, clamped in TPL only */
+    assert_number_equal(del_alpha(&s, 1), 1); /* α is not clamped here, only in TPL */
     for (uint32_t d = 0; d <= DEL_LENGTH_MOST; d++) {
         double all = (d + 1.0) / (d * 1.0 + 3);
         assert_at_most(del_tpl(&s, 1, d), all);
@@ -97,7 +97,7 @@ TEST(ties_go_to_the_smaller_length_then_the_smaller_layer)
     assert_int_equal(c.exit_layer, 1);
     assert_int_equal(c.length, 0);
     del_sums_close(&s);
-    /* Rates too low to draft, different in every layer: all TPL(l, 0) are the same 1/L, whatever the rounding. */
+    /* All rates are too low to draft, and differ by layer: all TPL(l, 0) are 1/L, whatever the rounding. */
     for (uint32_t n = 4; n < 60; n++) {
         assert_true(del_sums_open(&s, 3));
         s.n = n;
@@ -111,7 +111,7 @@ TEST(ties_go_to_the_smaller_length_then_the_smaller_layer)
         assert_int_equal(c.length, 0);
         del_sums_close(&s);
     }
-    /* α_1 = 1/3 makes TPL(1, 1) = (4/3)/4 = TPL(l, 0): the shorter one */
+    /* α_1 = 1/3 gives TPL(1, 1) = (4/3)/4 = TPL(l, 0): the shorter draft is chosen */
     const struct shadow third[] = {{{4, 2, 4}, {1, 1, 1}}, {{1, 2, 4}, {1, 1, 1}}, {{1, 2, 4}, {1, 1, 1}}};
     open_sums(&s, third, 3);
     c = choose(&s, 1);
@@ -119,7 +119,7 @@ TEST(ties_go_to_the_smaller_length_then_the_smaller_layer)
     del_sums_close(&s);
 }
 
-/* α_l = l/L makes TPL(l, 1) equal to TPL(l, 0), whatever both are rounded to. */
+/* α_l = l/L makes TPL(l, 1) equal to TPL(l, 0), however both are rounded. */
 TEST(exact_ties_do_not_depend_on_rounding)
 {
     for (uint32_t layers = 2; layers <= 64; layers++)
@@ -152,7 +152,7 @@ TEST(bounds_are_kept_to)
 {
     struct del_sums s;
     const struct shadow all[] = {{{4, 4, 4}, {1, 1, 1}}};
-    open_sums(&s, all, 1); /* every layer is right, so the shallowest is best */
+    open_sums(&s, all, 1); /* every layer is right, so the shallowest one is best */
     for (uint32_t least = 1; least <= 2; least++)
         for (uint32_t most = least; most <= 2; most++) {
             struct del_choice c = del_choose(&s, (struct del_bounds){least, most, 5});

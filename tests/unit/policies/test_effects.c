@@ -1,6 +1,6 @@
-/* The ledger's marks, on the bundled model: a change that does nothing has none, a change of at least 20% has one of
- * the right sign. True effects are those of separate whole runs. Effects and forecasts are of weights read, so no time
- * is in the test. The long form has 100 changes that do nothing, on ten prompts, and a grid of knobs. */
+/* The ledger's marks, on the bundled model: a change without effect has no mark, and a change of at least 20% has a
+ * mark of the right sign. True effects come from separate whole runs. Effects and forecasts count weights read, so the
+ * test does not depend on time. The long form has 100 changes without effect, on ten prompts, and a grid of knobs. */
 #include <math.h>
 
 #include "cli/options/commands.h"
@@ -15,7 +15,7 @@ enum { TOKENS = 240, CHANGED_AT = 100 };
 static struct engine *engine;
 static struct effects *effects;
 
-struct play { /* a run that is stepped, and seen by a scope */
+struct play { /* a run that is stepped, with a scope */
     struct session *session;
     struct scope *scope;
     struct event_reader *reader;
@@ -84,7 +84,7 @@ end_play(struct play *p)
     session_close(p->session);
 }
 
-/* Rounds until the segment has so many tokens. */
+/* Runs rounds until the segment has so many tokens. */
 static void
 play_tokens(struct play *p, uint32_t tokens)
 {
@@ -95,7 +95,7 @@ play_tokens(struct play *p, uint32_t tokens)
     }
 }
 
-/* What the newest segment's text says of its setting and of those before it. */
+/* Forecasts the newest segment's text under its setting and under those before it. */
 static void
 forecast_newest(struct play *p)
 {
@@ -126,7 +126,7 @@ is_mark(struct difference d)
     return d.verdict == DIFFERENCE_MORE || d.verdict == DIFFERENCE_LESS;
 }
 
-/* ---- changes that do nothing ---- */
+/* ---- changes without effect ---- */
 
 /* The newest change is compared with the segment before it, and with the first one. */
 static uint32_t

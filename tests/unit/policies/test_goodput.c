@@ -1,4 +1,4 @@
-/* Goodput against its definition, and the choice of γ against one that tries all. */
+/* Goodput against its definition, and the choice of γ against an exhaustive search. */
 #include <math.h>
 
 #include "base/rng.h"
@@ -16,7 +16,7 @@ uniform(void)
     return (double)(splitmix64(&random_state) >> 11) * 0x1p-53;
 }
 
-/* Drafts accepted, over all outcomes of tests of γ drafts: the mean of how many come before the first rejection. */
+/* Expected accepted drafts: the mean, over all outcomes of γ tests, of the number before the first rejection. */
 static double
 mean_accepted(const double *p, uint32_t gamma)
 {
@@ -58,7 +58,7 @@ choose(const double *p, uint32_t n, const double *latency)
     return gamma;
 }
 
-/* A step in the latency, behind which drafts cost nothing: a climb ends before it. */
+/* After a step in the latency, more drafts cost nothing. A search that climbs from γ = 0 stops before the step. */
 TEST(the_choice_is_the_best_of_all_beyond_local_maxima)
 {
     uint32_t further = 0;
@@ -105,7 +105,7 @@ TEST(the_choice_is_the_first_that_nothing_next_to_it_betters)
                 want = gamma;
         const uint32_t got = choose(p, n, latency);
         assert_int_equal(got, want);
-        for (uint32_t i = got + 1; i < MOST; i++) /* nothing behind draft γ + 1 matters */
+        for (uint32_t i = got + 1; i < MOST; i++) /* values after draft γ + 1 have no effect */
             p[i] = uniform();
         assert_int_equal(choose(p, n, latency), got);
     }
@@ -129,8 +129,8 @@ TEST(the_choice_is_the_best_of_all_where_each_row_costs_the_same)
     }
 }
 
-/* Several sequences. Tries all allocations where the latency's rows cost the same; elsewhere the defining property:
- * nobody's next draft would have been the better one to take, and what was not looked at does not matter. */
+/* Several sequences. Where rows cost the same, the test tries all allocations. Elsewhere it checks the defining
+ * property: no other sequence's next draft would have gained more, and values that were not read have no effect. */
 TEST(a_batch_gives_rows_to_the_sequences_that_gain_most)
 {
     enum { SEQUENCES = 3, LONG = 4 };
@@ -161,15 +161,15 @@ TEST(a_batch_gives_rows_to_the_sequences_that_gain_most)
         }
         assert_near(mine / latency[drafts], best, 1e-12);
         for (uint32_t i = 0; i < SEQUENCES; i++)
-            for (uint32_t k = gamma[i] + 1; k < LONG; k++) /* nothing behind draft γ + 1 matters, to anybody */
+            for (uint32_t k = gamma[i] + 1; k < LONG; k++) /* values after draft γ + 1 have no effect on any sequence */
                 p[i][k] = uniform();
         goodput_allocate(rows, most, SEQUENCES, latency, false, again);
         assert_memory_equal(again, gamma, sizeof gamma);
     }
 }
 
-/* Isotonic regression is the greatest, over blocks that begin at or before i, of the least mean of those that end at or
- * behind it. */
+/* Isotonic regression at i is the maximum over blocks that begin at or before i of the minimum mean over blocks that
+ * end at or after i. */
 TEST(monotone_is_the_isotonic_regression)
 {
     for (uint32_t trial = 0; trial < TRIALS; trial++) {

@@ -1,5 +1,5 @@
-/* Drafts from earlier text against a slow definition, on random texts of few tokens: which occurrences match, which
- * continuation is drafted, and that a tree has the likeliest paths. */
+/* Drafts from earlier text against a slow definition, on random texts of few tokens: the matching occurrences, the
+ * drafted continuation, and the likeliest paths of a tree. */
 #include "policies/lookup.h"
 #include "tests/rigs/draws.h"
 #include "tests/rigs/test.h"
@@ -11,7 +11,7 @@ struct text {
     uint32_t n;
 };
 
-/* Few different tokens, so that they repeat; now and then a copied part, so that long matches occur. */
+/* A text of few different tokens, which repeat. Some parts are copies, so that long matches occur. */
 static struct text
 random_text(void)
 {
@@ -58,7 +58,7 @@ occurrences(const struct text *t, const struct lookup_rule *rule, uint32_t *next
     return 0;
 }
 
-/* How many occurrences continue with these tokens. */
+/* Counts the occurrences that continue with these tokens. */
 static uint32_t
 agreeing(const struct text *t, const uint32_t *next, uint32_t n, const token_t *path, uint32_t depth)
 {
@@ -115,7 +115,7 @@ TEST(a_chain_is_the_most_frequent_continuation)
     assert_greater(drafted, TRIALS);
 }
 
-/* The tokens from the pending one to a draft. Returns how many. */
+/* Stores the tokens from the pending one to a draft. Returns their number. */
 static uint32_t
 path_to(const struct lookup *l, uint32_t node, token_t *path)
 {
@@ -134,8 +134,8 @@ has_child(const struct lookup *l, int32_t parent, token_t token)
     return false;
 }
 
-/* No continuation of a path that the tree lacks is likelier than `least`, nor likely enough for the rule where there
- * was room. */
+/* Checks that no continuation missing from the tree is likelier than `least`, or, if the tree has room, likely enough
+ * for the rule. */
 static void
 check_left_out(const struct lookup *l, int32_t parent, const struct text *t, const struct lookup_rule *rule,
                const uint32_t *next, uint32_t n, double least)
@@ -205,7 +205,7 @@ TEST(a_tree_near_the_length_has_all_paths_that_fit)
     assert_greater(siblings, TRIALS / 100);
 }
 
-/* The text "ab ab ab a", a number for a letter: two tokens match, and what follows occurs three times. */
+/* The text "ab ab ab a", with a number for each letter: two tokens match, and the continuation occurs three times. */
 TEST(the_reason_is_the_limit_that_ended_the_draft)
 {
     static const token_t text[] = {1, 2, 3, 1, 2, 4, 1, 2, 3, 1, 2, 3, 1, 2};

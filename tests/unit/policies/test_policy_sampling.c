@@ -1,10 +1,10 @@
-/* Sampling is lossless with every policy of the registry: the tokens that come out have the distribution of
- * autoregressive sampling. A tiny model starts from one prompt under many seeds; its exact probabilities, from the
- * last layer alone, are enumerated path by path. Chi-square over first drafted tokens, pairs and triples. Half of the
- * draws turn the policy's knobs at random. The same test must catch policies that are biased.
+/* Sampling is lossless with every policy of the registry: the emitted tokens have the distribution of autoregressive
+ * sampling. A tiny model starts from one prompt under many seeds. Its exact probabilities, from the last layer alone,
+ * are enumerated path by path. Chi-square tests compare first drafted tokens, pairs and triples. Half of the draws
+ * change the policy's knobs at random. The same test must detect biased policies.
  *
- * 20,000 draws under every setting with SPECSCOPE_LONG=1 (make test-long), else 2,000 under the first one, of a fifth
- * of the policies and half of the biased ones, which the seed chooses. Draws have seeds of their own. */
+ * With SPECSCOPE_LONG=1 (make test-long) there are 20,000 draws under every setting. Otherwise there are 2,000 under
+ * the first one, of a fifth of the policies and half of the biased ones, which the seed chooses. */
 
 #include "base/rng.h"
 #include "engine/session/session_internal.h"
@@ -17,13 +17,13 @@
 #include "tests/rigs/test.h"
 
 enum {
-    DEPTH = 4,                         /* tokens of a path: the one from prefill, then what rounds brought */
+    DEPTH = 4,                         /* tokens of a path: the one from prefill, then those of rounds */
     TOKENS = 6,                        /* generated in a draw: the first round may draft four */
-    CELLS = 2000,                      /* paths told apart, at most */
-    LEAST = 10,                        /* expected draws of a path below which it goes with the rest */
-    VERDICTS = 40,                     /* first candidates accepted, and rejected, below which a policy shows little */
-    POLICIES = 64,                     /* more than the registry will ever have */
-    TESTS = POLICIES * (DEPTH - 1) * 2 /* they share the level: Bonferroni */
+    CELLS = 2000,                      /* most paths that are counted separately */
+    LEAST = 10,                        /* a path with fewer expected draws is counted with the rest */
+    VERDICTS = 40,                     /* fewer accepted, or rejected, first candidates prove little */
+    POLICIES = 64,                     /* larger than the registry */
+    TESTS = POLICIES * (DEPTH - 1) * 2 /* Bonferroni: they share the level */
 };
 
 extern const struct policy_ops policy_sd;
@@ -32,7 +32,7 @@ static const char prompt[] = "a";
 static uint64_t share_seed;
 static const uint64_t first_seed = UINT64_C(0x5eed000000);
 static struct engine *engine;
-static uint32_t draws; /* a test */
+static uint32_t draws; /* of each test */
 
 struct setting {
     const char *name;
@@ -72,14 +72,14 @@ struct cell {
     double count;
 };
 
-struct expected { /* of paths of one depth; those that are too rare to be told apart are left out */
+struct expected { /* paths of one depth; rare ones are left out */
     struct cell cells[CELLS];
     size_t n;
 };
 
-static struct expected expected[DEPTH + 1]; /* by depth; [0]: the empty path. Filled anew for each setting */
+static struct expected expected[DEPTH + 1]; /* by depth; [0]: the empty path. Computed for each setting */
 
-/* The target's distribution after the prompt and a path, on a context of its own. */
+/* Computes the target's distribution after the prompt and a path, in a separate context. */
 static void
 target_after(struct context *ctx, seq_t seq, const token_t *ids, size_t n_ids, const struct cell *path, uint32_t depth,
              const struct sampling *sampling, float *p)
@@ -136,8 +136,8 @@ expect(const struct sampling *sampling)
 
 /* ---- the test ---- */
 
-/* Are the counts of paths of a depth compatible with the target at level 0.001, shared by all tests? The rest is one
- * cell more, or goes with the last one when it is rare itself. */
+/* Returns whether the counts of a depth's paths fit the target at level 0.001, which all tests share. The rest is one
+ * more cell, or is added to the last one if it is rare. */
 static bool
 fits(const struct expected *x, double rest, double *chi2, double *limit)
 {
@@ -145,7 +145,7 @@ fits(const struct expected *x, double rest, double *chi2, double *limit)
     for (size_t i = 0; i < x->n; i++)
         rest_p -= x->cells[i].p;
     const bool own = rest_p * draws >= LEAST;
-    if (rest_p * draws < 0.1 && rest >= 5) /* what cannot come, came */
+    if (rest_p * draws < 0.1 && rest >= 5) /* a path of probability 0 was drawn */
         return false;
     *chi2 = own ? (rest - rest_p * draws) * (rest - rest_p * draws) / (rest_p * draws) : 0;
     for (size_t i = 0; i < x->n; i++) {
@@ -160,8 +160,8 @@ fits(const struct expected *x, double rest, double *chi2, double *limit)
 /* ---- drawing ---- */
 
 struct tallied {
-    bool tunable;                            /* the policy has knobs: it is one that drafts */
-    uint64_t drafted, first, first_accepted; /* first: rounds' first candidates, the ones tested before siblings */
+    bool tunable;                            /* the policy has knobs, so it drafts */
+    uint64_t drafted, first, first_accepted; /* first: first candidates of rounds, tested before siblings */
     uint64_t siblings;                       /* accepted drafts with an earlier sibling, which was rejected */
     double rest[DEPTH + 1];
 };
@@ -181,8 +181,7 @@ count(struct tallied *d, const token_t *tokens)
     }
 }
 
-/* Every other draw runs on values of its own, the others on the defaults; but a text this short seldom repeats two
- * tokens. */
+/* Every other draw has random values, the others have the defaults. So short a text seldom repeats two tokens. */
 static void
 turn_knobs(struct session *s, uint32_t at)
 {
@@ -255,8 +254,8 @@ draw(struct session *s, struct event_reader *reader, struct tallied *d)
         }
 }
 
-/* Two sessions run from the prompt again and again: one alone, and one as the first of a batch, which may have more to
- * say about how much of its drafts is verified. */
+/* Two sessions restart from the prompt repeatedly: one has a single sequence. The other draws from the first of a
+ * batch, where the policy may decide differently how many drafts are verified. */
 static struct tallied
 draw_all(const struct policy_ops *const *registry, const char *policy, const struct sampling *sampling, uint64_t seed)
 {
@@ -325,7 +324,7 @@ TEST(every_policy_keeps_the_targets_distribution)
     }
 }
 
-/* Ids that only one of target and draft has are in the distributions of that one. */
+/* Each distribution keeps the ids that only its own model has. */
 TEST(a_draft_model_of_another_vocabulary_keeps_the_targets_distribution)
 {
     static const struct policy_ops *const only_sd[] = {&policy_sd, NULL};
@@ -346,8 +345,8 @@ TEST(a_draft_model_of_another_vocabulary_keeps_the_targets_distribution)
 
 /* ---- siblings ---- */
 
-/* The head is near this target, whose layers after the first one add nothing: many drafts are accepted after the
- * rejection of a sibling. With 10,000 draws a tenth more or less of that is noticed, with 4,000 a sixth. */
+/* The head is close to this target, whose layers after the first one add nothing: many drafts are accepted after the
+ * rejection of a sibling. With 10,000 draws the test detects a bias of a tenth, with 4,000 one of a sixth. */
 TEST(drafts_with_rejected_siblings_keep_the_targets_distribution)
 {
     const struct policy_ops *const *registry = registry_with_copying();
@@ -377,7 +376,7 @@ TEST(biased_policies_are_caught)
     for (size_t i = 0; biased.list[i] != NULL; i++) {
         if (getenv("SPECSCOPE_LONG") == NULL && (i + share_seed) % 2 != 0)
             continue;
-        draws = strcmp(biased.list[i]->name, "sv, drops one") == 0 ? 5000 : 2000; /* it drops little */
+        draws = strcmp(biased.list[i]->name, "sv, drops one") == 0 ? 5000 : 2000; /* its bias is small */
         expect(&settings[0].sampling);
         assert_int_equal(keeps_the_distribution(biased.list, i, &settings[0]), biased.fair[i]);
     }

@@ -1,5 +1,5 @@
-/* SpecDec++ against a slow reference written from its formulas, on recorded runs with --exact: every candidate's row is
- * computed anew, after all tokens before it and from an empty cache; norm, head and the product of the p̂ are in
+/* SpecDec++ against a slow reference written from its formulas, on recorded runs with --exact. Every candidate's row is
+ * computed anew, after all tokens before it and from an empty cache. Norm, head and the product of the p̂ are in
  * double. Greedy candidates are the draft's argmax. */
 #include <math.h>
 
@@ -36,7 +36,7 @@ open_exact(uint32_t blocks, enum draft which)
 struct reference {
     const struct engine *engine;
     const struct model *draft;
-    uint32_t layer; /* of the draft model, whose word it is */
+    uint32_t layer; /* of the draft model, where predictions are read */
     struct context *ctx;
     seq_t seq;
     token_t text[CTX]; /* (n) all tokens before the round's candidates */
@@ -87,7 +87,7 @@ probability(const struct accept_head *head, const struct model_desc *d, const fl
     return exp(z[1]) / (exp(z[0]) + exp(z[1]));
 }
 
-/* Reads the text and the round's first candidates anew; the last row's hidden state, and the draft's argmax there. */
+/* Reads the text and the round's first candidates anew. Returns the last row's hidden state and argmax. */
 static void
 read_anew(struct reference *ref, const token_t *candidates, uint32_t n, float *hidden, token_t *argmax)
 {
@@ -113,7 +113,7 @@ struct stopping {
     float temperature;
 };
 
-struct seen { /* what a round of the run says */
+struct seen { /* a recorded round */
     token_t candidate[VERIFY_NODES];
     token_t emitted[VERIFY_NODES];
     uint32_t n, n_emitted;
@@ -148,7 +148,7 @@ close_to(double got, double want, const char *what, uint32_t round, uint32_t i)
                  want);
 }
 
-/* Draws, stops and reports of one round; what the round's head calls come to. */
+/* Checks draws, stops, reports and the loads of the head of one round. */
 static void
 check_round(struct reference *ref, const struct recorded_run *run, uint32_t round, const struct seen *seen,
             const struct stopping *with, uint32_t wanted)
@@ -177,7 +177,7 @@ check_round(struct reference *ref, const struct recorded_run *run, uint32_t roun
     if (i > 0)
         close_to(recorded_value(run, round, "stop", 0), 1 - all, "the last 1 - product", round, i);
     close_to(recorded_value(run, round, "stop", 1), with->h, "h", round, i);
-    assert_true(isnan(recorded_value(run, round, "p", (int)i))); /* nothing stays of a longer round */
+    assert_true(isnan(recorded_value(run, round, "p", (int)i))); /* no value of a longer round is left */
     const struct model *model = ref->engine->model;
     const double calls = with->temperature > 0 ? 2 : 1, /* a prediction, and a distribution to draw from */
         bytes = calls * model_head_bytes(ref->draft, true) + (double)(ref->engine->accept->n_values * sizeof(float)),
@@ -207,7 +207,7 @@ compare(struct engine *engine, const char *h, const char *min, const char *max, 
     open_reference(&ref, engine);
     for (size_t i = 0; i < run.n; i++)
         if (run.events[i].type == EVENT_TOKEN && run.events[i].round == 0)
-            ref.text[ref.n++] = run.events[i].token.token; /* the prompt, and what prefill said */
+            ref.text[ref.n++] = run.events[i].token.token; /* the prompt, and the token of prefill */
     uint32_t left = TOKENS - 1, round = 0, by_h = 0, drafted = 0;
     while (left > 0) {
         const struct seen seen = read_round(&run, ++round);
@@ -222,7 +222,7 @@ compare(struct engine *engine, const char *h, const char *min, const char *max, 
     }
     print_message("h %s, min %s, max %s: %u rounds, %u of them stopped by h, %u drafts\n", h, min, max, (unsigned)round,
                   (unsigned)by_h, (unsigned)drafted);
-    if (with.h == 0) /* any doubt is too much */
+    if (with.h == 0) /* no uncertainty is allowed */
         assert_int_equal(drafted <= round * (with.min < with.max ? with.min : with.max), 1);
     assert_true(with.h < 1 || by_h == 0);
     assert_true(with.h != 0.7 || by_h > 0);
@@ -252,15 +252,15 @@ TEST(specdecpp_judges_the_targets_own_layers)
 TEST(knobs_at_their_ends)
 {
     struct engine *engine = open_exact(1, NEAR);
-    compare(engine, "0", "2", "20", 0); /* the least */
+    compare(engine, "0", "2", "20", 0); /* the least number */
     compare(engine, "0", "1", "20", 0);
-    compare(engine, "1", "2", "7", 0); /* the most */
+    compare(engine, "1", "2", "7", 0); /* the largest number */
     compare(engine, "1", "1", "32", 0);
-    compare(engine, "0", "9", "3", 0); /* crossed: the most */
+    compare(engine, "0", "9", "3", 0); /* the bounds cross: the largest is used */
     engine_close(engine);
 }
 
-/* ---- rows that stay ---- */
+/* ---- rows that are kept ---- */
 
 static struct {
     struct session *session;
@@ -269,8 +269,7 @@ static struct {
     bool was_full;
 } watch;
 
-/* What the draft model has read when a round begins: all but the pending token, since the last candidate's row has
- * run. */
+/* When a round begins, the draft model has read all but the pending token: the last candidate's row has run. */
 static bool
 watch_draft(struct policy *const *p, struct round *const *r, uint32_t n)
 {
@@ -309,7 +308,7 @@ TEST(no_row_of_an_accepted_draft_runs_twice)
     engine_close(engine);
 }
 
-/* ---- what is missing ---- */
+/* ---- missing models ---- */
 
 static void
 refuses(struct engine *engine, const char *what)

@@ -1,5 +1,6 @@
-/* Speculative Verification against a slow reference on recorded exact runs: s and a from logits of contexts that read
- * every token anew, p̂ from the profile's file, γ from its definition. Its latencies, which an engine measures once. */
+/* Speculative Verification against a slow reference on recorded exact runs: s and a come from logits of contexts that
+ * read every token anew, p̂ from the profile's file, γ from its definition. Also tests its latencies, which an engine
+ * measures once. */
 #include <math.h>
 
 #include "engine/context/context.h"
@@ -95,7 +96,7 @@ struct compared {
     double worst; /* of s and a */
 };
 
-/* γ as METHODS has it: from E[K|γ] and latencies in units of a verification of one row. */
+/* γ as defined in METHODS: from E[K|γ] and latencies in units of a verification of one row. */
 static uint32_t
 reference_gamma(const double *p, uint32_t n, double row_cost, double draft_cost)
 {
@@ -117,7 +118,7 @@ reference_gamma(const double *p, uint32_t n, double row_cost, double draft_cost)
     return n;
 }
 
-/* A round whose drafts are tokens[n..n + drafted): what it reported against the reference. */
+/* Compares the reports of a round with the reference. Its drafts are tokens[n..n + drafted). */
 static void
 check_round(const struct recorded_run *run, uint32_t round, const struct round_event *line, struct reference *f,
             const token_t *tokens, uint32_t n, double temperature, struct compared *c)
@@ -166,7 +167,7 @@ compare(float temperature)
             drafts[drafted++] = e->token.token;
         } else if (e->type == EVENT_TOKEN) {
             if (e->token.source == SOURCE_CORRECTION || e->token.source == SOURCE_BONUS)
-                tokens[e->token.pos] = e->token.token; /* behind the accepted drafts */
+                tokens[e->token.pos] = e->token.token; /* after the accepted drafts */
             else
                 tokens[n++] = e->token.token;
         } else if (e->type == EVENT_ROUND) {
@@ -201,7 +202,7 @@ TEST(sampled_rounds_follow_the_reference)
     compare(0.8f);
 }
 
-/* ---- beside sd ---- */
+/* ---- compared with sd ---- */
 
 TEST(verifying_all_is_sd)
 {
@@ -271,11 +272,11 @@ TEST(the_first_rounds_measure)
         }
     }
     assert_greater(rounds, 10);
-    assert_int_equal(aside, 1); /* outside of the rounds' accounts */
+    assert_int_equal(aside, 1); /* not in the rounds' accounts */
     recorded_run_free(&run);
 }
 
-/* How many rounds measured, and how many drafted without knowing what a round takes. */
+/* Counts rounds that measured, and rounds that drafted without a measured latency. */
 static void
 count_measured(uint32_t batch, const struct knob_setting *set, size_t n_set, uint32_t *aside, uint32_t *measuring)
 {
@@ -297,13 +298,13 @@ TEST(measurements_stay_with_the_engine)
 {
     static const struct knob_setting other = {"window", "3"}, cost = {"row_cost", "0.5"};
     uint32_t aside, measuring;
-    count_measured(0, NULL, 0, &aside, &measuring); /* the test before left it */
+    count_measured(0, NULL, 0, &aside, &measuring); /* the previous test measured it */
     assert_int_equal(aside, 0);
     assert_int_equal(measuring, 0);
     count_measured(0, &cost, 1, &aside, &measuring);
-    count_measured(0, NULL, 0, &aside, &measuring); /* nor does what needs none take it away */
+    count_measured(0, NULL, 0, &aside, &measuring); /* a run that needs no latencies keeps them */
     assert_int_equal(aside, 0);
-    count_measured(0, &other, 1, &aside, &measuring); /* verification is the same, drafting isn't */
+    count_measured(0, &other, 1, &aside, &measuring); /* verification is the same, drafting is not */
     assert_int_equal(aside, 0);
     assert_int_equal(measuring, 2);
     for (int again = 0; again < 2; again++) {
@@ -355,15 +356,15 @@ TEST(a_slower_machine_is_slower_for_all_numbers_of_rows)
     }
     for (uint32_t i = 0; i < l.rows; i++)
         assert_near(l.verify_ms[i], 2 * (10 + i), 1e-9);
-    sv_latency_verified(&l, 9, 1); /* more rows than were measured, and what is no time, change nothing */
+    sv_latency_verified(&l, 9, 1); /* more rows than were measured, or a time of 0, change nothing */
     sv_latency_verified(&l, 1, 0);
     assert_number_equal(l.verify_ms[0], 20);
 }
 
 extern const struct policy_ops policy_sv;
-static struct sv_latency *wronged; /* the session's, before its first round was over; NULL: not yet */
+static struct sv_latency *wronged; /* the session's latencies, before the end of its first round; NULL: none yet */
 
-/* Latencies a thousand times too high, once they have been measured. */
+/* Multiplies the measured latencies by a thousand. */
 static bool
 wrong_draft(struct policy *const *p, struct round *const *r, uint32_t n)
 {
@@ -431,9 +432,9 @@ counted_draw(struct kv_cache *s, const struct draw_req *requests, size_t n)
     return counted.real->draw(s, requests, n);
 }
 
-/* Of m drafts the draft model reads the pending token, then all but the last; the companion reads all of that in one
- * forward pass, and the target verifies in one. (Where a draft was accepted without a row, the draft model has read it
- * already.) A step's drafts are drawn in one call, and all of a round's are compared in one. */
+/* For m drafts the draft model reads the pending token, then all but the last draft. The companion reads all of these
+ * in one forward pass, and the target verifies in one. (After a draft that was accepted without a row, the draft model
+ * has read that draft already.) A step's drafts are drawn in one call, and a round's drafts are compared in one. */
 TEST(a_round_takes_as_few_calls_as_it_can)
 {
     static const struct knob_setting set[] = {{"window", "6"}, {"row_cost", "0.001"}, {"draft_cost", "10"}};
@@ -471,7 +472,7 @@ TEST(a_round_takes_as_few_calls_as_it_can)
         }
         assert_greater(rounds, 20);
         assert_in_range(counted.steps, steps - 2 * without_row, steps);
-        assert_less(2 * without_row, rounds); /* else the bounds say nothing */
+        assert_less(2 * without_row, rounds); /* otherwise the bounds prove nothing */
         assert_int_equal(counted.draws, draws);
         assert_int_equal(counted.overlaps, compared);
         recorded_run_free(&run);

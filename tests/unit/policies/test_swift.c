@@ -1,7 +1,6 @@
-/* SWIFT round by round against a slow reference: each round is drafted again on a context of its own, from an empty
- * cache, one row at a time, with the sublayers that the round says it skipped; candidates come from sorted logits, and
- * the tree's places are dealt out as docs/policies/swift.md says. The same bits are computed, so tokens must be
- * equal. */
+/* SWIFT round by round against a slow reference. Each round is drafted again in a separate context, from an empty
+ * cache, one row at a time, with the sublayers that the round reports as skipped. Candidates come from sorted logits,
+ * and the tree's places are allocated as in docs/policies/swift.md. The bits are the same, so tokens must be equal. */
 #include <math.h>
 
 #include "cli/options/commands.h"
@@ -85,14 +84,14 @@ struct node {
 };
 
 struct round_seen {
-    uint32_t number, n_tokens; /* the round; tokens there are when it begins */
+    uint32_t number, n_tokens; /* the round; tokens at its beginning */
     struct node node[VERIFY_NODES];
-    uint32_t n; /* nodes, 0 the pending token's */
+    uint32_t n; /* nodes; node 0 is the pending token */
     bool skip_attention[LAYERS + 1], skip_mlp[LAYERS + 1];
     const struct round_event *end;
 };
 
-/* What the run says of a round. */
+/* Reads the events of a round. */
 static void
 read_round(const struct recorded_run *run, uint32_t number, struct round_seen *seen)
 {
@@ -115,7 +114,7 @@ read_round(const struct recorded_run *run, uint32_t number, struct round_seen *s
     assert_non_null(seen->end);
 }
 
-/* A row of the reduced model after the last one; its logits are in ref->logits. */
+/* Appends a row of the reduced model and stores its logits in ref->logits. */
 static slot_t
 reduced_row(struct reference *ref, const struct round_seen *seen, slot_t after, token_t token)
 {
@@ -136,8 +135,8 @@ probability(const struct reference *ref, token_t token)
     return 1 / sum;
 }
 
-/* Each step: the chain's token and its siblings, as many as its confidence asks for and as there are places left when
- * the rest of the chain has its own. */
+/* Each step adds the chain's token and its siblings: as many as its confidence allows, while the rest of the chain
+ * keeps its places. */
 static void
 check_tree(struct reference *ref, const struct round_seen *seen, const struct swift_knobs *with)
 {
@@ -155,7 +154,7 @@ check_tree(struct reference *ref, const struct round_seen *seen, const struct sw
             fail_msg("round %u stops after %u steps", (unsigned)seen->number, (unsigned)step);
         const double c = (double)seen->node[used].confidence;
         uint32_t k = with->candidates[c > 0.95 ? 0 : c > 0.8 ? 1 : c > 0.5 ? 2 : 3];
-        const uint32_t kept = chain - step - 1; /* places for what may follow on the chain */
+        const uint32_t kept = chain - step - 1; /* places that the rest of the chain needs */
         while (k > 1 && used + k + kept > VERIFY_NODES)
             k--;
         token_t candidates[CANDIDATES];
@@ -178,7 +177,7 @@ check_tree(struct reference *ref, const struct round_seen *seen, const struct sw
     assert_string_equal(seen->end->stop_reason, !sure ? "threshold" : with->w_max <= wanted ? "w_max" : "budget");
 }
 
-/* What the target makes of the tree; returns how many tokens the round emits. */
+/* Verifies the tree with the target; returns the number of tokens that the round emits. */
 static uint32_t
 check_verdict(const struct reference *ref, const struct round_seen *seen)
 {
@@ -255,7 +254,7 @@ TEST(trees_follow_the_method_on_tiny_models)
         struct session_options o = exact_rig_session("swift", "a longer prompt: 1, 2, 3", 150);
         compare(engine, &o, (struct swift_knobs){25, 32, 0.8, paper});
         const struct knob_setting unstopped[] = {{"stop", "0"}, {"tree", "code"}, {"window", "8"}, {"interval", "3"}};
-        o.set = unstopped; /* trees run full */
+        o.set = unstopped; /* trees have all places */
         o.n_set = 4;
         compare(engine, &o, (struct swift_knobs){25, 8, 0, code});
         const struct knob_setting chains[] = {{"stop", "0.3"}, {"tree", "off"}, {"w_max", "5"}, {"skip_ratio", "0.7"}};

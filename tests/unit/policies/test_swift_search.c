@@ -68,7 +68,7 @@ steps_to_find(uint64_t s, uint32_t interval, uint32_t most)
             off += search.proposed[i];
         assert_int_equal(off, search.skipped);
         search_score(&search, matchness(&p, search.proposed));
-        assert_at_least(search.best_matchness, kept); /* the kept set never gets worse */
+        assert_at_least(search.best_matchness, kept); /* the best set never gets worse */
         assert_near(matchness(&p, search.best), search.best_matchness, 1e-12);
         kept = search.best_matchness;
     }
@@ -151,7 +151,7 @@ TEST(the_initial_set_is_spread_evenly_over_the_depth)
         }
 }
 
-/* If all sets are equally good, many of the Gaussian process's values are equal. */
+/* If all sets are equally good, many values of the Gaussian process are equal. */
 TEST(equal_values_at_the_cut_do_not_favour_the_shallow_end)
 {
     uint32_t shallow = 0, all = 0;

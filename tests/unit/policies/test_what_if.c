@@ -1,7 +1,7 @@
-/* What-if against what then happens: a record is kept in one run of the bundled model under a policy's defaults; each
- * policy's knobs are turned to twenty settings, its rounds are foretold from that record, and the same text is
- * generated with them. Counts only, no times. SPECSCOPE_LONG=1 takes every policy; else each takes ten settings, on
- * half of the prompts, and the seed chooses half of the policies. */
+/* Forecasts of what-if against real runs. The record comes from a run of the bundled model under a policy's defaults.
+ * Each policy's knobs are set to twenty settings, its rounds are forecast from that record, and the same text is
+ * generated with them. The test compares counts, not times. SPECSCOPE_LONG=1 takes every policy. Otherwise each takes
+ * ten settings, on half of the prompts, and the seed chooses half of the policies. */
 #include <math.h>
 
 #include "cli/options/commands.h"
@@ -39,7 +39,7 @@ options_of(const char *policy)
     return o;
 }
 
-/* The record of a whole run, when it has rounds over so many rows. */
+/* Keeps the record of a whole run if it has rounds over so many rows. */
 static void
 keep_record_of(const struct session_options *o, uint32_t rows)
 {
@@ -57,8 +57,8 @@ keep_record(const char *policy)
 
 struct errors {
     double tokens, acceptance, layers,
-        heads;      /* mean absolute error of tokens/round, accepted/verified, loads a token; relative */
-    uint32_t exact; /* settings whose rounds are foretold to the last draft */
+        heads;      /* mean absolute error of tokens/round, accepted/verified, loads per token; relative */
+    uint32_t exact; /* settings whose rounds are forecast exactly */
     bool
         rounds; /* accepted drafts and rounds are exact in all settings with the record's alpha, if there is such a knob */
 };
@@ -90,7 +90,7 @@ share(const struct tally *t) /* accepted of verified */
     return t->verified > 0 ? (double)t->accepted / (double)t->verified : 1;
 }
 
-/* Some knobs of the policy turned at random; the first setting is the default. */
+/* Sets some knobs of the policy at random; the first setting is the default. */
 static size_t
 turn(const struct policy_info *info, int setting, uint64_t *random, double *values, struct knob_setting *set)
 {
@@ -128,7 +128,7 @@ compare(const char *name)
         const size_t n = turn(&p.info, i, &random, values, set);
         if (i % (SETTINGS / PROMPTS) == 0) {
             prompt = (size_t)i / (SETTINGS / PROMPTS);
-            keep_record(strcmp(name, "ngram+sd") == 0 ? "sd" : name); /* which reads every token at once */
+            keep_record(strcmp(name, "ngram+sd") == 0 ? "sd" : name); /* sd reads every token at once */
         }
         struct tally f;
         assert_true(ops->what_if(&record, values, &f));
@@ -155,7 +155,7 @@ struct distance {
     uint32_t n;
 };
 
-/* Of the record's annealed confidences from those that a run with this alpha tells. */
+/* The distance of the record's annealed confidences from those of a run with this alpha. */
 static struct distance
 distance(const char *text, double alpha)
 {
@@ -192,7 +192,7 @@ TEST(forecasts_equal_the_rounds_that_follow)
 {
     static const struct {
         const char *name;
-        bool exact;  /* in all settings, else in half of them: drafts from earlier text depend on nothing else */
+        bool exact;  /* in all settings; false: in half of them. Drafts from earlier text depend only on the text */
         bool rounds; /* as in struct errors */
     } policies[] = {{"specbound", false, true}, {"layerskip", true, true}, {"dv", false, false},   {"fsm", true, true},
                     {"del", false, true},       {"ngram", true, true},     {"suffix", true, true}, {"sd", true, true},
@@ -210,7 +210,7 @@ TEST(forecasts_equal_the_rounds_that_follow)
     }
 }
 
-/* At position 76 the confidence of layer 1 is 0.54958, and τ is 0.55: an estimate of it would exit or not. */
+/* At position 76 the confidence of layer 1 is 0.54958, and τ is 0.55. An estimate could be on either side of τ. */
 TEST(the_present_setting_is_forecast_exactly)
 {
     static const char text[] =
@@ -235,8 +235,8 @@ TEST(the_present_setting_is_forecast_exactly)
     session_rig_free(&r);
 }
 
-/* A record begins at the prompt's last 32 positions; DEL learns from as many as its window says, if the prompt has
- * them. */
+/* A record begins at the prompt's last 32 positions. DEL learns from as many positions as its window has, if the prompt
+ * is that long. */
 TEST(values_that_need_more_of_the_prompt_than_was_probed_have_no_forecast)
 {
     struct session_options o = options_of("del");
@@ -260,13 +260,13 @@ TEST(values_that_need_more_of_the_prompt_than_was_probed_have_no_forecast)
     assert_true(p.ops->what_if(&record, p.value, &f));
     *window = 33;
     assert_false(p.ops->what_if(&record, p.value, &f));
-    record.from_prompt = false; /* later in a run all rows before the first round count, whatever the window */
+    record.from_prompt = false; /* then all rows before the first round count, whatever the window */
     assert_true(p.ops->what_if(&record, p.value, &f));
     policy_close(&p);
 }
 
-/* Temperature 1 is known, all others follow from it nearly: against what the backend computes at every layer of every
- * accepted position. */
+/* The record has confidences at temperature 1 and approximates all others. The backend computes the true values at
+ * every layer of every accepted position. */
 TEST(a_record_has_the_annealed_confidence_nearly)
 {
     static const struct {
@@ -285,7 +285,7 @@ TEST(a_record_has_the_annealed_confidence_nearly)
     }
 }
 
-/* Of a text longer than the record, the rounds of its last tokens: a rule with a memory begins where it stands. */
+/* In a text longer than the record, the last tokens' rounds are forecast. A rule with memory keeps its state. */
 TEST(the_last_tokens_of_a_long_run_are_foretold)
 {
     static const struct knob_setting set[] = {{"epsilon", "0.03"}, {"target", "0.7"}};

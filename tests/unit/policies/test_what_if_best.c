@@ -1,10 +1,10 @@
-/* What-if's promise: following a best value that it names costs next to nothing, and its forecasts have no bias. For
- * each prompt, policy and knob a run with the defaults is recorded, the knob's values are forecast from the record, and
- * the text is generated again with the best value, the least, the largest and random ones. Modelled speedups are
- * compared, which are counts of loads, no times.
+/* What-if promises that using its best value costs almost nothing, and that its forecasts have no bias. For each
+ * prompt, policy and knob a run with the defaults is recorded, and the knob's values are forecast from the record. The
+ * text is then generated again with the best value, the smallest, the largest and random ones. The test compares
+ * modelled speedups, which count loads, not times.
  *
- * make test takes one prompt and one knob of each policy. SPECSCOPE_LONG=1 takes all bundled prompts and all knobs, or
- * those prompts of the file SPECSCOPE_PROMPTS. Both print a table. */
+ * make test takes one prompt and one knob of each policy. SPECSCOPE_LONG=1 takes all bundled prompts, or those of the
+ * file SPECSCOPE_PROMPTS, and all knobs. Both print a table. */
 #include <math.h>
 
 #include "cli/options/commands.h"
@@ -70,9 +70,9 @@ measure(const struct policy *p, size_t prompt, const double *values)
 /* ---- a line of the table: a policy's knob, over prompts ---- */
 
 struct line {
-    double bias, off, worst; /* of forecasts, relative: sum, sum of absolute values, largest absolute value */
+    double bias, off, worst; /* relative errors of forecasts: sum, sum of absolute values, largest absolute value */
     uint32_t n;
-    double promised, gain, least; /* of the best values, against the defaults: sums, and the smallest real gain */
+    double promised, gain, least; /* gains of the best values over the defaults: sums, and the smallest real gain */
     uint32_t named;
 };
 
@@ -108,7 +108,7 @@ print_line(const struct line *l, const char *policy, const char *knob)
 
 /* ---- the comparison ---- */
 
-/* A knob's values forecast, the best one named as the sliders do, and real runs of it and of some others. */
+/* Forecasts a knob's values, and runs the best one, as the sliders name it, and some others. */
 static void
 follow_knob(const struct policy *p, uint32_t k, size_t prompt, double real_now, uint64_t *random, struct line *line)
 {
@@ -127,7 +127,7 @@ follow_knob(const struct policy *p, uint32_t k, size_t prompt, double real_now, 
     }
     const uint32_t samples[] = {0, n - 1, (uint32_t)(splitmix64(random) % n), (uint32_t)(splitmix64(random) % n)};
     for (size_t i = 0; i < sizeof samples / sizeof samples[0]; i++) {
-        if (isnan(at[samples[i]].modelled)) /* it needs more of the prompt than was probed */
+        if (isnan(at[samples[i]].modelled)) /* the prompt has too few probed positions for it */
             continue;
         values[k] = landscape_value(knob, n, samples[i], p->value[k]);
         add_forecast(line, (double)at[samples[i]].modelled, measure(p, prompt, values));
@@ -138,8 +138,8 @@ follow_knob(const struct policy *p, uint32_t k, size_t prompt, double real_now, 
     add_best(line, (double)(at[best].modelled / now.modelled) - 1, measure(p, prompt, values) / real_now - 1);
 }
 
-/* All knobs, or the one of that name. Returns whether no best costs more than 3%, and no bias is above 1% (3% of a few
- * forecasts). */
+/* Compares all knobs, or the one of that name. Returns whether no best value costs more than 3%, and no bias is above
+ * 1% (3% with few forecasts). */
 static bool
 follow_policy(const char *name, const char *only, size_t most, size_t step)
 {

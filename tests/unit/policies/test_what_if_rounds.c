@@ -1,5 +1,5 @@
-/* Simulated rounds against a slow reference: a text of which every layer's word is known, walked token by token, with
- * the papers' rules written down once more and loads counted by giving every row its depth. */
+/* Simulated rounds against a slow reference. All layers' predictions of a text are given. The reference reads the text
+ * token by token with a second implementation of the papers' rules, and counts loads from the depth of every row. */
 #include <math.h>
 
 #include "base/rng.h"
@@ -19,7 +19,7 @@ uniform(uint64_t *random)
     return (double)(splitmix64(random) >> 11) * 0x1p-53;
 }
 
-/* A text in which deeper layers agree more often and are surer. */
+/* A text in which deeper layers agree more often and are more confident. */
 static void
 make_text(uint64_t *random)
 {
@@ -36,7 +36,7 @@ make_text(uint64_t *random)
         layer_record_add(&record, row, 1000);
     }
     record.begin = (uint32_t)(splitmix64(random) % n);
-    record.lost = 0; /* after a wrong draft layers say what they say at the same position of the text */
+    record.lost = 0; /* after a wrong draft, layers predict the same as at that position of the text */
     record.head_load = 1.5;
     record.layers_load = 3;
     record.probes = 12;
@@ -64,7 +64,7 @@ take(struct walk *w, uint32_t layer, bool rowless)
         w->depth[w->rows++] = 0;
 }
 
-/* Loads layer by layer: a layer is loaded when any row of the call goes through it. */
+/* Counts loads by layer: a layer is loaded if any row of the call passes through it. */
 static void
 run_rows(struct walk *w, uint32_t to, bool carry, struct tally *t)
 {
@@ -190,7 +190,7 @@ turn(const struct policy_info *info, uint64_t *random, double *values)
         assert_true(knob_check(knob, knob->min + uniform(random) * (knob->max - knob->min), &values[k], NULL));
     }
     if (strcmp(info->knobs[0].name, "alpha") == 0)
-        values[0] = 0; /* what is known is the confidence at temperature 1 */
+        values[0] = 0; /* the record contains confidences at temperature 1 */
 }
 
 TEST(rounds_are_those_of_a_slow_reference)

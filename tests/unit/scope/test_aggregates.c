@@ -1,9 +1,9 @@
-/* What is summed of rounds against slow counts of the events themselves. */
+/* The scope's aggregates of rounds against slow counts of the events. */
 #include "engine/scope/aggregates.h"
 #include "tests/rigs/scope_rig.h"
 #include "tests/rigs/test.h"
 
-struct node { /* a draft, as its events say */
+struct node { /* a draft, from its events */
     int parent, exit, accepted;
     float confidence;
     bool there;
@@ -48,7 +48,7 @@ count_slowly(const struct node nodes[VERIFY_NODES], struct draft_counts *c)
     }
 }
 
-/* Of the rounds of a run's events from that round on. */
+/* Counts rounds of a run's events from that round on. */
 static void
 count_stream(const struct stream *s, uint32_t run, uint32_t from, struct draft_counts *c)
 {
@@ -91,7 +91,7 @@ decode(struct fixture *f, struct decoder *d, int rounds)
     while (rounds-- > 0) {
         decode_round(d);
         for (size_t i = f->stream.n; i-- > 0 && f->stream.events[i].round == f->stream.round;)
-            if (f->stream.events[i].type == EVENT_TOKEN) /* confidences that differ */
+            if (f->stream.events[i].type == EVENT_TOKEN) /* confidences differ */
                 f->stream.events[i].token.confidence = (float)stream_below(&f->stream, 1001) / 1000;
     }
 }
@@ -118,7 +118,7 @@ drafts_are_counted(struct fixture *f, bool trees)
     count_stream(&f->stream, f->stream.run, turned, &slow);
     assert_same_counts(&scope_segment_aggregates(f->scope)->drafts, &slow);
     assert_int_equal(scope_segment_aggregates(f->scope)->rounds, 120);
-    /* The same rounds asked for by number. */
+    /* The same rounds, requested by number. */
     struct aggregates asked;
     assert_true(aggregates_open(&asked, FAKE_LAYERS));
     scope_aggregate(f->scope, turned, UINT32_MAX, &asked);
@@ -129,7 +129,7 @@ drafts_are_counted(struct fixture *f, bool trees)
     assert_number_equal(asked.high, 0.6f);
     aggregates_close(&asked);
     draft_counts_close(&slow);
-    /* A new run begins at nothing. */
+    /* The counts of a new run begin at 0. */
     decode_begin(&d, &f->stream, &f->info, 5);
     assert_int_equal(scope_run_aggregates(seen(f))->drafts.steps, 0);
     assert_int_equal(scope_run_aggregates(f->scope)->rounds, 0);
@@ -145,7 +145,7 @@ SCOPE_TEST(trees_count_a_step_a_depth)
     drafts_are_counted(*state, true);
 }
 
-/* Positions 4, 5, 6: the lens and the trained head of layer 2, by turns right, wrong and unsure. */
+/* Positions 4, 5, 6: the logit lens and the trained head of layer 2 are alternately right, wrong and unsure. */
 static void
 say_heads(struct fixture *f, uint32_t pos, bool both, float lens, float trained)
 {

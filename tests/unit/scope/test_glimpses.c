@@ -1,4 +1,4 @@
-/* What is left of cells when they go, against the events that made them. */
+/* The values that remain of discarded cells, against the events. */
 #include "engine/scope/sequence_cells.h"
 #include "tests/rigs/scope_rig.h"
 #include "tests/rigs/test.h"
@@ -40,7 +40,7 @@ TEST(the_ring_of_glimpses_keeps_the_newest)
     assert_null(ring_at(&g, 4999));
 }
 
-struct heard { /* what the stream's last probe of a position says */
+struct heard { /* the last probe of a position in the stream */
     token_t token[FAKE_LAYERS + 1];
     float confidence[FAKE_LAYERS + 1];
     uint32_t round;

@@ -1,4 +1,4 @@
-/* The scope against streams of events written by hand: what is committed, runs, policies, words. */
+/* The scope on streams of hand-written events: committed tokens, runs, policies, predictions. */
 #include "tests/rigs/scope_rig.h"
 #include "tests/rigs/test.h"
 
@@ -60,7 +60,7 @@ SCOPE_TEST(a_rejected_draft_gives_way_to_the_correction)
     assert_int_equal(c->rejected, 41);
     assert_int_equal(c->rejected_exit, 2);
     assert_int_equal(scope_column(f->scope, 4)->rejected, TOKEN_NONE);
-    /* What was drafted behind it is there to be looked at, until the next round begins. */
+    /* Rejected drafts after it stay visible until the next round begins. */
     assert_int_equal(scope_now(f->scope)->committed, 6);
     assert_int_equal(scope_now(f->scope)->length, 7);
     assert_int_equal(fate_at(f, 6), FATE_REJECTED);
@@ -101,7 +101,7 @@ SCOPE_TEST(an_accepted_sibling_takes_the_place_of_the_main_line)
     say_draft(&f->stream, 4, 1, 0, 40, 2);
     say_draft(&f->stream, 4, 2, 0, 41, 2);
     say_draft(&f->stream, 4, 3, 0, 42, 2);
-    say_layer(&f->stream, 5, 1, 99, 0.9f); /* about the text that ends in 40 */
+    say_layer(&f->stream, 5, 1, 99, 0.9f); /* in the text that ends in 40 */
     say_draft(&f->stream, 5, 4, 1, 50, 2);
     assert_int_equal(fate_at(f, 4), FATE_GHOST);
     assert_int_equal(scope_column(f->scope, 4)->token, 40);
@@ -123,7 +123,7 @@ SCOPE_TEST(an_accepted_sibling_takes_the_place_of_the_main_line)
 
 SCOPE_TEST(a_path_has_the_product_of_its_probabilities)
 {
-    /* a tree; drafts without a confidence, and after them */
+    /* a tree; drafts without a confidence follow */
     static const struct {
         uint32_t pos;
         int parent;
@@ -220,13 +220,13 @@ SCOPE_TEST(another_policy_brings_its_own_knobs_and_series)
     struct decoder d = {.stream = &f->stream};
     decode_report(&d, "tau", 0, 0.5f);
     stream_control(&f->stream, "policy", "forms");
-    decode_report(&d, "tau", 0, 0.5f); /* not its */
+    decode_report(&d, "tau", 0, 0.5f); /* a report of another policy */
     decode_report(&d, "band", 0, 1);
     decode_report(&d, "band", 1, 2);
     decode_report(&d, "mask", 3, 0);
     f->stream.round = 2;
     decode_report(&d, "mask", 3, 1);
-    decode_report(&d, "mask", 2 * FAKE_LAYERS, 1); /* beyond its cells */
+    decode_report(&d, "mask", 2 * FAKE_LAYERS, 1); /* after its last cell */
     stream_control(&f->stream, "ratio", "0.25");
     stream_control(&f->stream, "policy", "no such");
     seen(f);
@@ -237,7 +237,7 @@ SCOPE_TEST(another_policy_brings_its_own_knobs_and_series)
     assert_int_equal(band->count, 1);
     assert_number_equal(band->ring[0].value, 1);
     assert_number_equal(band->ring[0].value2, 2);
-    assert_number_equal(scope_round_values(f->scope, 5, 1)[3], 0); /* it held until the next report */
+    assert_number_equal(scope_round_values(f->scope, 5, 1)[3], 0); /* the value stays until the next report */
     assert_number_equal(scope_round_values(f->scope, 5, 2)[3], 1);
     assert_int_equal(mask->used, 4);
     assert_null(scope_series(f->scope, 7));
@@ -254,7 +254,7 @@ SCOPE_TEST(judgements_of_drafts_are_stored_by_round)
         decode_report(&d, "table", 0, 1);
         if (round % 2 == 0)
             decode_report(&d, "sure", 7, 0.5f);
-        decode_report(&d, "sure", 8, 0.5f); /* beyond its cells */
+        decode_report(&d, "sure", 8, 0.5f); /* after its last cell */
     }
     seen(f);
     const uint32_t newest = SCOPE_ROUNDS + 5, sure = 4;
@@ -263,13 +263,13 @@ SCOPE_TEST(judgements_of_drafts_are_stored_by_round)
         assert_non_null(value);
         assert_number_equal(value[0], (float)round / 4096);
         assert_true(isnan(value[1]));
-        assert_true(round % 2 == 0 ? value[7] == 0.5f : isnan(value[7])); /* nothing of the round before */
+        assert_true(round % 2 == 0 ? value[7] == 0.5f : isnan(value[7])); /* no value of the round before is left */
     }
     assert_null(scope_round_values(f->scope, sure, newest - SCOPE_ROUNDS));
     assert_null(scope_round_values(f->scope, sure, newest + 1));
     assert_null(scope_round_values(f->scope, 99, newest));
     f->stream.round = 3;
-    decode_report(&d, "sure", 0, 0.9f); /* too old to be taken for another round's */
+    decode_report(&d, "sure", 0, 0.9f); /* round 3 was dropped: its place has another round now */
     seen(f);
     assert_number_equal(scope_round_values(f->scope, sure, 3 + SCOPE_ROUNDS)[0], (float)(3 + SCOPE_ROUNDS) / 4096);
     stream_control(&f->stream, "policy", "specbound");
@@ -287,7 +287,7 @@ SCOPE_TEST(lost_events_leave_the_committed_tokens)
     assert_int_equal(scope_now(f->scope)->length, 4);
     assert_int_equal(scope_rounds(f->scope), 0);
     assert_int_equal(scope_now(f->scope)->lost, 12);
-    say_verdict(&f->stream, 1, true, true); /* of a draft that is not known any more */
+    say_verdict(&f->stream, 1, true, true); /* the draft was dropped already */
     say_token(&f->stream, SOURCE_BONUS, 9, 90);
     say_round(&f->stream, 1, 1, 2);
     seen(f);

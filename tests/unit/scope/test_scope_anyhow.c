@@ -1,4 +1,4 @@
-/* The scope against long, broken, made up, traced and replayed streams. */
+/* The scope on long, broken, random, traced and replayed streams. */
 #include "tests/rigs/scope_rig.h"
 #include "tests/rigs/test.h"
 #include "tests/rigs/trace_checks.h"
@@ -24,7 +24,7 @@ SCOPE_TEST(history_is_bounded)
     assert_int_equal(scope_rounds(f->scope), SCOPE_ROUNDS);
     assert_int_equal(scope_round(f->scope, 0)->number, n - 4);
     assert_null(scope_round(f->scope, SCOPE_ROUNDS));
-    /* An event about what is forgotten changes nothing. */
+    /* An event about a dropped position changes nothing. */
     say_layer(&f->stream, 3, 1, 9, 0.1f);
     say_token(&f->stream, SOURCE_PROMPT, 3, 9);
     seen(f);
@@ -32,7 +32,7 @@ SCOPE_TEST(history_is_bounded)
     assert_null(scope_column(f->scope, 3));
 }
 
-/* Events whose every number is drawn anew: nothing may be touched that is not the scope's. */
+/* Events whose every number is random: the scope must touch only its own memory. */
 SCOPE_TEST(broken_events_do_no_harm)
 {
     struct fixture *f = *state;
@@ -115,7 +115,7 @@ SCOPE_TEST(a_reset_scope_is_a_new_one)
     }
 }
 
-/* What DESIGN.md promises: what is on screen is in the trace, and what is in the trace can be put on screen. */
+/* DESIGN.md promises that all contents of the screen are in the trace, and that a trace can be shown on screen. */
 TEST(a_replayed_trace_gives_the_same_scope)
 {
     char folder[256], path[256];

@@ -1,4 +1,4 @@
-/* A scope that sees several sequences at a time: whichever has the focus, it is shown as if it were alone. */
+/* A scope that reads several sequences at a time: the sequence in focus is shown as if it were alone. */
 #include <malloc.h>
 
 #include "engine/scope/scope.h"
@@ -8,12 +8,12 @@
 
 #define MOST 6
 
-/* Streams that were told one by one, woven into one scope; each goes to a scope of its own, too. */
+/* Streams that were emitted one by one are interleaved into one scope. Each stream also has a scope of its own. */
 struct weave {
     struct run_info info;
     uint32_t n;
     struct stream streams[MOST];
-    size_t at[MOST]; /* events told */
+    size_t at[MOST]; /* events emitted */
     struct scope *alone[MOST], *all;
 };
 
@@ -46,7 +46,7 @@ end_weave(struct weave *w)
     run_info_free(&w->info);
 }
 
-/* The next event of a stream. What concerns all is told to all once, by stream 0, which goes first. */
+/* Emits the next event of a stream. An event about all sequences is emitted once, by stream 0, which is first. */
 static void
 tell(struct weave *w, uint32_t i)
 {
@@ -73,7 +73,7 @@ assert_each_is_as_if_alone(struct weave *w)
 {
     for (uint32_t i = 0; i < w->n; i++) {
         if (scope_now(w->alone[i])->length == 0)
-            continue; /* nothing was heard of it yet */
+            continue; /* there is no event of it yet */
         assert_true(scope_set_focus(w->all, i));
         assert_int_equal(scope_focus(w->all), i);
         assert_same_sequence(w->alone[i], w->all);
@@ -97,7 +97,7 @@ TEST(each_sequence_is_shown_as_if_it_were_alone)
         }
         for (uint32_t left = w.n; left > 0;) {
             const uint32_t i = stream_below(&random, w.n);
-            /* A few of one, then another: drafts alternate, and whole rounds do. */
+            /* A few events of one stream, then of another: drafts alternate, and whole rounds do. */
             for (uint32_t k = 1 + stream_below(&random, 1u << stream_below(&random, 6)); k > 0; k--)
                 if (w.at[i] < w.streams[i].n) {
                     tell(&w, i);
@@ -213,7 +213,7 @@ TEST(sixteen_long_sequences_of_a_large_model_stay_within_bounds)
         assert_non_null(scope_column(s, 35999));
         assert_non_null(scope_round(s, 511));
     }
-    /* And when they left and others come. */
+    /* The memory is also bounded when sequences leave and others join. */
     for (uint32_t seq = 0; seq < 16; seq++) {
         say_joined(s, seq, "left", "tokens");
         say_joined(s, 16 + seq, "joined", "again");
@@ -221,15 +221,15 @@ TEST(sixteen_long_sequences_of_a_large_model_stay_within_bounds)
     }
     assert_less(heap() - before, (size_t)110 << 20);
     assert_int_equal(scope_focus(s), 15);
-    assert_int_equal(scope_now(s)->length, 36000); /* the one in focus stays, */
-    assert_false(scope_set_focus(s, 0));           /* the oldest go, */
+    assert_int_equal(scope_now(s)->length, 36000); /* the sequence in focus is kept, */
+    assert_false(scope_set_focus(s, 0));           /* the oldest ones are dropped, */
     struct scope_said said[2];
-    assert_int_equal(scope_tile_tail(s, scope_tile(s, 0), said, 2), 2); /* but for their tiles. */
+    assert_int_equal(scope_tile_tail(s, scope_tile(s, 0), said, 2), 2); /* except for their tiles */
     assert_int_equal(said[1].token, 35999 % 7);
     assert_int_equal(said[1].fate, FATE_PREFILL);
     assert_int_equal(scope_tile(s, 0)->total.emitted, 2 * SCOPE_ROUNDS);
     assert_true(scope_set_focus(s, 31));
-    /* One of these that goes on is held again from there. */
+    /* A dropped sequence that resumes is kept from there on. */
     tell_much(s, &info, 0, 100);
     assert_true(scope_tile(s, 0)->live && scope_tile(s, 0)->held);
     assert_true(scope_set_focus(s, 0));
@@ -237,7 +237,7 @@ TEST(sixteen_long_sequences_of_a_large_model_stay_within_bounds)
     run_info_free(&info);
 }
 
-/* However many there are at a time, up to 64. */
+/* The same holds for any number of sequences up to 64. */
 TEST(more_sequences_have_smaller_shares)
 {
     static const uint32_t at_a_time[] = {8, 33, 64};

@@ -1,4 +1,4 @@
-/* What layers said, by either head, as the scope keeps it. */
+/* Predictions of layers, by either head, as the scope stores them. */
 #include "tests/rigs/scope_rig.h"
 #include "tests/rigs/test.h"
 
@@ -10,7 +10,7 @@ SCOPE_TEST(sure_and_wrong_is_spurious)
     say_layer(&f->stream, 4, 3, 40, 0.95f);
     say_draft(&f->stream, 4, 1, 0, 40, 3);
     seen(f);
-    assert_false(scope_spurious(f->scope, 4, 1)); /* nobody knows yet */
+    assert_false(scope_spurious(f->scope, 4, 1)); /* the verdict is still open */
     say_verdict(&f->stream, 1, true, true);
     say_layer(&f->stream, 4, FAKE_LAYERS, 40, 0.9f)->layer.probed_by = PROBED_VERIFY;
     say_round(&f->stream, 1, 1, 1);
@@ -38,7 +38,7 @@ SCOPE_TEST(a_later_probe_adds_to_the_policys_cells)
     assert_int_equal(scope_model_probed(f->scope, MODEL_TARGET, 2), 1);
 }
 
-/* Position 4, layer 2: what a head says, and whether the last layer says so too. */
+/* Emits a head's prediction at position `pos`, layer 2, and whether the last layer agrees. */
 static void
 say_head(struct fixture *f, uint32_t pos, int head, token_t token, bool agrees)
 {
@@ -61,7 +61,7 @@ SCOPE_TEST(both_heads_are_kept_and_the_one_in_use_is_shown)
     assert_string_equal(scope_head(f->scope), "lens");
     stream_control(&f->stream, "head", "trained");
     assert_int_equal(scope_cells(seen(f), 4)[2].token, 8);
-    assert_int_equal(scope_cells(f->scope, 4)[FAKE_LAYERS].token, 8); /* the last layer has one word */
+    assert_int_equal(scope_cells(f->scope, 4)[FAKE_LAYERS].token, 8); /* the last layer has one prediction */
     scope_show_head(f->scope, false);
     assert_string_equal(scope_head(f->scope), "lens");
     assert_int_equal(scope_cells(f->scope, 4)[2].token, 7);
@@ -73,8 +73,8 @@ SCOPE_TEST(agreement_counts_positions_where_both_heads_were_asked_once)
     stream_control(&f->stream, "head", "lens");
     say_head(f, 4, 0, 7, false);
     say_head(f, 4, 1, 8, true);
-    say_head(f, 4, 1, 8, true);  /* again: no news */
-    say_head(f, 5, 1, 8, false); /* the lens was not asked here */
+    say_head(f, 4, 1, 8, true);  /* a repeated event changes nothing */
+    say_head(f, 5, 1, 8, false); /* no prediction by the lens here */
     say_head(f, 6, 1, 8, true);
     say_head(f, 6, 0, 8, true);
     assert_number_equal(scope_agreement(seen(f), 2, false), 0.5);
@@ -90,12 +90,12 @@ SCOPE_TEST(where_there_is_only_the_lens_its_agreement_counts_alone)
 {
     struct fixture *f = *state;
     say_head(f, 4, 0, 7, false);
-    say_head(f, 4, 0, 7, false); /* again: no news */
+    say_head(f, 4, 0, 7, false); /* a repeated event changes nothing */
     say_head(f, 5, 0, 8, true);
     assert_number_equal(scope_agreement(seen(f), 2, false), 0.5);
 }
 
-/* What the scope's own probe says of the draft model's layer. */
+/* Emits the scope's own probe of a layer of the draft model. */
 static void
 say_draft_probe(struct fixture *f, uint32_t pos, int layer, token_t token, bool agrees)
 {
@@ -112,7 +112,7 @@ SCOPE_TEST(a_draft_models_layers_are_stored_apart_from_the_targets)
     assert_int_equal(scope_model_layers(f->scope, MODEL_COMPANION), 0);
     assert_null(scope_model_cells(seen(f), MODEL_DRAFT, 4));
     say_draft_layer(&f->stream, 4, FAKE_DRAFT, 40, 0.9f);
-    assert_null(scope_cells(seen(f), 4)); /* nothing of the target's */
+    assert_null(scope_cells(seen(f), 4)); /* no cells of the target */
     assert_int_equal(scope_model_probed(f->scope, MODEL_TARGET, FAKE_DRAFT), 0);
     const struct scope_cell *cells = scope_model_cells(f->scope, MODEL_DRAFT, 4);
     assert_non_null(cells);
@@ -124,10 +124,10 @@ SCOPE_TEST(a_draft_models_layers_are_stored_apart_from_the_targets)
     say_layer(&f->stream, 4, FAKE_LAYERS, 41, 0.8f)->layer.probed_by = PROBED_VERIFY;
     say_draft_probe(f, 4, 1, 41, true);
     seen(f);
-    assert_true(scope_model_spurious(f->scope, MODEL_DRAFT, 4, FAKE_DRAFT)); /* sure, and the target says otherwise */
+    assert_true(scope_model_spurious(f->scope, MODEL_DRAFT, 4, FAKE_DRAFT)); /* confident, and the target disagrees */
     assert_false(scope_model_spurious(f->scope, MODEL_DRAFT, 4, 1));
     assert_int_equal(scope_model_probed(f->scope, MODEL_DRAFT, 1), 1);
-    /* What is no layer of it, and a model that isn't there, are nobody's. */
+    /* A layer that the draft model lacks and a missing model have no cells. */
     say_draft_layer(&f->stream, 4, FAKE_DRAFT + 1, 42, 0.9f);
     say_draft_layer(&f->stream, 4, 1, 42, 0.9f)->layer.model = MODEL_COMPANION;
     assert_null(scope_model_cells(seen(f), MODEL_COMPANION, 4));
@@ -140,7 +140,7 @@ SCOPE_TEST(a_draft_models_agreement_is_with_the_target)
     assert_true(isnan(scope_model_agreement(f->scope, MODEL_DRAFT, 1)));
     say_draft_probe(f, 3, 1, 7, false);
     say_draft_probe(f, 4, 1, 8, true);
-    say_draft_probe(f, 4, 1, 8, true); /* again: no news */
+    say_draft_probe(f, 4, 1, 8, true); /* a repeated event changes nothing */
     say_draft_probe(f, 4, FAKE_DRAFT, 8, true);
     seen(f);
     assert_number_equal(scope_model_agreement(f->scope, MODEL_DRAFT, 1), 0.5);
@@ -163,7 +163,7 @@ SCOPE_TEST(a_draft_models_predictions_for_rejected_drafts_are_dropped_with_them)
     say_verdict(&f->stream, 2, false, false);
     say_token(&f->stream, SOURCE_CORRECTION, 4, 50);
     say_round(&f->stream, 2, 0, 1);
-    assert_non_null(scope_model_cells(seen(f), MODEL_DRAFT, 5)); /* looked at until the next round begins */
+    assert_non_null(scope_model_cells(seen(f), MODEL_DRAFT, 5)); /* visible until the next round begins */
     f->stream.round = 2;
     say_draft_layer(&f->stream, 5, FAKE_DRAFT, 42, 0.9f);
     assert_int_equal(scope_model_cells(seen(f), MODEL_DRAFT, 4)[FAKE_DRAFT].token, 40);
@@ -184,7 +184,7 @@ SCOPE_TEST(as_many_positions_are_held_of_a_draft_model_as_of_the_target)
     seen(f);
     assert_null(scope_model_cells(f->scope, MODEL_DRAFT, 49));
     assert_non_null(scope_model_cells(f->scope, MODEL_DRAFT, 50));
-    say_draft_layer(&f->stream, 30, 1, 9, 0.1f); /* about what is forgotten */
+    say_draft_layer(&f->stream, 30, 1, 9, 0.1f); /* about a dropped position */
     assert_null(scope_model_cells(seen(f), MODEL_DRAFT, 30));
     assert_non_null(scope_model_cells(f->scope, MODEL_DRAFT, 30 + SCOPE_COLUMNS));
 }
@@ -197,12 +197,12 @@ SCOPE_TEST(a_policy_with_another_head_keeps_earlier_probes)
     say_head(f, 4, 1, 9, true);
     stream_control(&f->stream, "policy", f->info.policies[1].name);
     stream_control(&f->stream, "head", "lens");
-    say_head(f, 4, 0, 7, false); /* asked again, as recent rows are */
+    say_head(f, 4, 0, 7, false); /* a second probe, as for recent rows */
     seen(f);
     assert_int_equal(scope_cells(f->scope, 4)[2].token, 7);
-    assert_true(scope_cells(f->scope, 3)[2].known); /* not asked by the lens: what there is */
+    assert_true(scope_cells(f->scope, 3)[2].known); /* without a prediction by the lens, the trained head's is shown */
     assert_int_equal(scope_cells(f->scope, 3)[2].token, 8);
-    stream_control(&f->stream, "head", "trained"); /* asked for by a person, one sees that head alone */
+    stream_control(&f->stream, "head", "trained"); /* after a user's request only that head is shown */
     stream_control(&f->stream, "head", "lens");
     seen(f);
     assert_false(scope_cells(f->scope, 3)[2].known);

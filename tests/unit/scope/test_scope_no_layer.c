@@ -14,7 +14,7 @@
 
 enum { TOKENS = 120, ROWS = 12, COLS = 120 };
 
-/* What was counted over a run. */
+/* Counts over a run. */
 struct counted {
     uint64_t drafts, accepted;
 };
@@ -52,7 +52,7 @@ check_scope(const struct scope *s)
     assert_int_equal(scope_exit_layer(s), -1);
 }
 
-/* No panel names a layer as the drafts'. */
+/* Checks that no panel names a layer as the source of drafts. */
 static void
 check_panels(const struct scope *s)
 {

@@ -22,7 +22,7 @@ SCOPE_TEST(a_note_is_kept_until_it_is_taken_back)
     stream_control(&f->stream, "note", "12 ");
     assert_null(note(f, 12));
     assert_int_equal(scope_now(f->scope)->n_notes, 1);
-    stream_control(&f->stream, "note", "99 "); /* there was none */
+    stream_control(&f->stream, "note", "99 "); /* position 99 had no note */
     assert_int_equal(scope_now(seen(f))->n_notes, 1);
 }
 

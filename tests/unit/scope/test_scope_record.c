@@ -1,4 +1,4 @@
-/* The record that a scope makes of its events, for what-if. */
+/* The record for what-if, which a scope makes from its events. */
 #include <math.h>
 
 #include "cli/generation/generation.h"
@@ -44,7 +44,7 @@ TEST(a_record_contains_the_layers_predictions)
     assert_int_equal(r.first + r.n, scope_now(w.scope)->committed - 1);
     assert_at_least(r.n, TOKENS - 1);
     if (r.begin > 0)
-        assert_int_not_equal(scope_column(w.scope, r.first + r.begin)->fate, FATE_PROMPT); /* where the prompt ends */
+        assert_int_not_equal(scope_column(w.scope, r.first + r.begin)->fate, FATE_PROMPT); /* the end of the prompt */
     assert_number_equal(r.head_load, 1);
     assert_number_equal(r.layers_load, 1); /* the lens */
     for (uint32_t pos = r.first; pos < r.first + r.n; pos++)
@@ -54,7 +54,7 @@ TEST(a_record_contains_the_layers_predictions)
             assert_int_equal(word->agrees, cells[l].token == cells[LAYERS].token);
             assert_near(word->confidence, cells[l].confidence, 1e-6f);
         }
-    assert_int_equal(r.n_text, r.first + r.n + 1); /* the whole text is held */
+    assert_int_equal(r.n_text, r.first + r.n + 1); /* the record has the whole text */
     for (uint32_t pos = 0; pos <= r.first + r.n; pos++)
         assert_int_equal(layer_record_token(&r, pos), scope_column(w.scope, pos)->token);
     layer_record_close(&r);
@@ -127,7 +127,7 @@ forecast_of(const struct scope *s)
     return f;
 }
 
-/* The costs are measured during the first run, and known from the start of the second: in a control and in run.json. */
+/* A control has the costs, which are measured during the first run. The second run has them in run.json. */
 TEST(a_replay_has_the_forecasts_in_time_of_its_run)
 {
     struct fixture *fixture = *state;

@@ -1,4 +1,4 @@
-/* Which setting was faster where: spans of the text that both have, compared segment by segment. */
+/* Spans in which one of two settings was faster: both settings' texts are compared segment by segment. */
 #include <math.h>
 
 #include "base/rng.h"
@@ -35,7 +35,7 @@ end(struct sides *s)
     run_info_free(&s->info);
 }
 
-/* A round of so many tokens in so many microseconds, more or less. */
+/* A round of so many tokens in about so many microseconds. */
 static void
 run_round(struct sides *s, uint32_t seq, uint32_t tokens, uint32_t us)
 {
@@ -95,7 +95,7 @@ TEST(equal_sides_are_within_noise_and_short_ones_have_no_spans)
             assert_int_equal(scope_versus_spans(s.scope, span, SCOPE_SPANS), 0);
         run_round(&s, 1, 3, 1000);
     }
-    for (int i = 0; i < 30; i++) /* what only one has is in none */
+    for (int i = 0; i < 30; i++) /* text that only one side has is in no span */
         run_round(&s, 1, 3, 1);
     assert_int_equal(scope_versus_spans(s.scope, span, SCOPE_SPANS), 2);
     assert_int_equal(span[1].to, 3 * SPAN_ROUNDS * 3);
@@ -104,7 +104,7 @@ TEST(equal_sides_are_within_noise_and_short_ones_have_no_spans)
     end(&s);
 }
 
-/* Equal sides on a machine whose speed drifts, in runs of 240 tokens. */
+/* Two equal settings on a machine whose speed drifts, in runs of 240 tokens. */
 TEST(equal_sides_are_seldom_called_different_in_any_span)
 {
     enum { RUNS = 300 };
@@ -134,7 +134,7 @@ TEST(equal_sides_are_seldom_called_different_in_any_span)
         fail_msg("%d of %d runs have a clear difference somewhere", different, (int)RUNS);
 }
 
-/* Rounds that are not held any more: spans are of those that are. */
+/* Spans cover only the rounds that are still stored. */
 TEST(long_runs_have_spans_of_the_stored_rounds)
 {
     struct sides s;

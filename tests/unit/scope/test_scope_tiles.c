@@ -1,4 +1,4 @@
-/* What is known of every sequence of a batch, and who has the focus. */
+/* The scope's data about each sequence of a batch, and the focus. */
 #include "engine/scope/scope.h"
 #include "tests/rigs/scope_rig.h"
 #include "tests/rigs/test.h"
@@ -18,7 +18,7 @@ join(struct fixture *f, uint32_t seq, const char *prompt)
     say_token(&f->stream, SOURCE_PREFILL, 1, 2);
 }
 
-/* A line of a round: so many drafts, so many of them accepted, and its share of the time. */
+/* A round's line: the number of drafts, of accepted drafts, and its share of the time. */
 static void
 line(struct fixture *f, uint32_t seq, uint32_t round, uint32_t drafts, uint32_t accepted, uint32_t us)
 {
@@ -96,12 +96,12 @@ BATCH_TEST(who_joined_who_left_and_who_waits)
     assert_string_equal(tile(f, 2)->left, "");
     assert_null(scope_tile(f->scope, 3));
     assert_int_equal(scope_tile_index(f->scope, 3), 3);
-    line(f, 0, 1, 2, 1, 100); /* it was extended */
+    line(f, 0, 1, 2, 1, 100); /* the sequence was extended */
     assert_true(tile(f, 0)->live);
     assert_string_equal(tile(f, 0)->left, "");
 }
 
-/* Traces from before `back` was told have a round of its instead. */
+/* Traces that are older than the event `back` have a round of the sequence instead. */
 BATCH_TEST(a_resumed_sequence_is_live_after_each_kind_of_event)
 {
     struct fixture *f = *state;
@@ -136,8 +136,8 @@ BATCH_TEST(prompts_are_cut_at_whole_characters)
     assert_int_equal(strncmp(shown, prompt, strlen(shown)), 0);
 }
 
-/* Two sequences share rounds 1 and 2, then one of them goes on with a third. What a person waits for is the whole
- * round's time, however it was shared out. */
+/* Two sequences share rounds 1 and 2, then one of them has a third. A user waits for the time of the whole round,
+ * however it is divided. */
 BATCH_TEST(speed_is_tokens_over_the_time_of_the_rounds_it_took_part_in)
 {
     struct fixture *f = *state;
@@ -165,7 +165,7 @@ BATCH_TEST(speed_is_tokens_over_the_time_of_the_rounds_it_took_part_in)
     const struct measures m = metrics_measures(&scope_now(f->scope)->metrics, &tile(f, 1)->total);
     assert_near(m.tokens_per_round, 8.0 / 3, 1e-9);
     assert_near(m.acceptance_rate, 5.0 / 9, 1e-9);
-    /* All together: tokens over the sum of the shares. */
+    /* All sequences together: tokens divided by the sum of the shares. */
     const struct metrics *all = &scope_now(f->scope)->metrics;
     assert_near(metrics_measures(all, &all->total).tokens_per_s, 14e6 / 4400, 1e-6);
     assert_int_equal(scope_now(f->scope)->round, 3);
@@ -184,7 +184,7 @@ BATCH_TEST(a_tile_shows_the_last_round_and_the_end_of_the_text)
     assert_int_equal(r->drafts[1].accepted, 0);
     assert_int_equal(r->last, SOURCE_CORRECTION);
     assert_null(scope_round_of(f->scope, tile(f, 0)->seq, 0));
-    /* prompt, first token, accepted, what came instead, struck */
+    /* prompt, first token, accepted draft, replacement, struck draft */
     assert_int_equal(scope_tile_tail(f->scope, tile(f, 1), said, 8), 5);
     static const struct scope_said expected[] = {
         {1, FATE_PROMPT}, {2, FATE_PREFILL}, {10, FATE_ACCEPTED}, {20, FATE_CORRECTION}, {11, FATE_REJECTED}};
@@ -245,7 +245,7 @@ BATCH_TEST(the_chosen_number_has_the_focus_in_the_next_run_too)
     assert_int_equal(scope_focus(seen(f)), 0);
     join(f, 1, "b");
     assert_int_equal(scope_focus(seen(f)), 1);
-    scope_reset(f->scope); /* a replay that goes back */
+    scope_reset(f->scope); /* a replay jumps back */
     f->fed = 0;
     assert_int_equal(scope_focus(seen(f)), 1);
 }

@@ -1,5 +1,5 @@
-/* A scope that sees two settings on one prompt: whichever has the focus, its policy, knobs, measures and history are
- * shown as if it were alone; and both are compared. */
+/* A scope that reads two settings on one prompt: the policy, knobs, measures and history of the setting in focus are
+ * shown as if it were alone. The scope also compares both. */
 #include <math.h>
 
 #include "engine/scope/aggregates.h"
@@ -42,7 +42,7 @@ tell(struct pair *p, uint32_t i)
     scope_event(p->both, &e);
 }
 
-/* Both have begun: the first under the policy of the run, the second under "forms" with another knob. */
+/* Both settings have begun: the first under the run's policy, the second under "forms" with another knob. */
 static void
 begin_pair(struct pair *p, uint64_t seed)
 {
@@ -89,7 +89,7 @@ assert_each_is_as_if_alone(const struct pair *p)
     for (uint32_t i = 0; i < 2; i++) {
         const struct scope *alone = p->alone[i];
         if (!scope_set_focus(p->both, i))
-            continue; /* nothing was heard of it yet */
+            continue; /* there is no event of it yet */
         assert_same_sequence(alone, p->both);
         assert_string_equal(scope_policy(p->both)->name, scope_policy(alone)->name);
         for (uint32_t k = 0; k < scope_policy(alone)->n_knobs; k++)
@@ -137,7 +137,7 @@ TEST(each_of_two_settings_is_shown_as_if_it_were_alone)
             uint32_t i = stream_below(&random, 2);
             i = p.at[i] < p.stream[i].n ? i : 1 - i;
             bool whole = false;
-            while (p.at[i] < p.stream[i].n && !whole) { /* a round of one, then one of any */
+            while (p.at[i] < p.stream[i].n && !whole) { /* a round of one setting, then one of either */
                 whole = p.stream[i].events[p.at[i]].type == EVENT_ROUND;
                 tell(&p, i);
             }
@@ -195,11 +195,11 @@ TEST(each_of_two_settings_has_a_head_of_its_own)
         assert_string_equal(scope_head(p.both), turned ? "trained" : "lens");
         tell_control(p.both, 1, "head", "lens", "trained");
     }
-    tell_control(p.both, 0, "head", "trained", "lens"); /* of the one that is not shown */
+    tell_control(p.both, 0, "head", "trained", "lens"); /* from the setting that is not shown */
     assert_string_equal(scope_head(p.both), "trained");
     tell_control(p.both, 0, "run", "", "restart");
     tell_control(p.both, 0, "head", "", "lens");
-    assert_string_equal(scope_head(p.both), "lens"); /* of a run of one it is that one's */
+    assert_string_equal(scope_head(p.both), "lens"); /* a run of one setting shows its own head */
     end_pair(&p);
 }
 
@@ -221,7 +221,7 @@ TEST(the_targets_two_best_tokens_are_kept_where_greedy_texts_part)
             say_token(&s, SOURCE_PROMPT, 0, 1);
         for (s.seq = 0; s.seq < 2; s.seq++) {
             s.round++;
-            say_layer(&s, 1, FAKE_LAYERS, 7, 0.5f); /* then 8 with a fifth of that */
+            say_layer(&s, 1, FAKE_LAYERS, 7, 0.5f); /* then 8 with a fifth of that confidence */
             say_token(&s, SOURCE_BONUS, 1, 7 + (token_t)s.seq);
             say_round(&s, 0, 0, 1);
         }
@@ -237,7 +237,7 @@ TEST(the_targets_two_best_tokens_are_kept_where_greedy_texts_part)
     }
 }
 
-/* In one run both draw alike and have one baseline; each of two saved runs has its own. */
+/* In one run both settings sample alike and share a baseline. Each of two saved runs has its own. */
 TEST(a_control_of_all_sequences_is_one_saved_runs_alone)
 {
     for (int apart = 0; apart < 2; apart++) {

@@ -1,4 +1,4 @@
-/* What the layers of a draft model say: told as its own, of every row that it read, and in nobody's account. */
+/* Predictions of a draft model's layers: emitted as its own, for every row that it read, and without cost. */
 #include <unistd.h>
 
 #include "base/rng.h"
@@ -12,13 +12,13 @@ enum { POSITIONS = 256, DEPTH = 4, ROUNDS = 128 };
 struct heard {                                                                            /* of one run */
     struct layer_event policy[POSITIONS], scope[POSITIONS][DEPTH + 1], target[POSITIONS]; /* its last layer's */
     uint32_t by_policy[POSITIONS], by_scope[POSITIONS][DEPTH + 1];                        /* how often */
-    uint32_t aux, prompt, length;                                                         /* events; positions */
+    uint32_t aux, prompt, length; /* numbers of events and of positions */
     token_t token[POSITIONS];
     float layers_loaded[ROUNDS], heads_loaded[ROUNDS];
-    uint32_t untested;      /* rounds whose last token was accepted without a row */
-    uint32_t bonuses, late; /* rounds that were accepted in full; whose last token it had not looked at by the end */
-    uint32_t rounds, switch_at; /* after so many rounds; 0: nothing is switched */
-    uint32_t before;            /* positions then */
+    uint32_t untested;          /* rounds whose last token was accepted without a row */
+    uint32_t bonuses, late;     /* rounds accepted in full; those whose last token was not read in the round */
+    uint32_t rounds, switch_at; /* the round after which a control is posted; 0: none */
+    uint32_t before;            /* positions at that time */
     enum control_kind kind;
     const char *switch_to;
 };
@@ -53,7 +53,7 @@ hear(void *user, struct session *s, const struct event *e)
     if (e->type == EVENT_LAYER)
         hear_layer(h, e);
     if (e->type == EVENT_TOKEN && e->token.source == SOURCE_DRAFT)
-        h->token[e->token.pos] = e->token.token; /* until the target says otherwise */
+        h->token[e->token.pos] = e->token.token; /* until the target's verdict */
     else if (e->type == EVENT_TOKEN) {
         h->token[e->token.pos] = e->token.token;
         h->length = e->token.pos + 1;
@@ -124,9 +124,9 @@ check_position(const struct heard *h, uint32_t pos, uint32_t depth)
         assert_at_least(g->rank_final, 0);
         assert_greater(g->kl_final, -1e-4f);
     }
-    assert_int_equal(h->scope[pos][depth].rank_final, 0); /* against its own last layer */
+    assert_int_equal(h->scope[pos][depth].rank_final, 0); /* compared with the draft model's own last layer */
     assert_less(h->scope[pos][depth].kl_final, 1e-4f);
-    if (h->by_policy[pos] > 0) { /* the row that was asked while it drafted is the one that is looked at */
+    if (h->by_policy[pos] > 0) { /* the scope probes the row that was used for drafting */
         assert_int_equal(h->policy[pos].token, h->scope[pos][depth].token);
         assert_memory_equal(&h->policy[pos].confidence, &h->scope[pos][depth].confidence, sizeof(float));
     }
@@ -137,24 +137,24 @@ TEST(every_layer_of_the_draft_model_is_looked_at_once_at_every_row_that_it_keeps
     static const char *const backends[] = {"cpu", "check"};
     for (int i = 0; i < 4; i++) {
         struct tinymodel draft = target;
-        draft.first_layers = i < 2 ? 2 : 4; /* often accepted, more often */
+        draft.first_layers = i < 2 ? 2 : 4; /* 4 layers: drafts are accepted more often */
         struct engine *engine = pair(&draft, backends[i % 2]);
         struct session_options o = drafting(PROBE_ALL);
         o.sampling.temperature = i == 3 ? 1 : 0;
         struct heard *h = run(engine, &o, 0, CONTROL_PROBE, NULL);
-        /* From the prompt's end to the last tokens: the rows before them may have been read by nobody. */
+        /* From the prompt's end to the last tokens: the draft model need not have read earlier rows. */
         assert_greater(h->length, h->prompt + 50);
         for (uint32_t pos = h->prompt; pos + 1 < h->length; pos++)
             check_position(h, pos, draft.first_layers);
         assert_greater(h->bonuses, 2);
-        assert_int_equal(h->late, 0); /* in the round in which the target says it */
+        assert_int_equal(h->late, 0); /* in the round of the target's verdict */
         assert_greater(h->by_policy[h->prompt + 1], 0);
         free(h);
         engine_close(engine);
     }
 }
 
-/* Then the draft model may have read the pending token already: what it says of the one after it waits for its turn. */
+/* The draft model may have read the pending token already. Its next prediction is emitted after the next token. */
 TEST(a_row_is_looked_at_when_the_token_after_it_is_there)
 {
     struct engine *engine = pair(NULL, "cpu");
@@ -196,7 +196,7 @@ TEST(probe_policy_emits_only_the_policys_predictions)
     for (uint32_t pos = 0; pos < POSITIONS; pos++) {
         told += h->by_policy[pos];
         if (h->by_policy[pos] > 0)
-            assert_int_equal(h->policy[pos].layer, 2); /* the draft's last */
+            assert_int_equal(h->policy[pos].layer, 2); /* the draft model's last layer */
     }
     assert_greater(told, 50);
     assert_int_equal(told, h->aux);
@@ -263,7 +263,7 @@ TEST(a_policy_that_comes_to_a_draft_model_late_shows_its_latest_rows)
     engine_close(engine);
 }
 
-/* A token that the target lacks can't stand in an event: ids there are below its vocabulary. */
+/* Events cannot contain a token that the target lacks: their ids are smaller than its vocabulary. */
 TEST(a_larger_vocabulary_stays_within_the_targets)
 {
     struct tinymodel draft = target;
@@ -272,7 +272,7 @@ TEST(a_larger_vocabulary_stays_within_the_targets)
     struct engine *engine = pair(&draft, "check");
     struct session_options o = drafting(PROBE_ALL);
     o.sampling.temperature = 1.5f;
-    struct heard *h = run(engine, &o, 0, CONTROL_PROBE, NULL); /* the rig looks at every id */
+    struct heard *h = run(engine, &o, 0, CONTROL_PROBE, NULL); /* the rig checks every id */
     assert_greater(h->aux, 100);
     free(h);
     engine_close(engine);
@@ -294,7 +294,7 @@ TEST(each_sequence_of_a_batch_has_the_layer_predictions_of_its_draft_as_if_alone
     struct heard *all = calloc(SEQUENCES, sizeof *all);
     struct session_rig_result r;
     assert_non_null(all);
-    o.sampling.temperature = 1; /* or they would be one another's copies */
+    o.sampling.temperature = 1; /* otherwise the sequences would be equal */
     o.batch = SEQUENCES;
     session_run(engine, &o, hear_batch, all, &r);
     session_rig_free(&r);

@@ -1,5 +1,5 @@
-/* Models that help: what they read follows what the target has said, bit for bit, whatever happens in between; with the
- * target's own first layers `sd` is `layerskip`; loads are in units of the target's. */
+/* Auxiliary models: their rows match the target's text bit for bit, whatever happens in between. With the target's own
+ * first layers `sd` equals `layerskip`. Loads are in units of the target's. */
 #include <unistd.h>
 
 #include "engine/session/session_internal.h"
@@ -13,14 +13,14 @@ static const struct tinymodel target = {.seed = 5, .n_layers = 6, .calm_after = 
 
 /* ---- rows ---- */
 
-/* A policy that drafts with the auxiliary model, a random number of tokens, and first compares the auxiliary model's
- * rows with those of a context that reads all tokens anew. */
+/* A policy that drafts a random number of tokens with the auxiliary model. Before that it compares the auxiliary
+ * model's rows with those of a context that reads all tokens anew. */
 static struct {
     struct session *session;
     struct context *scratch;
     seq_t seq;
     uint64_t random;
-    uint32_t most; /* drafts; 0: by chance */
+    uint32_t most; /* the most drafts; 0: a random number */
     uint32_t rounds, full, rejected;
     uint32_t baseline_in, restart_in, absent_from, absent_to; /* rounds */
 } watch;
@@ -71,7 +71,7 @@ watch_one(struct policy *p, struct round *r)
     if (watch.rounds == watch.restart_in)
         ask(CONTROL_RESTART);
     if (watch.rounds >= watch.absent_from && watch.rounds < watch.absent_to)
-        return true; /* as another policy would */
+        return true; /* as a policy without auxiliary models */
     if (round_full(r))
         return true;
     struct round *d;
@@ -106,7 +106,7 @@ static const struct policy_ops watching = {.name = "watching",
                                            .draft = watch_draft,
                                            .observe = watch_observe};
 
-/* Runs on this thread, so that the policy may look into contexts. */
+/* Runs on this thread, so that the policy may read contexts. */
 static void
 watch_run(struct engine *engine, uint32_t runs, float temperature)
 {
@@ -142,7 +142,7 @@ TEST(rows_of_an_auxiliary_model_are_those_of_the_tokens_read_anew)
         watch.random = seed_or(3);
         watch_run(engine, 1, 0);
         assert_greater(watch.full, 2);
-        assert_greater(watch.rejected, 2); /* both ends of a round were there */
+        assert_greater(watch.rejected, 2); /* rounds ended in both ways */
         watch_run(engine, 1, 1);
         engine_close(engine);
     }
@@ -254,7 +254,7 @@ TEST(sd_with_the_targets_own_layers_is_layerskip_round_by_round)
     engine_close(engine);
 }
 
-/* ---- policies change in mid-run ---- */
+/* ---- policy changes during a run ---- */
 
 struct switcher {
     uint64_t random;
@@ -270,7 +270,7 @@ switch_policy(void *user, struct session *s, const struct event *e)
     uint32_t n = 0;
     while (policy_registry[n] != NULL)
         n++;
-    const bool sd = splitmix64(&w->random) % 2 == 0; /* now this one, now any */
+    const bool sd = splitmix64(&w->random) % 2 == 0; /* sd half of the time, otherwise any policy */
     w->to_sd += sd;
     session_control(s, CONTROL_POLICY, NULL, sd ? "sd" : policy_registry[splitmix64(&w->random) % n]->name, 0);
     session_control(s, CONTROL_STEP_ROUNDS, NULL, NULL, 1 + (uint32_t)(splitmix64(&w->random) % 3));
@@ -303,7 +303,7 @@ TEST(switching_to_and_from_a_draft_model_keeps_autoregressive_tokens)
 
 /* ---- accounts ---- */
 
-/* A draft of two of the target's six equal layers, and its head: K drafts are K + … sweeps of it. */
+/* The draft model has two of the target's six equal layers and its head, so K drafts take K of its forward passes. */
 static void
 check_loads(void *user, struct session *s, const struct event *e)
 {
@@ -348,7 +348,7 @@ TEST(loads_are_in_units_of_the_targets)
     engine_close(engine);
 }
 
-/* ---- what is missing ---- */
+/* ---- missing models ---- */
 
 TEST(a_policy_without_its_model_names_the_missing_model)
 {

@@ -1,5 +1,5 @@
-/* Several sequences in a session: each says what it says alone, and its rounds are those that it has alone; they come
- * and go; what they did together is counted once. Every run's events are also checked by the rig. */
+/* Several sequences in a session: each has the tokens and rounds that it has alone. Sequences join and leave, and
+ * shared work is counted once. The rig also checks the events of every run. */
 #include "base/rng.h"
 #include "policies/registry.h"
 #include "tests/rigs/session_fixture.h"
@@ -46,8 +46,8 @@ compare_with_alone(struct engine *engine, const struct session_options *batch)
     session_run(engine, batch, note_line, &together, &all);
     assert_int_equal(all.n_sequences, PROMPTS);
     assert_string_equal(all.end, "batch");
-    /* What sv verifies hangs on how long rounds take and on the others: what it says does not when greedy, and has the
-     * same distribution when sampling (test_policy_sampling). */
+    /* The number of drafts that sv verifies depends on measured times and on the other sequences. Its greedy text does
+     * not, and its samples keep their distribution (test_policy_sampling). */
     const bool same_rounds = strcmp(batch->policy, "sv") != 0;
     for (uint32_t i = 0; i < PROMPTS; i++) {
         struct session_options o = *batch;
@@ -85,7 +85,7 @@ TEST(sequences_of_a_batch_are_as_they_are_alone)
         }
 }
 
-/* Long drafts of many: a verification in parts. */
+/* Long drafts of many sequences need a verification in parts. */
 TEST(more_rows_than_a_forward_pass_has_go_in_parts)
 {
     struct fixture *f = *state;
@@ -113,7 +113,7 @@ TEST(sequences_leave_a_batch_at_an_end_of_sequence_and_of_the_context)
     for (size_t i = 0; i < r.n_sequences; i++)
         ends[r.sequences[i].left[0] == 'e' ? 0 : r.sequences[i].left[0] == 'c' ? 1 : 2]++;
     assert_greater(ends[0], 0);
-    assert_greater(ends[1] + ends[2], 0); /* else the seed shows nothing */
+    assert_greater(ends[1] + ends[2], 0); /* otherwise the seed proves nothing */
     session_rig_free(&r);
 }
 
@@ -121,7 +121,7 @@ TEST(sequences_leave_a_batch_at_an_end_of_sequence_and_of_the_context)
 
 struct watch {
     uint32_t baselines, lossless;
-    bool waits; /* a policy is asked for */
+    bool waits; /* a policy was requested */
 };
 
 static void
@@ -165,7 +165,7 @@ struct story {
     uint32_t ends, backs, joined, run;
 };
 
-/* More tokens after the end; then another prompt, which all lanes take; then the end. */
+/* Requests more tokens after the end, then another prompt for all sequences, then the end. */
 static void
 go_on(void *user, struct session *s, const struct event *e)
 {
@@ -192,7 +192,7 @@ TEST(sequences_of_a_batch_resume_and_take_another_prompt)
     o.stay = true;
     session_run(f->engine, &o, go_on, &t, &r);
     assert_int_equal(t.ends, 3);
-    assert_int_equal(t.backs, 3); /* those that were there at the end */
+    assert_int_equal(t.backs, 3); /* the sequences that were there at the end */
     assert_int_equal(t.joined, 3);
     o = session_usual();
     o.prompt = session_prompts[9];
@@ -220,7 +220,7 @@ draft_at_the_end(void *user, struct session *s, const struct event *e)
     session_control(s, CONTROL_EXTEND, NULL, NULL, 8);
 }
 
-/* A draft model that reads all their texts at once keeps the hidden states of the last ones alone. */
+/* A draft model that reads the texts of all sequences at once keeps only the last rows' hidden states. */
 TEST(a_draft_model_that_comes_late_drafts_for_all)
 {
     struct fixture *f = *state;
@@ -247,7 +247,7 @@ TEST(a_draft_model_that_comes_late_drafts_for_all)
     session_rig_free(&r);
 }
 
-/* ---- what is refused ---- */
+/* ---- refusals ---- */
 
 static void
 refuses(struct engine *engine, const struct session_options *o, const char *what)
@@ -265,7 +265,7 @@ TEST(impossible_batches_are_refused)
     struct session_options o = session_batch(BATCH_MOST + 1);
     refuses(f->engine, &o, "64 are possible");
     o = session_batch(2);
-    o.ctx = 12; /* for some of them */
+    o.ctx = 12; /* too small for some of the prompts */
     refuses(f->engine, &o, "prompt ");
 }
 

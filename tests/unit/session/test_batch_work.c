@@ -1,5 +1,5 @@
-/* What a batch costs and compares: a layer that all pass is loaded once, what is one sequence's alone is on its line,
- * the scope asks for all in one call, and a baseline is of all. */
+/* Costs and comparisons of a batch: a layer that all rows pass is loaded once, the work for one sequence is on that
+ * sequence's line, the scope probes all in one call, and a baseline covers all sequences. */
 #include <stdatomic.h>
 
 #include "engine/session/round.h"
@@ -46,7 +46,7 @@ TEST(a_layer_that_all_pass_is_loaded_once)
     session_rig_free(&r);
 }
 
-/* A policy that drafts for one sequence after the other, and takes long for the first. */
+/* A policy that drafts for one sequence after another, and is slow for the first. */
 enum { SLOW_MS = 20, LOOKS = 3 };
 
 static bool
@@ -86,8 +86,8 @@ note_cost(void *user, struct session *s, const struct event *e)
     const uint32_t which = e->seq % 2;
     c->lines[which]++;
     if (which != 1)
-        assert_at_least(r->draft_us, SLOW_MS * 1000); /* equal shares of two sequences' rests would be half of it */
-    const float own = which == 0 ? LOOKS : 0;         /* beside the verifying forward pass's for all four */
+        assert_at_least(r->draft_us, SLOW_MS * 1000); /* equal shares would halve the time of each of two sequences */
+    const float own = which == 0 ? LOOKS : 0;         /* besides a share of the verifying forward pass of all four */
     assert_float_equal(r->heads_loaded, own + 0.25f, 1e-6f);
     assert_float_equal(r->layers_loaded, 6 / 4.0f, 1e-6f);
     if (which != 1)
@@ -147,7 +147,7 @@ TEST(the_scope_asks_for_all_sequences_in_one_call)
     real = f->engine->ops;
     counting.predict = counted_prediction;
     head_calls = 0;
-    o.policy = "ar"; /* which asks no head itself */
+    o.policy = "ar"; /* which reads no head itself */
     o.n_prompts = 4;
     o.tokens = 40;
     o.probe = PROBE_ALL;
@@ -161,13 +161,13 @@ TEST(the_scope_asks_for_all_sequences_in_one_call)
 
 /* ---- baselines ---- */
 
-/* A baseline when some have left, another at the end. */
+/* One baseline after some sequences have left, and one at the end. */
 struct alone_and_together {
     char lossless[2][64];
     uint32_t n, left, first_left, pauses;
 };
 
-/* The backend's verdict, once: another token. */
+/* Changes the backend's verdict once, to another token. */
 static struct {
     struct backend_ops ops;
     const struct backend_ops *real;
@@ -213,7 +213,7 @@ compare_twice(void *user, struct session *s, const struct event *e)
     session_control(s, ++c->n == 1 ? CONTROL_RESUME : CONTROL_QUIT, NULL, NULL, 0);
 }
 
-/* … of which the first one's first verdict is a lie: it is one of the sequence that left first. */
+/* In these, the first verdict of the first baseline is wrong. It belongs to the sequence that left first. */
 static void
 lie_to(void *user, struct session *s, const struct event *e)
 {

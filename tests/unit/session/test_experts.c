@@ -1,18 +1,18 @@
-/* Where a mixture's rows go, as a session tells it: of committed rows, the same whoever drafts and whoever shares the
- * sweep. */
+/* The experts of a mixture of experts, from a session's events. Only committed rows count, so the events are the same
+ * under any policy and in any batch. */
 #include "tests/rigs/session_fixture.h"
 #include "tests/rigs/test.h"
 
 #define MIXTURE "tests/golden/families/qwen3_moe-odd" /* its first layer has no experts */
 
-#define LAYERS 2 /* that have */
+#define LAYERS 2 /* layers with experts */
 
 enum { POSITIONS = 64, DEPTH = 8, SEQUENCES = 3, TOKENS = 24 };
 
 struct heard {
     struct experts_event told[SEQUENCES][POSITIONS][DEPTH + 1];
     uint32_t times[SEQUENCES][POSITIONS][DEPTH + 1], events;
-    uint32_t rounds, known, more; /* rounds; … that say what verifying read; … and it was more than one row's */
+    uint32_t rounds, known, more; /* rounds; those that report verification's experts; those with more than one row's */
     uint32_t used, experts;
 };
 
@@ -98,7 +98,7 @@ TEST(a_rows_experts_are_emitted_once_under_every_policy)
 {
     struct engine *engine = open_engine("cpu");
     struct heard *alone = run(engine, "ar", NULL, NULL, 0, PROBE_ALL);
-    for (int l = 0; l <= DEPTH; l++) /* the row of the prompt's last token is the first that a round commits */
+    for (int l = 0; l <= DEPTH; l++) /* the row of the prompt's last token is committed by the first round */
         assert_int_equal(alone->times[0][POSITIONS - 1][l], 0);
     assert_int_equal(alone->known, alone->rounds);
     assert_int_equal(alone->more, 0);

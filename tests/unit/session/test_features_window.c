@@ -1,6 +1,6 @@
-/* The target keeps the features of few rows for feature drafters (context_features_need()). Drafts, their confidences
- * and the text are, bit for bit, those of a session that keeps the features of all rows: while drafters are used and
- * left again, with forks of the target's rows, baselines, which rewind the text, two settings that take turns, and
+/* The target keeps the features of only a few rows for feature drafters (context_features_need()). Drafts, their
+ * confidences and the text are, bit for bit, those of a session that keeps the features of all rows. The runs switch
+ * drafters on and off, fork the target's rows, rewind the text for baselines, alternate two settings and run
  * batches. */
 #include <stdlib.h>
 #include <string.h>
@@ -16,14 +16,14 @@
 enum { ITEMS = 1 << 14, NARROW = 24 };
 
 static uint64_t seed;
-static struct session *now; /* of the policy below */
+static struct session *now; /* the session of the policy below */
 
 struct seen {
     struct {
         uint32_t seq;
         token_t token;
         int32_t parent;
-        float confidence; /* of a draft; or the tokens of a round */
+        float confidence; /* a draft's confidence, or a round's number of tokens */
     } item[ITEMS];
     size_t n;
     uint32_t drafts, most; /* rows with features at the beginning of a round */
@@ -44,7 +44,7 @@ try_fork(const struct round *r)
     return ok;
 }
 
-/* For some rounds one of the drafters drafts, or none does. */
+/* In some rounds one of the drafters drafts, in others none does. */
 static bool
 changing_draft(struct policy *const *p, struct round *const *r, uint32_t n)
 {
@@ -54,7 +54,7 @@ changing_draft(struct policy *const *p, struct round *const *r, uint32_t n)
     (void)p;
     for (uint32_t i = 0; i < now->n_sequences; i++)
         rows += context_length(now->ctx, now->sequences[i].seq);
-    assert_at_most(kept, rows); /* none is left of forks and rewinds */
+    assert_at_most(kept, rows); /* no rows of forks and rewinds are left */
     record->most = kept > record->most ? kept : record->most;
     if (r[0]->number % 31 == 30) {
         struct err err;
@@ -139,7 +139,7 @@ compare(const char *model, uint32_t tokens, uint32_t batch, const char *versus)
             fail_msg("%s: event %zu differs", model, i);
     const uint32_t sequences = batch > 0 ? 3 : versus != NULL ? 2 : 1;
     assert_at_most(few.most, sequences * (NARROW + 2));
-    assert_at_least(all.most, tokens); /* else it proves little */
+    assert_at_least(all.most, tokens); /* otherwise the test proves little */
     engine_close(e);
 }
 

@@ -1,7 +1,7 @@
 /* Rounds of feature drafters against a reference in PyTorch (tests/golden/make_eagle_golden.py): the greedy text, every
  * drafted token with its parent and probability, and the number of accepted drafts, for each format of EAGLE-3 heads
- * and each family with layers for multi-token prediction, on the CPU and on a GPU. An emulated GPU takes a run of a
- * quarter of them, which the seed chooses. Run from the repository's root. */
+ * and each family with layers for multi-token prediction, on the CPU and on a GPU. An emulated GPU computes one run of
+ * a quarter of them, which the seed chooses. The tests run in the repository's root. */
 #include <cjson/cJSON.h>
 #include <limits.h>
 #include <math.h>
@@ -27,10 +27,10 @@ static const char *const cases[] = {"specforge", "angelslim",    "speculators", 
 
 static const char *backend;
 static uint64_t seed;
-static uint32_t step; /* one of so many runs is compared; ONE_RUN: one of a case, and a quarter of the cases */
+static uint32_t step; /* one run in `step` is compared; ONE_RUN: one run per case, of a quarter of the cases */
 #define ONE_RUN 1000
 
-static const char *const converted[] = {"glm4_moe", "qwen3_5"}; /* to GGUF, too */
+static const char *const converted[] = {"glm4_moe", "qwen3_5"}; /* also converted to GGUF */
 
 static cJSON *
 read_case(const char *name)
@@ -78,7 +78,7 @@ struct round_seen {
     bool found[VERIFY_NODES];
 };
 
-/* Is the draft, with all before it, one of the reference's? Their order may differ. */
+/* Returns whether the draft, with all drafts before it, is in the reference. The order may differ. */
 static bool
 find_draft(const cJSON *drafts, const struct round_seen *r, int index, int *where)
 {
@@ -106,7 +106,7 @@ compare_round(const struct round_seen *r, const cJSON *rounds, const char *name)
         last = one;
     }
     if (want == NULL && r->at > (uint32_t)item(last, "at")->valuedouble)
-        return 0; /* the end of the text leaves less room for drafts here than there */
+        return 0; /* at the end of the text the reference has more room for drafts */
     if (want == NULL)
         fail_msg("%s: the reference has no round at %u", name, (unsigned)r->at);
     const cJSON *drafts = item(want, "drafts");
@@ -182,7 +182,7 @@ compare_runs(const char *name, const cJSON *c, const char *target)
     return rounds;
 }
 
-/* Opens a head of one case for the target of another, which must fail with this message in one line. */
+/* Opens one case's head for another case's target. This must fail with this message in one line. */
 static void
 refuses(const char *head, const char *target, const char *why)
 {

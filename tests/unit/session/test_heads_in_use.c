@@ -1,4 +1,4 @@
-/* Trained heads in a session: it finds them beside the model, policies whose papers train heads use them, a run can
+/* Trained heads in a session: it finds them next to the model, policies whose papers train heads use them, a run can
  * switch to them, and every event names its head. */
 #include <unistd.h>
 
@@ -168,7 +168,7 @@ TEST(heads_are_switched_during_a_run_and_both_are_compared)
     assert_greater(h.scope[1], 0);
     assert_int_equal(h.last, 0);
     struct heard still = {0};
-    run(e, "layerskip", HEADS_POLICY, PROBE_ALL, &still); /* the scope probes with the other head too, less often */
+    run(e, "layerskip", HEADS_POLICY, PROBE_ALL, &still); /* the scope also probes with the other head, less often */
     assert_greater(still.scope[1], 0);
     assert_less(still.scope[1], still.scope[0]);
     engine_close(e);
@@ -200,7 +200,7 @@ TEST(each_of_two_settings_has_a_head_of_its_own)
     static const struct {
         const char *policy, *versus, *said[2], *told;
     } cases[] = {
-        {"specbound", "layerskip", {"trained ", "lens trained "}, "layerskip"}, /* each as its paper has it, */
+        {"specbound", "layerskip", {"trained ", "lens trained "}, "layerskip"}, /* each policy with its paper's head */
         {"layerskip", "layerskip head=lens gamma=3", {"lens ", "lens trained "}, "layerskip gamma=3 head=lens"},
         {"specbound", "specbound head=lens", {"trained ", "lens trained "}, "specbound head=lens"}};
     struct files f;

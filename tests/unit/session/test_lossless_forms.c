@@ -1,6 +1,6 @@
-/* Lossless is literal whatever a model is made of: one of each kind of feature, under every policy of the registry,
- * gives the tokens of autoregressive decoding to the last bit, with every instruction set, behind the check backend, in
- * batches, and on a GPU where that computes it. make test takes a share of it, which the seed chooses. */
+/* Lossless is literal for every kind of model: one model per kind of feature, under every policy of the registry, gives
+ * the tokens of autoregressive decoding exactly, with every instruction set, on the check backend, in batches, and on a
+ * GPU that supports it. make test takes a share of them, which the seed chooses. */
 
 #include "kernels/cpu/isa.h"
 #include "tests/rigs/cuda_rig.h"
@@ -90,7 +90,7 @@ usable_isas(const char *names[])
     return n;
 }
 
-/* An instruction set and a setting each. */
+/* An instruction set and a setting for each model. */
 TEST(models_with_every_feature_give_autoregressive_tokens)
 {
     const char *isas[16];
@@ -101,10 +101,10 @@ TEST(models_with_every_feature_give_autoregressive_tokens)
         drafts += accepted(i, isas[(seed + i) % n], (size_t)seed + i / n,
                            MATRIX(.backend = "cpu", .prompts = 1, .tokens = 12, .changing = changing, .settings = 1));
     }
-    assert_greater(drafts, 0); /* where nothing is accepted nothing is shown */
+    assert_greater(drafts, 0); /* without accepted drafts the test proves nothing */
 }
 
-/* Some of them, and all where there is time. */
+/* Some of the policies, or all with SPECSCOPE_LONG=1. */
 TEST(policies_are_lossless_on_the_check_backend_and_in_batches)
 {
     const bool all = getenv("SPECSCOPE_LONG") != NULL;
@@ -126,8 +126,8 @@ TEST(policies_are_lossless_under_every_setting_with_every_instruction_set)
             accepted(i, isas[k], 0, MATRIX(.backend = "cpu", .prompts = 2, .tokens = 24, .changing = (i + k) % 2 == 1));
 }
 
-/* On a real GPU, and on the emulated one, which is slow, fewer tokens where there is time, else of one rare form.
- * Chunks of prompts want a library, which has an emulation of its own. */
+/* A real GPU, or the emulated one, which is slow: it computes fewer tokens with SPECSCOPE_LONG=1, otherwise one rare
+ * form. Chunks of prompts need a library, which has its own emulation. */
 TEST(models_with_every_feature_give_autoregressive_tokens_on_cuda)
 {
     if (cuda_for_tests() == NULL)

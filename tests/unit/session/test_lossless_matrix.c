@@ -19,14 +19,14 @@
 
 static uint64_t seed;
 
-/* Of models in which drafts are accepted. */
+/* Runs models whose drafts are accepted. */
 static uint64_t
 model_seed(void)
 {
     return 7 + seed % 6;
 }
 
-/* Tokens of a run: so few in make test. */
+/* Tokens of a run; few in make test. */
 static uint32_t
 tokens(uint32_t few)
 {
@@ -37,11 +37,11 @@ static uint64_t
 run_matrix(const char *path, const char *draft, const struct lossless_matrix *m)
 {
     const struct lossless_result r = lossless_run(&(struct lossless_model){.path = path, .draft = draft}, m, seed);
-    assert_greater(r.accepted, 0); /* a matrix in which nothing is accepted shows nothing */
+    assert_greater(r.accepted, 0); /* without accepted drafts the matrix proves nothing */
     return r.compared;
 }
 
-/* The same of one of so many policies, whose drafts may all be rejected: returns how many were accepted. */
+/* Runs one of so many policies, whose drafts may all be rejected. Returns the number of accepted drafts. */
 static uint64_t
 run_share(const char *path, uint32_t one_of, const struct lossless_matrix *m)
 {
@@ -101,8 +101,8 @@ TEST(every_sequence_of_a_batch_gives_autoregressive_tokens)
     run_matrix(BUNDLED, DRAFT, MATRIX(.backend = "cpu", .prompts = 3, .tokens = 8, .settings = 1, .batch = 2));
 }
 
-/* An emulated GPU runs a very small model for a few tokens, under an eighth of the policies, and some of them in a
- * batch or with heads, by the seed, a real one all of it and the bundled model. */
+/* An emulated GPU runs a very small model for a few tokens under an eighth of the policies, and some of these in a
+ * batch or with heads, by the seed. A real GPU runs all of it and the bundled model. */
 TEST(every_policy_and_setting_gives_autoregressive_tokens_on_cuda)
 {
     if (cuda_for_tests() == NULL)

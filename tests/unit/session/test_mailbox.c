@@ -1,4 +1,4 @@
-/* What is compared when a control is posted, and what a queue of them says to the engine. */
+/* Checks of a control when it is posted, and the state of the engine that a queue of controls implies. */
 #include "engine/session/mailbox.h"
 #include "tests/rigs/test.h"
 
@@ -21,7 +21,7 @@ close_box(void **state)
     return 0;
 }
 
-/* The mail is freed when it was not posted. */
+/* Frees the mail if it was not posted. */
 static enum posted
 post(struct mail values)
 {
@@ -53,7 +53,7 @@ TEST_WITH(a_knob_read_for_a_policy_that_is_left_meanwhile_is_read_again, open_bo
     assert_int_equal(post((struct mail){.kind = CONTROL_KNOB, .policy = 0}), POSTED_LATE);
     struct settings requested;
     mailbox_requested(&box, 0, &requested);
-    assert_int_equal(requested.policy, 2); /* also before the engine has taken it */
+    assert_int_equal(requested.policy, 2); /* before the engine takes it */
     assert_int_equal(post((struct mail){.kind = CONTROL_KNOB, .policy = 2, .read_at = 2}), POSTED);
     take(CONTROL_KNOB, 0);
     take(CONTROL_POLICY, 0);
@@ -66,7 +66,7 @@ TEST_WITH(a_breakpoint_in_the_past_is_refused_unless_a_new_run_was_asked_for, op
     mailbox_round(&box, 7);
     assert_int_equal(post((struct mail){.kind = CONTROL_BREAK, .n = 6}), POSTED_NOT);
     assert_int_equal(post((struct mail){.kind = CONTROL_BREAK, .n = 7}), POSTED);
-    assert_int_equal(post((struct mail){.kind = CONTROL_BREAK, .n = 0}), POSTED); /* clears it */
+    assert_int_equal(post((struct mail){.kind = CONTROL_BREAK, .n = 0}), POSTED); /* clears the request */
     assert_int_equal(post((struct mail){.kind = CONTROL_RESTART}), POSTED);
     assert_int_equal(post((struct mail){.kind = CONTROL_BREAK, .n = 6}), POSTED);
 }
@@ -85,7 +85,7 @@ TEST_WITH(what_interrupts_cancels_until_all_of_it_is_taken, open_box, close_box)
     post((struct mail){.kind = CONTROL_RESUME});
     take(CONTROL_QUIT, 7);
     assert_false(atomic_load(&box.cancel));
-    take(CONTROL_RESUME, 0); /* asked of the new run */
+    take(CONTROL_RESUME, 0); /* a request for the new run */
 }
 
 TEST_WITH(the_engine_moves_by_the_last_control_in_the_queue, open_box, close_box)
@@ -93,9 +93,9 @@ TEST_WITH(the_engine_moves_by_the_last_control_in_the_queue, open_box, close_box
     mailbox_paused(&box, true);
     assert_false(mailbox_moving(&box));
     post((struct mail){.kind = CONTROL_RESUME});
-    assert_true(mailbox_moving(&box)); /* before the engine has taken it, */
+    assert_true(mailbox_moving(&box)); /* before the engine takes the control, */
     mailbox_paused(&box, true);
-    assert_true(mailbox_moving(&box)); /* also when it comes to a halt meanwhile */
+    assert_true(mailbox_moving(&box)); /* and also if it pauses meanwhile */
     take(CONTROL_RESUME, 0);
     mailbox_paused(&box, true); /* after a step */
     assert_false(mailbox_moving(&box));
@@ -110,9 +110,9 @@ TEST_WITH(the_engine_rests_until_a_control_is_posted_and_after_it_waits_again, o
     mailbox_rest(&box);
     assert_true(mailbox_resting(&box));
     post((struct mail){.kind = CONTROL_POLICY, .policy = 2});
-    assert_false(mailbox_resting(&box)); /* before the engine has taken it, */
+    assert_false(mailbox_resting(&box)); /* before the engine takes the control, */
     take(CONTROL_POLICY, 0);
-    assert_false(mailbox_resting(&box)); /* and while the engine does it */
+    assert_false(mailbox_resting(&box)); /* and while the engine executes it */
     mailbox_rest(&box);
     assert_true(mailbox_resting(&box));
 }

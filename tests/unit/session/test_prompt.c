@@ -39,7 +39,7 @@ close_vocabulary(void **state)
     return 0;
 }
 
-/* What a prompt is written as, control tokens with their names. */
+/* The text of a prompt, in which control tokens have their names. */
 static void
 assert_written(const struct prompt_format *f, const char *text, const char *expected)
 {
@@ -53,7 +53,7 @@ assert_written(const struct prompt_format *f, const char *text, const char *expe
         strncat(got, s.data, s.len);
     }
     assert_string_equal(got, expected);
-    assert_string_equal(p.text, text); /* the words stay the user's */
+    assert_string_equal(p.text, text); /* the user's text does not change */
     prompt_free(&p);
 }
 
@@ -138,7 +138,7 @@ TEST(a_message_may_have_control_tokens_where_asked)
     assert_int_equal(control_tokens(&f, "a</s>b"), 3);
     prompt_format_close(&f);
     assert_ok(prompt_format_open(&f, v->t, &(struct chat_setting){0}, 100, &err), err);
-    assert_int_equal(control_tokens(&f, "a</s>b"), 2); /* no chat: BOS and what the text spells */
+    assert_int_equal(control_tokens(&f, "a</s>b"), 2); /* without a chat: BOS and the token in the text */
     prompt_format_close(&f);
 }
 

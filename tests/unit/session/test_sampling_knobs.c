@@ -1,12 +1,12 @@
-/* Sampling turned in a session: a run after it is the run of a session that was opened with it; what was drawn cannot
- * be called lossless; what can't be is refused. */
+/* Changes of sampling in a session: a run after a change equals that of a session opened with the values. Sampled text
+ * is not called lossless, and impossible values are refused. */
 #include "engine/events/sampling_knobs.h"
 #include "tests/rigs/session_fixture.h"
 #include "tests/rigs/test.h"
 
 static const struct sampling drawn = {.temperature = 0.9f, .top_k = 20, .top_p = 0.95f};
 
-struct turns { /* a token list a run */
+struct turns { /* one list of tokens per run */
     token_t runs[3][64];
     size_t n[3];
     token_t drafts[VERIFY_NODES];

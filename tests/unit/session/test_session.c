@@ -1,4 +1,4 @@
-/* Runs from beginning to end, baselines, what is refused. Every run's events are also checked by the rig. */
+/* Runs from beginning to end, baselines, refusals. The rig also checks the events of every run. */
 #include <sched.h>
 
 #include "engine/measure/positions.h"
@@ -34,7 +34,7 @@ TEST(a_restart_and_a_new_prompt_begin_new_runs)
     struct restarts w = {0};
     struct session_rig_result plain;
     o.pace = 300;
-    o.stay = true; /* the session waits at the end: quit there */
+    o.stay = true; /* the session waits at the end; the test quits there */
     struct session *s;
     struct err err = {0};
     assert_ok(session_open(&s, f->engine, &o, &err), err);
@@ -66,8 +66,7 @@ TEST(a_restart_and_a_new_prompt_begin_new_runs)
     session_rig_free(&plain);
 }
 
-/* Each time that the session rests, the log has the rounds of the steps that were asked for, and that it paused
- * again. */
+/* Each time that the session is idle, the log has the rounds of the requested steps, and another pause. */
 TEST(an_idle_session_has_emitted_the_events_of_all_requests)
 {
     struct fixture *f = *state;
@@ -152,7 +151,7 @@ TEST(an_end_of_sequence_ends_the_run_at_the_same_token_under_every_policy)
     print_message("# %u of %d prompts ended with eos\n", (unsigned)ended, SESSION_PROMPTS);
 }
 
-/* A round counts drafts up to the end of the text, and those after it apart. */
+/* Counts a round's drafts up to the end of the text, and those after it separately. */
 static uint32_t
 check_cut(const struct recorded_run *run)
 {
@@ -230,7 +229,7 @@ TEST(a_baseline_in_mid_run_compares_and_changes_nothing)
         struct session_options o = session_usual();
         o.tokens = 100;
         o.sampling.temperature = sampled ? 0.9f : 0;
-        o.pace = 150; /* so that round 5 is not the last one when it is asked for */
+        o.pace = 150; /* round 5 must not be the last one when it is requested */
         struct session_rig_result plain, r;
         struct baseline_watch w = {0};
         session_run(f->engine, &o, NULL, NULL, &plain);
@@ -248,7 +247,7 @@ TEST(a_baseline_in_mid_run_compares_and_changes_nothing)
 
 struct costs_watch {
     uint32_t posted, heard, layers;
-    uint64_t sum; /* of predictions, in order */
+    uint64_t sum; /* the events' predictions, in order */
     struct cost_model costs;
 };
 
@@ -275,7 +274,7 @@ static void
 hear_layers(void *user, struct session *s, const struct event *e)
 {
     (void)s;
-    ((struct costs_watch *)user)->posted = 2; /* asks for nothing */
+    ((struct costs_watch *)user)->posted = 2; /* posts no request */
     ask_for_costs(user, NULL, e);
 }
 
@@ -292,7 +291,7 @@ TEST(costs_are_measured_once_for_an_engine_and_change_nothing)
         f->engine->costs = (struct cost_model){0};
         session_run(f->engine, &o, hear_layers, &none, &plain);
         o.pace = 150;
-        for (int run = 0; first.heard == 0 && run < 30; run++) { /* on a busy machine it may take too long for a run */
+        for (int run = 0; first.heard == 0 && run < 30; run++) { /* on a busy machine one run may be too short for it */
             if (run > 0)
                 session_rig_free(&r);
             first = (struct costs_watch){0};
@@ -309,7 +308,7 @@ TEST(costs_are_measured_once_for_an_engine_and_change_nothing)
         assert_int_equal(first.sum, none.sum);
         assert_memory_equal(r.tokens, plain.tokens, r.n * sizeof *r.tokens);
         session_rig_free(&r);
-        session_run(f->engine, &o, ask_for_costs, &second, &r); /* known from the start: run_info.costs */
+        session_run(f->engine, &o, ask_for_costs, &second, &r); /* known at the start: run_info.costs */
         assert_int_equal(second.heard, 0);
         session_rig_free(&plain);
         session_rig_free(&r);
@@ -382,7 +381,7 @@ TEST(a_seed_repeats_a_sampled_run)
 {
     struct fixture *f = *state;
     const struct knob_setting no_times = {"row_cost",
-                                          "0.1"}; /* else measured times choose how many drafts sv verifies */
+                                          "0.1"}; /* otherwise measured times decide how many drafts sv verifies */
     for (size_t i = 0; policy_registry[i] != NULL; i++) {
         struct session_options o = session_usual();
         o.policy = policy_registry[i]->name;
@@ -404,7 +403,7 @@ TEST(a_seed_repeats_a_sampled_run)
     }
 }
 
-/* The rig compares each rank with the list from which the draft came, as far as the policy's predictions are told. */
+/* The rig compares each rank with the list from which the draft was taken, if the policy's prediction was emitted. */
 TEST(the_rank_at_a_rejection_is_that_in_the_drafters_list)
 {
     struct fixture *f = *state;
@@ -430,7 +429,7 @@ TEST(the_rank_at_a_rejection_is_that_in_the_drafters_list)
     }
 }
 
-/* ---- what is refused ---- */
+/* ---- refusals ---- */
 
 static void
 refused(struct engine *engine, const struct session_options *o, const char *says)

@@ -1,5 +1,5 @@
-/* Controls at the gates: breakpoints, steps, knobs, policies, and anything at random moments. Every run's events are
- * also checked by the rig. */
+/* Controls at the control points: breakpoints, steps, knobs, policies, and random controls at random times. The rig
+ * also checks the events of every run. */
 #include "engine/session/round.h"
 #include "policies/registry.h"
 #include "tests/rigs/seed.h"
@@ -75,7 +75,7 @@ TEST(steps_go_so_many_rounds_or_one_token)
     session_run(f->engine, &o, step_two_then_tokens, &st, &r);
     assert_int_equal(st.n, 5);
     assert_int_equal(st.at[1], 2);
-    assert_int_equal(st.at[2], 2); /* inside the third round: five drafts, three steps */
+    assert_int_equal(st.at[2], 2); /* in the third round: five drafts take three steps */
     assert_int_equal(st.at[4], 2);
     session_rig_free(&r);
 }
@@ -85,7 +85,7 @@ struct held {
     bool compared;
 };
 
-/* Stands in the first round, behind its second draft, and asks for a baseline there; goes on when that is done. */
+/* Pauses in the first round after its second draft, requests a baseline, and resumes after it. */
 static void
 ask_in_a_round(void *user, struct session *s, const struct event *e)
 {
@@ -211,7 +211,7 @@ TEST(policies_can_be_switched_in_mid_run_without_changing_a_token)
     o.policy = "ar";
     session_run(f->engine, &o, NULL, NULL, &ar);
     struct switches w = {0};
-    o.pace = 150; /* slow enough for every switch to meet a round */
+    o.pace = 150; /* so slow that every switch is within a round */
     session_run(f->engine, &o, switch_policies, &w, &r);
     assert_at_least(w.applied, 3);
     assert_greater(w.seen, 0);
@@ -221,7 +221,7 @@ TEST(policies_can_be_switched_in_mid_run_without_changing_a_token)
     session_rig_free(&r);
 }
 
-/* ---- random controls from another thread's view ---- */
+/* ---- random controls from another thread ---- */
 
 static void
 random_controls(void *user, struct session *s, const struct event *e)
@@ -270,7 +270,7 @@ TEST(controls_at_random_moments_break_no_promise)
     }
 }
 
-/* ---- what comes with a restart ---- */
+/* ---- controls posted together with a restart ---- */
 
 static struct session *mine; /* set before the first round */
 
@@ -278,7 +278,7 @@ static bool
 restart_and_extend_one(struct policy *p, struct round *r)
 {
     (void)p;
-    if (r->number == 1 && mine != NULL) { /* on the engine's thread: both are in the queue before it looks */
+    if (r->number == 1 && mine != NULL) { /* on the engine's thread, so both are in the queue before it reads */
         session_control(mine, CONTROL_RESTART, NULL, NULL, 0);
         session_control(mine, CONTROL_EXTEND, NULL, NULL, 7);
         mine = NULL;
@@ -318,7 +318,7 @@ TEST(tokens_added_after_a_restart_are_the_new_runs)
     session_rig_free(&r);
 }
 
-/* ---- what is refused ---- */
+/* ---- refusals ---- */
 
 static void
 post_nonsense(void *user, struct session *s, const struct event *e)

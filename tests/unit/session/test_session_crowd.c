@@ -1,5 +1,5 @@
-/* Several threads at once ask a session for anything: all is done, or refused with a word, and the events keep their
- * promises. */
+/* Several threads post requests to a session at once: each request is executed, or refused with a message, and the
+ * events keep their guarantees. */
 #include <time.h>
 
 #include <pthread.h>
@@ -21,14 +21,14 @@ struct crowd {
         struct crowd *crowd;
         uint64_t random;
         uint32_t posts;
-        bool silent; /* a control was refused without a word */
+        bool silent; /* a control was refused without a message */
     } member[CROWD];
     atomic_uint at_it;
     bool started;
     atomic_uint rounds;
 };
 
-/* Anything, of which some is refused: what another thread asked for has changed what can be asked. */
+/* A random control. Some are refused, because other threads' controls change which ones are allowed. */
 static void
 post_anything(struct member *m)
 {
@@ -49,7 +49,7 @@ post_anything(struct member *m)
                         .seq = (uint32_t)(r >> 32) % 2};
     struct err err = {0};
     const bool new_run = c.kind == CONTROL_PROMPT || c.kind == CONTROL_RESTART || c.kind == CONTROL_VERSUS;
-    if (new_run && (r >> 48) % 32 != 0) /* else no run gets anywhere */
+    if (new_run && (r >> 48) % 32 != 0) /* otherwise no run makes progress */
         c.kind = CONTROL_RESUME;
     snprintf(c.name, sizeof c.name, "%s", p->n_knobs > 0 ? p->knobs[(r >> 40) % p->n_knobs].name : "temperature");
     if (!session_post(m->crowd->session, &c, &err) && err.text[0] == '\0')
@@ -66,9 +66,9 @@ be_one_of_a_crowd(void *user)
         post_anything(m);
         nanosleep(&moment, NULL);
         while (i % 4 == 0 && atomic_load(&m->crowd->rounds) == before && !session_resting(m->crowd->session))
-            nanosleep(&moment, NULL); /* a round passes, unless it stands */
+            nanosleep(&moment, NULL); /* waits for a round, unless the session is idle */
     }
-    if (atomic_fetch_sub(&m->crowd->at_it, 1) == 1) /* the last one; nobody else asks for this pace */
+    if (atomic_fetch_sub(&m->crowd->at_it, 1) == 1) /* the last thread; no other thread requests this pace */
         session_post(m->crowd->session, &(struct control){.kind = CONTROL_PACE, .text = "12345"}, NULL);
     return NULL;
 }
@@ -93,7 +93,7 @@ watch_crowd(void *user, struct session *s, const struct event *e)
     session_control(s, CONTROL_QUIT, NULL, NULL, 0);
 }
 
-/* SPECSCOPE_LONG: for a long time. */
+/* SPECSCOPE_LONG=1 makes this test long. */
 TEST(a_crowd_of_threads_may_ask_for_anything_at_once)
 {
     struct fixture *f = *state;

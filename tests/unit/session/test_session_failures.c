@@ -1,5 +1,5 @@
-/* Runs that fail: what is said, who may ask, and that the next run is as good as new. The event log's source is
- * included, with an allocator that fails on request. */
+/* Runs that fail: their error messages, requests from other threads, and the runs after them. The test includes the
+ * event log's source, with an allocator that fails on request. */
 #include <stdatomic.h>
 
 #include "tests/rigs/test.h"
@@ -104,7 +104,7 @@ TEST(a_draft_of_a_layer_that_the_model_lacks_ends_the_run)
     assert_string_equal(err.text, "policy: proposed a token of a layer that the model does not have");
 }
 
-/* ---- who asks while runs fail ---- */
+/* ---- requests while runs fail ---- */
 
 struct question {
     uint32_t failures, answers;
@@ -117,7 +117,7 @@ ask_while_it_fails(void *user, struct session *s, const struct event *e)
     struct err err;
     if (is_failure(e))
         session_control(s, ++q->failures < 200 ? CONTROL_RESTART : CONTROL_QUIT, NULL, NULL, 0);
-    if (session_failed(s, &err)) { /* the last run's, or already the next one's: the same words */
+    if (session_failed(s, &err)) { /* from the last run or the next one: the message is the same */
         assert_string_equal(err.text, "failing: three is too many");
         q->answers++;
     }
@@ -136,7 +136,7 @@ TEST(a_failure_can_be_asked_for_while_runs_fail)
     assert_greater(q.answers, 0);
 }
 
-/* ---- what was asked of a run that failed ---- */
+/* ---- requests to a run that failed ---- */
 
 struct leak {
     uint32_t failures, measured;
@@ -188,7 +188,7 @@ run_out_of_memory(void *user, struct session *s, const struct event *e)
 {
     char *said = user;
     if (event_is_control(e, "state", "paused") && said[0] == '\0')
-        atomic_store(&no_memory, true); /* before the first round: prefill's events have their place */
+        atomic_store(&no_memory, true); /* before the first round: events of prefill have memory */
     if (event_is_control(e, "state", "paused"))
         session_control(s, CONTROL_RESUME, NULL, NULL, 0);
     if (is_failure(e)) {
@@ -210,7 +210,7 @@ TEST(a_round_without_memory_for_its_events_ends_the_run_with_an_error)
     char said[100] = "";
     o.policies = registry;
     o.policy = "plain";
-    o.tokens = 0; /* a round may draft most: its events are more than a usual chunk holds */
+    o.tokens = 0; /* a round may draft the most: its events need more than a usual chunk */
     o.paused = true;
     o.stay = true;
     session_run(f->engine, &o, run_out_of_memory, said, &r);

@@ -22,9 +22,9 @@ struct poster {
     pthread_t thread;
     uint64_t random;
     bool started;
-    uint32_t posted, taken;            /* turns of tau */
-    char value[KNOB_CHANGES + 1][16];  /* in the order in which they were posted */
-    bool out_of_order, refused, ended; /* ended: the sentinel came */
+    uint32_t posted, taken;            /* numbers of changes of tau */
+    char value[KNOB_CHANGES + 1][16];  /* in the order of posting */
+    bool out_of_order, refused, ended; /* ended: the last value was received */
 };
 
 static void
@@ -32,7 +32,7 @@ post_quietly(struct poster *p, enum control_kind kind, const char *name, const c
 {
     struct control c = {.kind = kind, .text = text, .n = n};
     snprintf(c.name, sizeof c.name, "%s", name != NULL ? name : "");
-    if (!session_post(p->session, &c, NULL) && kind != CONTROL_BREAK) /* a round may be past by now */
+    if (!session_post(p->session, &c, NULL) && kind != CONTROL_BREAK) /* the round may be over */
         p->refused = true;
 }
 
@@ -65,7 +65,7 @@ post_at_random(void *user)
     }
     post_quietly(p, CONTROL_BREAK, NULL, NULL, 0);
     post_quietly(p, CONTROL_RESUME, NULL, NULL, 0);
-    post_quietly(p, CONTROL_KNOB, "tau", "1", 0); /* the sentinel */
+    post_quietly(p, CONTROL_KNOB, "tau", "1", 0); /* the last value */
     return NULL;
 }
 
@@ -142,7 +142,7 @@ TEST(a_step_by_token_stops_after_each_token_also_without_drafts)
         assert_int_equal(st.n, 8);
         for (uint32_t k = 1; k < 8; k++) {
             assert_greater(st.at[k], st.at[k - 1]);
-            assert_at_most(st.at[k], st.at[k - 1] + 2); /* a last draft and what verification adds end the same step */
+            assert_at_most(st.at[k], st.at[k - 1] + 2); /* the last draft and verification's tokens end the same step */
         }
         assert_int_equal(r.n, 60);
         session_rig_free(&r);
@@ -203,7 +203,7 @@ go_on_after_the_end(void *user, struct session *s, const struct event *e)
         session_control(s, CONTROL_QUIT, NULL, NULL, 0);
 }
 
-/* Greedy text with ends of sequence passed over is the text that ends nowhere. */
+/* Greedy text that ignores ends of sequence is the text without an end. */
 TEST(a_run_can_resume_after_an_end_of_sequence)
 {
     struct fixture *f = *state;
@@ -271,11 +271,11 @@ TEST(a_prompt_that_leaves_one_place_gives_two_tokens)
 struct impatience {
     enum control_kind kind;
     uint32_t prompt_tokens; /* of the first run */
-    bool posted, prefilled; /* prefilled: the first run's prefill ended all the same */
+    bool posted, prefilled; /* prefilled: the first run's prefill ended nevertheless */
 };
 
-/* The engine stops before the second chunk of the prompt until the control is posted, which waits for the engine to be
- * there. */
+/* The engine stops before the second chunk of the prompt until the control is posted. The control is posted after the
+ * engine has stopped. */
 static struct {
     struct backend_ops ops;
     const struct backend_ops *real;

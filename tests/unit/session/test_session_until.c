@@ -1,16 +1,15 @@
-/* Runs that are let go on until something comes: the session stops exactly where the scope, which sees the events
- * alone, finds it. */
+/* Runs that resume until a condition is met. The session stops exactly where the scope finds it. */
 #include "engine/scope/scope.h"
 #include "tests/rigs/session_fixture.h"
 #include "tests/rigs/test.h"
 
 #define ROUNDS 256
 
-struct seen { /* what was seen of a run */
+struct seen { /* the observations of a run */
     struct scope *scope;
     const char *until;
-    uint32_t round, stop[ROUNDS], stops; /* the rounds behind which it stood */
-    uint32_t said;                       /* until events */
+    uint32_t round, stop[ROUNDS], stops; /* the rounds after which the session paused */
+    uint32_t said;                       /* number of "until" events */
 };
 
 static void
@@ -29,7 +28,7 @@ see(void *user, struct session *s, const struct event *e)
     session_control(s, CONTROL_UNTIL, NULL, seen->until, 0);
 }
 
-/* The place is what meets the condition. */
+/* Checks that the place meets the condition. */
 static void
 check_place(const struct scope *s, const struct scope_round *r, const struct until *u, const struct scope_place *place)
 {
@@ -46,7 +45,7 @@ check_place(const struct scope *s, const struct scope_round *r, const struct unt
     }
 }
 
-/* Which rounds the scope finds in a run that nobody stopped, and whether they are those where one stopped. */
+/* Compares the rounds that the scope finds in a run without stops with the rounds at which a run stopped. */
 static uint32_t
 stops_where_the_scope_finds_it(struct fixture *f, const char *words, uint32_t batch)
 {
@@ -55,14 +54,14 @@ stops_where_the_scope_finds_it(struct fixture *f, const char *words, uint32_t ba
     struct seen plain = {0}, stopped = {.until = words};
     struct until until;
     struct err err = {0};
-    const struct knob_setting low = {"tau", "0.1"}; /* the tiny model is never sure of much */
+    const struct knob_setting low = {"tau", "0.1"}; /* the tiny model is never very confident */
     o.probe = PROBE_ALL;
     o.set = &low;
     o.n_set = 1;
     o.tokens = 120;
     o.batch = batch;
     assert_ok(until_parse(words, &until, &err), err);
-    struct session *s; /* which outlives the scopes, for what it says of the run */
+    struct session *s; /* it outlives the scopes, which refer to its run_info */
     assert_ok(session_open(&s, f->engine, &o, &err), err);
     assert_ok(scope_open(&plain.scope, session_info(s), &err), err);
     assert_ok(scope_open(&stopped.scope, session_info(s), &err), err);
@@ -76,7 +75,7 @@ stops_where_the_scope_finds_it(struct fixture *f, const char *words, uint32_t ba
             check_place(plain.scope, round, &until, &place);
         }
     }
-    for (uint32_t i = 0; i < n; i++) { /* found one from the other, to and fro */
+    for (uint32_t i = 0; i < n; i++) { /* finds each round from its neighbours, in both directions */
         assert_int_equal(scope_find_round(plain.scope, &until, i > 0 ? expected[i - 1] : 0, false, &place),
                          expected[i]);
         assert_int_equal(scope_find_round(plain.scope, &until, i + 1 < n ? expected[i + 1] : UINT32_MAX, true, &place),
@@ -126,11 +125,11 @@ TEST(a_session_stops_at_a_text)
 /* ---- several sequences ---- */
 
 struct met {
-    struct scope *scope; /* of the run that nobody stops, which is asked; NULL: what the session says */
+    struct scope *scope; /* searches a run without stops; NULL: the session searches */
     const char *words;
     struct until until;
     uint32_t n, round[ROUNDS], seq[ROUNDS];
-    bool in[3]; /* these sequences */
+    bool in[3]; /* the sequences in which it was met */
 };
 
 static void
@@ -152,7 +151,7 @@ meet(void *user, struct session *s, const struct event *e)
     m->in[e->seq] = true;
 }
 
-/* Whichever sequence it comes in, the session and the scope say the same one. */
+/* The session and the scope find the condition in the same sequence. */
 TEST(any_sequence_of_a_batch_stops_the_session)
 {
     struct fixture *f = *state;
@@ -175,7 +174,7 @@ TEST(any_sequence_of_a_batch_stops_the_session)
         struct session *s;
         assert_ok(until_parse(words[w], &plain.until, &err), err);
         o.paused = false;
-        assert_ok(session_open(&s, f->engine, &o, &err), err); /* for what it says of the run */
+        assert_ok(session_open(&s, f->engine, &o, &err), err); /* for its run_info */
         assert_ok(scope_open(&plain.scope, session_info(s), &err), err);
         session_run(f->engine, &o, meet, &plain, &r);
         session_rig_free(&r);
@@ -211,7 +210,7 @@ TEST(a_round_is_a_breakpoint)
     uint32_t paused = 0;
     o.paused = true;
     session_run(f->engine, &o, pause_soon, &paused, &r);
-    assert_int_equal(paused, 2); /* at the start and there */
+    assert_int_equal(paused, 2); /* at the start and where the condition is met */
     session_rig_free(&r);
 }
 

@@ -1,4 +1,4 @@
-/* A round's accounts: each amount that is spent is added to one of them, and none is subtracted again. */
+/* A round's accounts: each amount is added to exactly one of them, and none is subtracted. */
 #include "engine/session/sequence.h"
 #include "tests/rigs/rest.h"
 #include "tests/rigs/test.h"
@@ -10,7 +10,7 @@ TEST(loads_go_to_the_account_that_runs_and_those_aside_are_not_the_rounds_work)
     spent_heads(&s, 5);
     const enum account before = spent_switch(&s, SPENT_LEARNING, (struct loads){104, 11});
     assert_int_equal(before, SPENT_DRAFT);
-    spent_heads(&s, 1000); /* nobody drafted with it */
+    spent_heads(&s, 1000); /* no drafts came from it */
     spent_switch(&s, before, (struct loads){120, 15});
     spent_switch(&s, SPENT_VERIFY, (struct loads){122, 16});
     spent_switch(&s, SPENT_LEARN, (struct loads){128.5, 17});
@@ -55,7 +55,7 @@ TEST(the_accounts_add_up_to_the_rounds_time)
     assert_int_equal(s.ns[SPENT_LEARNING] + s.ns[SPENT_LEARN], 0);
 }
 
-/* Two sequences after one another, and what they do together. */
+/* Two sequences one after the other, and the work that they share. */
 TEST(time_of_one_sequence_alone_is_its_own)
 {
     struct spent s, then, own[2] = {{.heads_ns = 0}};

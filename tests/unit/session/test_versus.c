@@ -1,5 +1,5 @@
-/* Two settings on one prompt: each says what it says alone, in rounds that are its own; they keep in step; knobs and
- * policies are turned for one of them. Every run's events are also checked by the rig. */
+/* Two settings on one prompt: each emits what it emits alone, in rounds of its own, and they alternate. Knobs and
+ * policies can be changed for one of them. The rig also checks the events of every run. */
 #include "kernels/request.h"
 #include "policies/registry.h"
 #include "tests/rigs/session_fixture.h"
@@ -10,11 +10,11 @@ enum { ROUNDS = 512 };
 struct seen {
     struct round_event line[2][ROUNDS]; /* of each sequence */
     size_t n[2];
-    uint32_t emitted[2], turns; /* the most that one is behind the other when it begins a round */
-    uint32_t first[2];          /* rounds of each that began where both had emitted as many tokens */
+    uint32_t emitted[2], turns; /* tokens that each emitted so far */
+    uint32_t first[2];          /* rounds of each that began with equal numbers of tokens */
     bool out_of_turn;
-    char told[2][96]; /* the last knob or policy that was turned, by sequence */
-    char versus[96];  /* as it was told last; "" in a run without */
+    char told[2][96]; /* the last change of a knob or policy, by sequence */
+    char versus[96];  /* the last versus event; "" in a run without */
     bool asked;
     uint32_t runs, wrong_round_two;
 };
@@ -50,7 +50,7 @@ two(const char *versus)
     return o;
 }
 
-/* What sequence `seq` of the two did is what a run alone under that setting does. */
+/* Checks that sequence `seq` equals a run with that setting alone. */
 static void
 compare_with_alone(struct fixture *f, const struct session_options *o, const struct seen *both,
                    const struct session_rig_sequence *said, uint32_t seq, const char *policy, const char *knob,
@@ -79,7 +79,7 @@ compare_with_alone(struct fixture *f, const struct session_options *o, const str
         assert_int_equal(a->drafted, b->drafted);
         assert_int_equal(a->accepted, b->accepted);
         assert_int_equal(a->emitted, b->emitted);
-        /* Its work is its own: not a share of a round of both. */
+        /* Its loads are its own, not a share of a common round. */
         assert_float_equal(a->layers_loaded, b->layers_loaded, 1e-3);
         assert_float_equal(a->heads_loaded, b->heads_loaded, 1e-3);
     }
@@ -113,7 +113,7 @@ TEST(sequences_in_step_do_what_each_does_alone)
         }
         session_rig_free(&r);
     }
-    /* One knob apart, the policy is the same. */
+    /* The settings differ in one knob; the policy is the same. */
     struct session_options o = two("specbound w_max=2");
     w = (struct seen){.runs = 0};
     session_run(f->engine, &o, watch, &w, &r);
@@ -145,7 +145,7 @@ TEST(every_policy_is_lossless_in_a_versus)
     session_rig_free(&ar);
 }
 
-/* What the second round of a pair finds in the caches favours neither setting. */
+/* The contents of caches at the second round of a pair favour neither setting. */
 TEST(each_of_two_settings_is_first_as_often_as_the_other)
 {
     struct fixture *f = *state;
@@ -159,7 +159,7 @@ TEST(each_of_two_settings_is_first_as_often_as_the_other)
     session_rig_free(&r);
 }
 
-/* ---- turned while it runs ---- */
+/* ---- changes during a run ---- */
 
 static void
 post(struct session *s, enum control_kind kind, const char *name, const char *text, uint32_t seq)
@@ -205,7 +205,7 @@ TEST(a_knob_change_applies_to_one_of_two_settings)
     session_rig_free(&r);
 }
 
-/* ---- begun and ended in a session that began with one ---- */
+/* ---- a versus begins and ends in a session with one setting ---- */
 
 static void
 come_and_go(void *user, struct session *s, const struct event *e)
@@ -220,11 +220,11 @@ come_and_go(void *user, struct session *s, const struct event *e)
         return;
     assert_string_equal(e->control.new_text, "tokens");
     switch (w->runs) {
-    case 1: /* alone; its contexts have room for one */
+    case 1: /* alone; its contexts have room for one setting */
         assert_int_equal(w->n[1], 0);
         post(s, CONTROL_VERSUS, "", "layerskip gamma=3", 0);
         break;
-    case 2: /* again, with what was turned meanwhile, and compared */
+    case 2: /* again, with a changed knob and a baseline */
         assert_string_equal(w->versus, "layerskip gamma=3");
         post(s, CONTROL_KNOB, "gamma", "2", 1);
         post(s, CONTROL_BASELINE, "", NULL, 0);
@@ -254,7 +254,7 @@ TEST(a_session_of_one_setting_begins_a_comparison_and_ends_it)
     session_rig_free(&r);
 }
 
-/* ---- changes that were not applied when the settings become others ---- */
+/* ---- pending changes when the settings are replaced ---- */
 
 /* Calls `post_all` while the first round waits after its second draft. */
 struct pending {
@@ -278,7 +278,7 @@ post_in_mid_round(void *user, struct session *s, const struct event *e)
     p->stops++;
     if (p->stops < 3)
         post(s, CONTROL_STEP_TOKEN, "", NULL, 0);
-    if (p->stops != 3) /* the run that follows is paused until it is resumed */
+    if (p->stops != 3) /* the next run is paused until it is resumed */
         return;
     p->post_all(s);
     post(s, CONTROL_RESUME, "", NULL, 0);
@@ -330,7 +330,7 @@ turn_first_and_begin_another(struct session *s)
     post(s, CONTROL_VERSUS, "", "layerskip exit_layer=3", 0);
     assert_number_equal(requested_gamma(s, 0), 3);
     assert_number_equal(requested_gamma(s, 1), 3);
-    post(s, CONTROL_KNOB, "gamma", "2", 1); /* of the new one */
+    post(s, CONTROL_KNOB, "gamma", "2", 1); /* for the new setting */
     post(s, CONTROL_KNOB, "gamma", "1", 0);
 }
 
@@ -353,7 +353,7 @@ TEST(a_second_begins_as_the_first_was_requested)
     session_rig_free(&r);
 }
 
-/* ---- no room for two ---- */
+/* ---- no room for two settings ---- */
 
 static const struct backend_ops *real;
 

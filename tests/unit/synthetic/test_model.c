@@ -120,7 +120,7 @@ TEST(a_written_file_opens_and_its_name_is_printable)
     assert_ok(model_open(&m, path, &err), err);
     assert_string_equal(m->path, path);
     assert_string_equal(m->name, "tiny \\x1b[31mnasty\\x1b[0m");
-    for (size_t i = 0; i < m->desc.n_layers; i++) /* backends may count on it */
+    for (size_t i = 0; i < m->desc.n_layers; i++) /* backends rely on it */
         assert_int_equal((uintptr_t)m->desc.layers[i].wq.data % 32, 0);
     model_close(m);
     unlink(path);
@@ -239,7 +239,7 @@ TEST(every_type_is_used_as_stored_in_the_file)
         bytes += m->file->tensors[i].bytes;
     bytes -= tensor_row_bytes(WEIGHT_Q6_K, m->desc.embedding.cols) * m->desc.embedding.rows; /* it stays in the file */
     bytes += 4 * (m->parameters_of[WEIGHT_Q3_K] + m->parameters_of[WEIGHT_Q4_K] + m->parameters_of[WEIGHT_Q5_K]) / 256;
-    assert_int_equal(model_weight_bytes(m, false, false), bytes); /* a scale of six bits in memory takes a byte */
+    assert_int_equal(model_weight_bytes(m, false, false), bytes); /* a six-bit scale takes a byte in memory */
     struct model *tables = open_golden_model("tests/golden/models/tables.gguf");
     for (int t = 0; t < WEIGHT_TYPES; t++)
         assert_greater((t <= WEIGHT_Q6_K ? m : tables)->tensors_of[t], 0);

@@ -1,4 +1,4 @@
-/* Q8_0 made of a model while it is opened, against its definition. */
+/* Conversion of a model to Q8_0 while it is opened, against the definition. */
 #include <math.h>
 #include <unistd.h>
 
@@ -7,7 +7,7 @@
 #include "tests/rigs/built_model.h"
 #include "tests/rigs/test.h"
 
-/* Q8_0 as it is defined, one value at a time. */
+/* Converts to Q8_0 by its definition, one value at a time. */
 static void
 assert_quantised(const struct tensor *from, const struct tensor *to)
 {
@@ -50,7 +50,7 @@ TEST(quantising_follows_its_definition)
         model_close(plain);
         model_close(small);
     }
-    struct built b; /* every magnitude that F16 has, and both zeros */
+    struct built b; /* every magnitude of F16, and both zeros */
     struct err err = {0};
     struct model *m = open_tiny_model(&b, &(struct tinymodel){.attention = WEIGHT_F16});
     uint16_t *values = (uint16_t *)m->desc.layers[0].wq.data;
@@ -69,7 +69,7 @@ TEST(quantising_accepts_all_numbers_and_refuses_others)
     struct built b;
     const struct tinymodel options = {.width = 48, .heads = 3, .kv_heads = 3, .ffn = 64, .attention = WEIGHT_F16};
     struct model *m = open_tiny_model(&b, &options);
-    assert_ok(model_quantize(m, &err), err); /* rows of 48 stay as they are, those of 64 don't */
+    assert_ok(model_quantize(m, &err), err); /* rows of 48 are not converted, rows of 64 are */
     assert_int_equal(m->desc.layers[0].wq.type, WEIGHT_F16);
     assert_int_equal(m->desc.layers[0].down.type, WEIGHT_Q8_0);
     assert_int_equal(m->desc.layers[0].attn_norm.type, WEIGHT_F32);
@@ -78,7 +78,7 @@ TEST(quantising_accepts_all_numbers_and_refuses_others)
     model_close(m);
     free(b.bytes);
 
-    static const uint32_t odd[] = {0x7fc00000, 0x7f800000, 0xff800000}; /* no number, infinite, infinite */
+    static const uint32_t odd[] = {0x7fc00000, 0x7f800000, 0xff800000}; /* not a number, infinite, infinite */
     for (size_t i = 0; i < 3; i++) {
         m = open_tiny_model(&b, &(struct tinymodel){.seed = 3});
         memcpy((unsigned char *)m->desc.layers[2].up.data + 64 * 4 * 5 + 40, &odd[i], 4);

@@ -1,4 +1,4 @@
-/* Every false value in a file is refused, with an error that names it. */
+/* Every invalid value in a file is refused with an error that names it. */
 #include <unistd.h>
 
 #include "engine/model/model_open.h"
@@ -18,7 +18,7 @@ assert_refused(struct built *b, const char *says)
     free(b->bytes);
 }
 
-/* The first place after `name` in the file, to damage what follows it. */
+/* Returns the first place after `name` in the file, where the value can be damaged. */
 static unsigned char *
 after(struct built *b, const char *name)
 {
@@ -31,11 +31,11 @@ static struct built
 with_u32(const struct tinymodel *options, const char *key, uint32_t v)
 {
     struct built b = build(options);
-    memcpy(after(&b, key) + 4, &v, sizeof v); /* its type lies between */
+    memcpy(after(&b, key) + 4, &v, sizeof v); /* the value's type is in between */
     return b;
 }
 
-/* Makes a number of the metadata a list of six, all equal but the last. 32 bytes more keep the tensors aligned. */
+/* Replaces a number by a list of six, all equal except the last. 32 more bytes keep the tensors aligned. */
 static void
 make_list(struct built *b, const char *key, uint32_t last)
 {
@@ -142,7 +142,7 @@ TEST(missing_metadata_is_named)
     };
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         struct built b = build(&(struct tinymodel){0});
-        after(&b, cases[i].key)[-1] = '?'; /* a key that nobody asks for */
+        after(&b, cases[i].key)[-1] = '?'; /* no code reads this key */
         assert_refused(&b, cases[i].says);
     }
 }
@@ -162,7 +162,7 @@ TEST(missing_and_strange_tensors_are_named)
         end[-1] = '?';
         assert_refused(&b, cases[i].says);
     }
-    struct built b = build(&(struct tinymodel){0}); /* without its head a model would be taken for a tied one */
+    struct built b = build(&(struct tinymodel){0}); /* without a head the model would count as tied */
     unsigned char *head = memmem(b.bytes, b.len, "\0output.weight", 14);
     assert_non_null(head);
     head[13] = '?';
@@ -182,7 +182,7 @@ TEST(unsupported_types_are_named)
     };
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         struct built b = build(&(struct tinymodel){0});
-        unsigned char *type = after(&b, "blk.1.attn_q.weight") + 4 + 16; /* dimensions lie between */
+        unsigned char *type = after(&b, "blk.1.attn_q.weight") + 4 + 16; /* the dimensions are in between */
         memcpy(type, &cases[i].type, sizeof cases[i].type);
         assert_refused(&b, cases[i].says);
     }

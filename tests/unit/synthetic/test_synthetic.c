@@ -9,7 +9,7 @@
 #include "tests/rigs/seed.h"
 #include "tests/rigs/test.h"
 
-#define COLS 100 /* no multiple of anything */
+#define COLS 100 /* a multiple of no block size */
 #define ROWS 37
 
 static uint64_t seed;
@@ -24,7 +24,7 @@ formula(uint64_t *random)
 
 TEST(a_seed_gives_the_same_numbers_on_all_machines)
 {
-    /* computed apart, from the definition of SplitMix64 */
+    /* computed separately, from the definition of SplitMix64 */
     const struct synthetic p = {.key = synthetic_key(1, 7), .scale = 1, .faint_row = 1u << 20, .faint_col = 1u << 20};
     assert_int_equal(p.key, UINT64_C(0x1f19b669ed0688ec));
     static const int first[] = {-23, -117, 11, 97, 7, 63, -85, -115, 63, -5, 61, -91, -119, 95, 119, 27};
@@ -121,7 +121,7 @@ TEST(scales_have_four_bits_and_are_near_the_wanted_value)
         const double bits = frexp((double)scale, &exponent) * 16;
         assert_greater(scale, 0);
         assert_number_equal(bits, floor(bits));
-        for (int n = 1; n <= 127; n += 2) { /* no element loses a bit in F16 */
+        for (int n = 1; n <= 127; n += 2) { /* each element is exact in F16 */
             const float x = (float)n * scale;
             assert_number_equal(f16_to_f32(f32_to_f16(x)), x);
             assert_number_equal((double)x, n * (double)scale);
@@ -150,7 +150,7 @@ TEST(all_types_hold_the_same_numbers)
                 assert_in_range(synthetic_row_bytes(types[i], N), N, sizeof bytes);
                 synthetic_row(&synthetic, row, bytes);
                 const struct tensor file = {.data = bytes, .type = types[i], .rows = 1, .cols = N};
-                tensor_row(&file, 0, y); /* what a reader of files makes of them */
+                tensor_row(&file, 0, y); /* the values that a reader of the file computes */
                 synthetic_row_f32(&synthetic, row, formula_says);
                 assert_memory_equal(y, formula_says, sizeof y);
                 for (uint32_t k = 0; k < N; k++) {
@@ -172,7 +172,7 @@ TEST(four_and_six_bits_hold_the_leading_bits_of_the_same_numbers)
     enum { N = 512 };
     static const struct {
         enum weight_type type;
-        int bits, share; /* columns under a scale */
+        int bits, share; /* columns that share a scale */
     } types[] = {{WEIGHT_Q4_0, 3, 32}, {WEIGHT_Q4_K, 3, 32}, {WEIGHT_Q6_K, 5, 16}};
     uint64_t random = seed;
     for (int turn = 0; turn < 60; turn++) {
@@ -257,7 +257,7 @@ TEST(a_tangent_gives_the_acceptance_it_was_asked_for)
             assert_near(synthetic_agreement(vocab[i], synthetic_tangent(vocab[i], a)), a, 2e-3);
 }
 
-/* ---- what is asked for ---- */
+/* ---- specs ---- */
 
 TEST(specs_are_read_or_refused_by_name)
 {

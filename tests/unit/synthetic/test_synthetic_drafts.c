@@ -1,4 +1,4 @@
-/* What synthetic models were made for: as often right at the exit as was asked for, and never in a loop. */
+/* The purpose of synthetic models: drafts from the exit are right as often as requested, and the text never loops. */
 #include <math.h>
 
 #include "engine/model/model_open.h"

@@ -47,7 +47,7 @@ open_written(const char *text)
     if (!synthetic_gguf_write(w, path, NULL, NULL, &err) || !model_open(&m, path, &err))
         fail_msg("%s: %s", text, err.text);
     synthetic_weights_free(w);
-    unlink(path); /* the map keeps it */
+    unlink(path); /* the mapping keeps the contents */
     return m;
 }
 
@@ -228,8 +228,8 @@ TEST(f16_and_q8_0_compute_the_same_when_exact)
     model_close(quant);
 }
 
-/* What a GPU makes for itself, and what is packed of a file: the same logits to the bit, and those of the CPU when
- * exact. */
+/* Weights that a GPU generates and weights packed from a file give the same logits bit for bit, and those of the CPU
+ * when exact. */
 TEST(a_gpu_makes_the_weights_of_the_file)
 {
     NEEDS_CUDA;
@@ -257,7 +257,7 @@ TEST(every_shape_has_its_parameters)
 {
     static const struct {
         const char *text;
-        double billions; /* as the models' cards say */
+        double billions; /* from the models' cards */
         double kv_mib;   /* a token's keys and values */
     } shapes[] = {{"SmolLM-135M,8,0.75", 0.1345, 30 * 2 * 3 * 64 * 2 / 1048576.0},
                   {"TinyLlama-1.1B,5,0.75", 1.1000, 22 * 2 * 4 * 64 * 2 / 1048576.0},
@@ -303,7 +303,7 @@ TEST(a_prompt_becomes_bytes_and_comes_back)
     model_close(m);
 }
 
-/* ---- what goes wrong ---- */
+/* ---- failures ---- */
 
 static unsigned
 files_in_folder(void)

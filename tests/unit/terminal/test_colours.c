@@ -1,5 +1,5 @@
-/* The scale of heat is ordered: CIE L* only grows with the value (or only falls, where the theme's file says so), in
- * every theme at every depth of colour. */
+/* The heat scale is ordered: CIE L* only grows with the value (or only falls, if the theme's file declares this), in
+ * every theme at every colour depth. */
 #include "base/colour.h"
 #include "tests/rigs/seed.h"
 #include "tests/rigs/test.h"
@@ -9,7 +9,7 @@
 
 static const enum paint_depth depths[] = {PAINT_DIRECT, PAINT_256, PAINT_16, PAINT_8};
 
-/* What the Linux console and many others make of the first sixteen. */
+/* The first sixteen colours of the Linux console and many other terminals. */
 static const int32_t vga[16] = {0x000000, 0xaa0000, 0x00aa00, 0xaa5500, 0x0000aa, 0xaa00aa, 0x00aaaa, 0xaaaaaa,
                                 0x555555, 0xff5555, 0x55ff55, 0xffff55, 0x5555ff, 0xff55ff, 0x55ffff, 0xffffff};
 
@@ -53,20 +53,20 @@ assert_ordered(const struct theme *t, enum paint_depth depth, int32_t (*shown)(e
     }
     const double whole =
         fabs(colour_lightness(shown(depth, numbers[GRID_HEATS - 1])) - colour_lightness(shown(depth, numbers[0])));
-    assert_at_least(whole, 40); /* enough to be seen as a scale */
+    assert_at_least(whole, 40); /* so many are visible as a scale */
     assert_at_least(different, depth == PAINT_DIRECT ? GRID_HEATS / 2 : depth == PAINT_256 ? 7 : 3);
 }
 
 TEST(lightness_is_cie_l)
 {
-    /* from L* = 116 f(Y) − 16 by hand, and the usual tables of sRGB */
+    /* computed by hand from L* = 116 f(Y) − 16 and the usual sRGB tables */
     assert_near(colour_lightness(0x000000), 0, 0.01);
     assert_near(colour_lightness(0xffffff), 100, 0.01);
     assert_near(colour_lightness(0x777777), 50.03, 0.05);
     assert_near(colour_lightness(0xff0000), 53.24, 0.05);
     assert_near(colour_lightness(0x00ff00), 87.73, 0.05);
     assert_near(colour_lightness(0x0000ff), 32.30, 0.05);
-    assert_near(colour_lightness(0x050505), 1.37, 0.05); /* the straight part */
+    assert_near(colour_lightness(0x050505), 1.37, 0.05); /* the linear part */
 }
 
 TEST(lightness_is_ordered_in_every_theme_at_every_depth)
@@ -118,7 +118,7 @@ TEST(heights_grow_where_there_are_no_colours)
     assert_string_not_equal(canvas_level(0), canvas_level(1));
 }
 
-/* A theme of a user's own that chose no steps: nearest colours, but never back. */
+/* A user's theme without chosen steps has the nearest colours, which never go back. */
 TEST(any_scale_is_ordered_without_chosen_steps)
 {
     srand((unsigned)seed_or(7));

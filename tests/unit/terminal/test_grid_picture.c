@@ -6,7 +6,7 @@
 #define ROWS 3
 #define COLS 12
 
-/* "a<&" in the text's colours, a wide character, a cell of most heat, one struck through, one under the cursor. */
+/* "a<&" in the text's colours, a wide character, a cell of highest heat, one struck through, one under the cursor. */
 static void
 draw(struct grid *g)
 {

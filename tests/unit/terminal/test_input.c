@@ -1,9 +1,9 @@
-/* Bytes of a terminal as events: keys, the mouse, answers, pastes; whole in any pieces. */
+/* Decodes a terminal's bytes into events (keys, mouse, replies, pastes), however the bytes are split. */
 #include "tests/rigs/draws.h"
 #include "tests/rigs/test.h"
 #include "tui/terminal/input.h"
 
-/* The only event of some bytes. */
+/* Decodes bytes that are one event. */
 static struct input
 event(const char *bytes)
 {
@@ -35,7 +35,7 @@ TEST(unknown_buttons_and_sequences_are_dropped)
     static const char *const unknown[] = {"\033[<1;5;6M",  /* the middle button */
                                           "\033[<2;5;6M",  /* the right one */
                                           "\033[<35;5;6M", /* a movement without a button */
-                                          "\033[<66;5;6M", /* a wheel that goes sideways */
+                                          "\033[<66;5;6M", /* a horizontal wheel */
                                           "\033[<0;0;6M",  /* there is no column 0 */
                                           "\033[<0;5M",    "\033[M \x01 ", "\033[1;5C",
                                           "\033[38;5$q",   "\033[201~",    "\033P0$rx\033\\"};
@@ -107,7 +107,7 @@ TEST(an_escape_that_nothing_follows_is_the_escape_key)
         assert_true(input_decode(&d, false, &in));
         assert_int_equal(in.key, keys[i]);
     }
-    d = (struct input_decoder){.bytes = "\033[12", .n = 4}; /* a sequence without an end is no key */
+    d = (struct input_decoder){.bytes = "\033[12", .n = 4}; /* an incomplete sequence is not a key */
     assert_false(input_decode(&d, true, &in));
     assert_int_equal(d.n, 0);
 }

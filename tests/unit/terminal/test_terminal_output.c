@@ -1,4 +1,4 @@
-/* A frame reaches the terminal whole and in one write, whatever the pieces that curses writes it in. */
+/* A frame is sent to the terminal in one write, however curses splits it. */
 #include <fcntl.h>
 #include <sys/socket.h>
 #include <unistd.h>
@@ -8,10 +8,10 @@
 
 struct rig {
     struct terminal_output output;
-    int ours, before; /* the terminal's end; stdout as it was */
+    int ours, before; /* the terminal's end; the original stdout */
 };
 
-/* Stdout becomes a socket that keeps writes apart. */
+/* Replaces stdout by a socket that keeps writes separate. */
 static void
 open_rig(struct rig *r)
 {
@@ -119,7 +119,7 @@ TEST(sequences_that_are_no_colour_slot_are_unchanged)
         assert_int_equal(terminal_output_direct(slots, kept[i], n, out), n);
         assert_memory_equal(out, kept[i], n);
     }
-    char out[22]; /* two bytes for one are enough for the longest */
+    char out[22]; /* the buffer holds the longest result */
     assert_int_equal(terminal_output_direct(slots, "\033[48;5;255m", 11, out), 19);
 }
 
@@ -169,7 +169,7 @@ TEST(frames_are_written_in_pieces_if_there_is_no_memory_for_them)
 TEST(closing_an_unopened_terminal_does_nothing)
 {
     struct terminal_output output = {0};
-    const int file = open("/dev/null", O_RDONLY); /* descriptor 0 is one like any other, and zeros must not mean it */
+    const int file = open("/dev/null", O_RDONLY); /* descriptor 0 is valid, so 0 must not mean "none" */
     const int before = fcntl(STDIN_FILENO, F_DUPFD, 10);
     dup2(file, STDIN_FILENO);
     terminal_output_close(&output);

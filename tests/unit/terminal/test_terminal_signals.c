@@ -1,5 +1,4 @@
-/* What a deadly signal is reported as: a library's lack of memory only in the thread in which the library is at
- * work. */
+/* The report of a fatal signal: it is a library's lack of memory only in the thread that runs the library. */
 #include <pthread.h>
 #include <signal.h>
 #include <sys/resource.h>
@@ -16,7 +15,7 @@ die(void *unused)
     return unused;
 }
 
-/* The wait status of a process in which a library is at work, and which gets a SIGSEGV in that thread or in another
+/* Returns the wait status of a process that gets a SIGSEGV while a library runs, in the library's thread or in another
  * one. */
 static int
 status_of(bool in_another_thread)
@@ -29,7 +28,7 @@ status_of(bool in_another_thread)
         setrlimit(RLIMIT_CORE, &(struct rlimit){0});
         if (freopen("/dev/null", "w", stderr) == NULL)
             _exit(98);
-        signal(SIGSEGV, SIG_DFL); /* a sanitizer has its own */
+        signal(SIGSEGV, SIG_DFL); /* a sanitizer installs its own handler */
         signals_install(-1);
         signals_library(true);
         if (!in_another_thread)

@@ -1,4 +1,4 @@
-/* Themes: the bundled ones are readable, broken ones are refused in one line, colours become a terminal's. */
+/* Themes: the bundled ones are readable, invalid ones are refused in one line, colours are mapped to a terminal's. */
 #include "base/colour.h"
 #include "tests/rigs/test.h"
 #include "tui/terminal/paint.h"
@@ -26,7 +26,7 @@ TEST(bundled_themes_are_readable)
         const struct theme t = load(coloured[i]);
         assert_string_equal(t.name, coloured[i]);
         for (int role = 0; role < ROLES; role++) {
-            /* Lines and greyed-out things need less than what is to be read (WCAG 2: 4.5 for text, 3 for the rest). */
+            /* Lines and greyed-out items need less contrast than text (WCAG 2: 4.5 for text, 3 for the rest). */
             const double least = role == ROLE_BORDER ? 2.2 : role == ROLE_EXITED ? 3 : 4.4;
             const double ratio = colour_contrast_ratio(t.role[role].fg, t.role[role].bg);
             if (ratio < least)
@@ -81,7 +81,7 @@ TEST(the_mono_theme_needs_no_file)
     assert_int_equal(theme_heat(&t, 0.5F), THEME_NO_RGB);
 }
 
-/* Without colours the things that must be told apart differ in attributes. */
+/* Without colours, attributes distinguish the fates. */
 TEST(the_mono_theme_distinguishes_fates)
 {
     struct theme t;
@@ -167,7 +167,7 @@ TEST(themes_are_found_by_name)
     assert_string_equal(names[3], "mono");
     assert_ok(theme_load(&t, "light", ".", &err), err);
     assert_string_equal(t.name, "light");
-    assert_ok(theme_load(&t, "dark", NULL, &err), err); /* always there */
+    assert_ok(theme_load(&t, "dark", NULL, &err), err); /* a bundled theme needs no folder */
     assert_ok(theme_load(&t, "mono", "/nowhere", &err), err);
     assert_false(theme_load(&t, "none-such", ".", &err));
     assert_contains(err.text, "none-such");
@@ -184,7 +184,7 @@ TEST(the_default_theme_is_compiled_in)
     const struct theme file = load(THEME_DEFAULT);
     assert_true(theme_builtin(&t, NULL));
     if (t.stops == 0)
-        skip(); /* built without the Makefile's rule for it */
+        skip(); /* built without the Makefile's rule for embedded themes */
     assert_int_equal(t.stops, file.stops);
     for (int role = 0; role < ROLES; role++) {
         assert_int_equal(t.role[role].fg, file.role[role].fg);
@@ -203,7 +203,7 @@ TEST(colours_become_the_nearest_of_a_palette)
     assert_int_equal(paint_nearest(PAINT_DIRECT, 0x123456), 0x123456);
     assert_int_equal(paint_nearest(PAINT_NONE, 0x123456), -1);
     assert_int_equal(paint_nearest(PAINT_256, THEME_NO_RGB), -1);
-    for (int i = 16; i < 256; i++) /* some greys are in the cube as well */
+    for (int i = 16; i < 256; i++) /* the colour cube also contains some greys */
         assert_int_equal(paint_rgb(PAINT_256, paint_nearest(PAINT_256, paint_rgb(PAINT_256, i))),
                          paint_rgb(PAINT_256, i));
 }

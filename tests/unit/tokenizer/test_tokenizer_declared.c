@@ -1,4 +1,4 @@
-/* Special tokens that files beside tokenizer.json declare, decoders and other settings, against goldens from
+/* Special tokens that files next to tokenizer.json declare, decoders and other settings, against goldens from
  * transformers (make_declared_golden.py). */
 #include <cjson/cJSON.h>
 

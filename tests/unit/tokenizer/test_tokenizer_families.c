@@ -1,5 +1,5 @@
-/* Tokenizers of well-known models' kinds against goldens from the tokenizers and sentencepiece libraries
- * (make_tokenizer_golden.py), each from tokenizer.json and from GGUF metadata; and merging against its definition. */
+/* Tokenizers of well-known model families against goldens from the tokenizers and sentencepiece libraries
+ * (make_tokenizer_golden.py), each from tokenizer.json and from GGUF metadata. Compares merging with its definition. */
 #include <cjson/cJSON.h>
 #include <unistd.h>
 
@@ -120,7 +120,7 @@ TEST(bos_goes_in_front_where_the_model_wants_it)
 
 /* ---- any text ---- */
 
-/* Qwen's is not among them: it normalises. */
+/* Qwen's tokenizer is left out: it normalises the text. */
 TEST(random_unicode_and_random_bytes_come_back_unchanged)
 {
     uint64_t random = seed_or(1);
@@ -131,7 +131,7 @@ TEST(random_unicode_and_random_bytes_come_back_unchanged)
         for (int i = 0; i < 400; i++) {
             size_t len = random_text(&random, text, (size_t)(splitmix64(&random) % 100));
             assert_round_trip(both[i % 2].tokenizer, lossless[f], text, len);
-            for (size_t k = 0; k < len; k++) /* some of it broken */
+            for (size_t k = 0; k < len; k++) /* some bytes are random */
                 if (splitmix64(&random) % 8 == 0)
                     text[k] = (char)splitmix64(&random);
             if (memmem(text, len, "\xe2\x96\x81", 3) == NULL)
@@ -147,7 +147,7 @@ TEST(random_unicode_and_random_bytes_come_back_unchanged)
 struct definition {
     cJSON *root;
     const cJSON *vocab;
-    char **left, **right; /* (n) of merges, the best first */
+    char **left, **right; /* (n) the merges, in order of rank */
     size_t n;
 };
 
@@ -190,7 +190,7 @@ free_definition(struct definition *d)
     cJSON_Delete(d->root);
 }
 
-/* Again and again the merge of the lowest rank that applies, at its leftmost place. */
+/* Applies the merge of the lowest rank at its leftmost place until no merge applies. */
 static size_t
 merge_by_definition(const struct definition *d, const char *word, size_t len, token_t *out)
 {
@@ -212,7 +212,7 @@ merge_by_definition(const struct definition *d, const char *word, size_t len, to
                 symbols[i] = joined;
                 memmove(&symbols[i + 1], &symbols[i + 2], (n - i - 2) * sizeof *symbols);
                 n--;
-                rank = SIZE_MAX; /* from the best on */
+                rank = SIZE_MAX; /* starts again at the lowest rank */
                 break;
             }
     for (size_t i = 0; i < n; i++) {
@@ -255,8 +255,8 @@ TEST(merging_equals_merging_by_definition_on_random_unicode)
 
 /* ---- long texts ---- */
 
-/* Each takes milliseconds. In quadratic time each would take half a minute or more, and all of them more than an hour:
- * then the alarm ends the test. ThreadSanitizer's memmem() looks at all that follows, at every call. */
+/* Each text takes milliseconds. In quadratic time each would take half a minute or more, and the alarm would end the
+ * test. ThreadSanitizer's memmem() reads the whole rest of the text at every call. */
 TEST(long_texts_of_one_kind_do_not_take_quadratic_time)
 {
 #ifdef __SANITIZE_THREAD__

@@ -1,11 +1,11 @@
-/* Tokens that a byte-level GGUF has and no text is cut into, added tokens that stand among the normal ones, and a
- * unigram vocabulary. */
+/* Tokens of a byte-level GGUF that no text is split into, added tokens among the normal ones, and a Unigram
+ * vocabulary. */
 #include "engine/model/tokenizer/tokenizer.h"
 #include "tests/rigs/gguf_bytes.h"
 #include "tests/rigs/test.h"
 
-/* An emoji's joiner, U+200D, as Command-R has it: once as it is, and once in the characters that stand for its
- * bytes. */
+/* An emoji's joiner, U+200D, as in Command-R's vocabulary: once literally, and once in the characters that represent
+ * its bytes. */
 static const char *const pieces[] = {"a",        "<|endoftext|>", "\xe2\x80\x8d",     "\xc3\xa2",
                                      "\xc4\xa2", "\xc4\xaf",      "\xc3\xa2\xc4\xa2", "\xc3\xa2\xc4\xa2\xc4\xaf",
                                      "b"};
@@ -53,7 +53,7 @@ TEST(a_text_is_cut_into_tokens_for_its_bytes)
     struct gguf_bytes bytes;
     struct tokenizer *t = open_odd(&file, &bytes);
     assert_ids(t, "a\xe2\x80\x8d", true, (token_t[]){A, JOINER}, 2);
-    const struct slice joiner = tokenizer_bytes(t, JOINER_AS_IT_IS, false); /* which can still be read */
+    const struct slice joiner = tokenizer_bytes(t, JOINER_AS_IT_IS, false); /* it can still be decoded */
     assert_true(slice_is(joiner, "\xe2\x80\x8d"));
     tokenizer_close(t);
     gguf_close(file);
@@ -67,7 +67,7 @@ TEST(a_texts_end_among_the_normal_tokens_is_found_whole)
     struct tokenizer *t = open_odd(&file, &bytes);
     assert_ids(t, "a<|endoftext|>b", true, (token_t[]){A, END, B}, 3);
     assert_true(tokenizer_is_end(t, END));
-    assert_int_equal(tokenizer_bytes(t, END, false).len, 0); /* nothing of it is text */
+    assert_int_equal(tokenizer_bytes(t, END, false).len, 0); /* it has no text */
     tokenizer_close(t);
     gguf_close(file);
     free(bytes.data);

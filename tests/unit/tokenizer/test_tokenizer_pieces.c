@@ -1,6 +1,6 @@
-/* SentencePiece's own files, Unigram models, pieces that merge by rank and classes in classes against goldens from the
- * sentencepiece and tokenizers libraries (make_pieces_golden.py); Unigram against its definition; and what is
- * refused. */
+/* SentencePiece's own files, Unigram models, pieces that merge by rank and nested character classes, against goldens
+ * from the sentencepiece and tokenizers libraries (make_pieces_golden.py). Also compares Unigram with its definition,
+ * and tests refusals. */
 #include <math.h>
 
 #include "base/rng.h"
@@ -56,7 +56,7 @@ TEST(ids_from_gguf_are_those_of_the_folder)
     }
 }
 
-/* Vocabularies of tiktoken's take a word that is a token as it is, whether merges lead there or not. */
+/* Vocabularies like tiktoken's keep a word whole if it is a token, even if no merges produce it. */
 TEST(words_that_are_tokens_stay_whole_where_the_family_has_it_so)
 {
     static const struct {
@@ -94,14 +94,14 @@ random_vocabulary(uint64_t *random, char *json, size_t size)
         s.score[i] = -(double)(1 + splitmix64(random) % 64) / 8;
         for (size_t k = 0; k < i; k++)
             if (strcmp(s.text[k], s.text[i]) == 0)
-                s.score[i] = s.score[k]; /* which of two is meant nobody says */
+                s.score[i] = s.score[k]; /* equal texts have equal scores, since either can be chosen */
         at += (size_t)snprintf(json + at, size - at, ", [\"%s\", %g]", s.text[i], s.score[i]);
     }
     snprintf(json + at, size - at, "]}}");
     return s;
 }
 
-/* The highest sum over all ways to cut the rest; a character without a piece of its own may be unknown. */
+/* The highest sum over all ways to split the rest. A character without a piece of its own may be unknown. */
 static double
 best_sum(const struct small *s, double unknown, const char *rest)
 {
@@ -139,7 +139,7 @@ TEST(unigram_finds_the_best_of_all_ways_to_cut)
         double sum = 0;
         token_t *ids = encode(t, text, len, (struct tokenize_options){0}, &n);
         for (size_t i = 0; i < n; i++) {
-            if (ids[i] == 0) { /* neighbours are one */
+            if (ids[i] == 0) { /* adjacent unknown characters are one */
                 for (bool again = true; again; again = at < len && text[at] == 'd') {
                     sum += least - 10;
                     at++;
@@ -150,14 +150,14 @@ TEST(unigram_finds_the_best_of_all_ways_to_cut)
             at += strlen(s.text[ids[i] - 1]);
         }
         const double best = best_sum(&s, least - 10, text);
-        if (at == len && fabs(sum - best) > 1e-9) /* else letters without pieces were among the unknown */
+        if (at == len && fabs(sum - best) > 1e-9) /* otherwise the unknown text had letters without pieces */
             fail_msg("'%s': %g, the best is %g: %s", text, sum, best, json);
         free(ids);
         tokenizer_close(t);
     }
 }
 
-/* ---- a tokenizer.model and what lies beside it ---- */
+/* ---- a tokenizer.model and the files next to it ---- */
 
 static bool
 open_model(struct tokenizer **t, const char *bytes, size_t n, const char *config, const char *added, struct err *err)
@@ -203,7 +203,7 @@ TEST(tokens_that_were_added_are_found)
     assert_memory_equal(ids, ((token_t[]){first, first + 1, first + 2, first + 3, first + 3}), 5 * sizeof *ids);
     free(ids);
     ids = encode(t, text, strlen(text), (struct tokenize_options){0}, &n_ids);
-    for (size_t i = 0; i < n_ids; i++) /* what is written is text */
+    for (size_t i = 0; i < n_ids; i++) /* names of control tokens are plain text */
     {
         assert_int_not_equal(ids[i], first);
         assert_int_not_equal(ids[i], first + 3);
@@ -278,7 +278,7 @@ TEST(a_long_text_is_cut_as_its_parts_are)
     char *prose = golden_text("..", "prose.txt", &n_prose), *text = malloc(TIMES * n_prose);
     assert_ok(open_model(&t, model, n, NULL, NULL, &err), err);
     assert_non_null(text);
-    assert_int_equal(prose[n_prose - 1], '\n'); /* a byte of its own */
+    assert_int_equal(prose[n_prose - 1], '\n'); /* encoded as a byte token */
     for (size_t i = 0; i < TIMES; i++)
         memcpy(text + i * n_prose, prose, n_prose);
     token_t *once = encode(t, prose, n_prose, (struct tokenize_options){0}, &n_once);
@@ -304,7 +304,7 @@ TEST(a_model_that_is_cut_short_or_changed_is_refused_in_one_line)
     assert_non_null(changed);
     size_t refused = 0;
     for (size_t len = 0; len < n; len += 1 + len / 16) {
-        if (open_model(&t, model, len, NULL, NULL, &err)) /* at a field's end the rest may be missing */
+        if (open_model(&t, model, len, NULL, NULL, &err)) /* after a cut at a field's end the file may be valid */
             tokenizer_close(t);
         else
             refused += err.kind == ERR_WORK && strncmp(err.text, "folder: ", 8) == 0 && strchr(err.text, '\n') == NULL;
@@ -349,7 +349,7 @@ TEST(an_unsupported_tokenizer_model_is_named)
          NULL, NULL, "piece 1"},
         {M(""), NULL, NULL, "0 pieces"},
         {M("IQ== 0\nIg== 1\n"), NULL, NULL, "tiktoken"},
-        {M(UNK A "\x1a\x07\x12\x05\x09\0\0\0x"), NULL, NULL, "damaged"}, /* a map of characters */
+        {M(UNK A "\x1a\x07\x12\x05\x09\0\0\0x"), NULL, NULL, "damaged"}, /* a character map */
         {M(UNK A "\x13"), NULL, NULL, "damaged"},                        /* a group */
         {M(UNK A), "[]", NULL, "tokenizer_config.json is no JSON object"},
         {M(UNK A), NULL, "7", "added_tokens.json is no JSON object"},

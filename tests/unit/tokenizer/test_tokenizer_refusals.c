@@ -1,5 +1,5 @@
-/* What no tokenizer can be made of is refused with one line that names it: damaged or unsupported parts of
- * tokenizer.json, and of GGUF's byte-level BPE. */
+/* Invalid or unsupported parts of tokenizer.json, and of GGUF's byte-level BPE, are refused with one line that names
+ * them. */
 #include <cjson/cJSON.h>
 
 #include "engine/model/tokenizer/pretokenizer.h"
@@ -11,7 +11,7 @@
 
 #define BYTES "{\"type\": \"ByteLevel\", \"add_prefix_space\": false, \"use_regex\": true}"
 
-/* A tokenizer of few pieces, with one of its members in place of the usual one. */
+/* A tokenizer of few pieces in which one member is replaced. */
 static bool
 opens_json(const char *key, const char *value, const char *config, char *why, size_t size)
 {
@@ -203,7 +203,7 @@ TEST(damaged_byte_level_vocabularies_are_refused_with_a_reason)
     } cases[] = {
         {{"gpt-2", "a b", false}, NULL},
         {{"my-own\x1b", "a b", false}, "pre-tokenizer 'my-own\\x1b' (metadata 'tokenizer.ggml.pre') is not supported"},
-        {{"llama", "a b", false}, "'llama'"}, /* the beginning of a name is none */
+        {{"llama", "a b", false}, "'llama'"}, /* a prefix of a name is not a name */
         {{"gpt-2", "", true}, "has no merges"},
         {{"gpt-2", "b a", false}, "merge 0 of tokenizer.ggml.merges, 'b a'"},
         {{"gpt-2", "ab", false}, "'ab'"},

@@ -1,5 +1,4 @@
-/* What must hold for any text: it comes back, it is merged as merging is defined, and long ones take no longer than
- * they must. */
+/* Properties for any text: decoding restores it, merging follows its definition, and the time is not quadratic. */
 #include "base/rng.h"
 #include "base/utf8.h"
 #include "cli/options/commands.h"
@@ -42,7 +41,7 @@ TEST(random_bytes_come_back_unchanged)
     close_opened(&tiny);
 }
 
-/* By definition, without a heap: again and again the best pair of neighbours, the leftmost of equals. */
+/* Merges by definition, without a heap: repeatedly the best pair of neighbours, the leftmost of equals. */
 static size_t
 naive_bpe(const struct tokenizer *t, const char *text, token_t *out)
 {

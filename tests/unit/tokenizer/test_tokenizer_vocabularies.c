@@ -3,7 +3,7 @@
 
 enum { PIECE = 10 }; /* bytes */
 
-static uint64_t compared; /* whole pieces, by the index, whose source is included */
+static uint64_t compared; /* whole pieces, counted by the index, whose source is included */
 
 static int
 counted_memcmp(const void *a, const void *b, size_t n)
@@ -20,7 +20,7 @@ counted_memcmp(const void *a, const void *b, size_t n)
 #include "tests/rigs/gguf_bytes.h"
 #include "tests/rigs/tokenizer_rig.h"
 
-/* Opens a vocabulary of so many pieces of PIECE bytes. Returns how many were compared with each other. */
+/* Opens a vocabulary of so many pieces of PIECE bytes. Returns the number of comparisons between pieces. */
 static uint64_t
 comparisons_of(uint32_t n)
 {

@@ -1,4 +1,4 @@
-/* Numbers of a trace read back as they were. */
+/* Numbers of a trace are read back exactly. */
 #include <math.h>
 
 #include "tests/rigs/test.h"

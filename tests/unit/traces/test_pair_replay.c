@@ -1,4 +1,4 @@
-/* A replay of two saved runs: steps, jumps to and fro and seeking take both along. */
+/* A replay of two saved runs: steps, jumps in both directions and seeking move both. */
 #include "engine/scope/scope.h"
 #include "tests/rigs/saved_runs.h"
 #include "tests/rigs/test.h"
@@ -68,7 +68,7 @@ TEST(a_replay_steps_and_jumps_through_two_traces)
     replay_close(r);
 }
 
-/* ---- what is to come ---- */
+/* ---- later events ---- */
 
 static void
 count(void *user, const struct event *e)
@@ -101,7 +101,7 @@ known_beforehand(struct replay *r)
     replay_close(r);
 }
 
-/* Controls and rounds of all there is, and then all of it from the start. */
+/* All controls and rounds are counted in advance, and then all events are replayed from the start. */
 TEST(a_replay_of_two_traces_has_later_knob_changes)
 {
     const struct saved_runs *t = *state;

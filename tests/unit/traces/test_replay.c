@@ -14,7 +14,7 @@ struct fixture {
     uint64_t now;
 };
 
-/* Pulls once; checks that it is the next event of the stream. */
+/* Pulls once, and checks that the event is the next one of the stream. */
 static const struct event *
 pull(struct fixture *f)
 {
@@ -35,7 +35,7 @@ pull(struct fixture *f)
     return e;
 }
 
-/* Pulls what is due; returns how many, the last one in *last. */
+/* Pulls the events that are due. Returns their number, and the last one in *last. */
 static size_t
 drain(struct fixture *f, struct event *last)
 {
@@ -54,7 +54,7 @@ drain(struct fixture *f, struct event *last)
     return n;
 }
 
-/* Where event i of the stream lies on the time line. */
+/* The time of event i of the stream. */
 static uint64_t
 time_of(const struct fixture *f, size_t i)
 {
@@ -65,7 +65,7 @@ time_of(const struct fixture *f, size_t i)
     return offset + f->stream.events[i].t_us;
 }
 
-/* Everything up to then was handed out, and nothing later. Verdicts come with what follows them. */
+/* All events up to that time were pulled, and none after it. A verdict has the time of the event after it. */
 static void
 assert_played_until(const struct fixture *f, uint64_t t_us)
 {
@@ -123,7 +123,7 @@ TEST_WITH(a_replay_shows_events_when_they_are_due, set_up, tear_down)
     struct fixture *f = *state;
     static const double speeds[] = {1, 0.25, 64, 2};
     uint64_t head = 0, start = f->now;
-    drain(f, NULL); /* the clock starts with the first call */
+    drain(f, NULL); /* the clock starts at the first call */
     replay_play(f->replay, true);
     while (!replay_status(f->replay).at_end) {
         double speed = speeds[f->now / 97 % 4];
@@ -180,7 +180,7 @@ TEST_WITH(a_step_plays_whole_rounds, set_up, tear_down)
         assert_int_equal(last.type, EVENT_ROUND);
         assert_int_equal(f->rounds, round);
     }
-    replay_step_rounds(f->replay, 1); /* none is left: the rest */
+    replay_step_rounds(f->replay, 1); /* no round is left: pulls the rest */
     drain(f, NULL);
     assert_int_equal(f->at, f->stream.n);
     assert_true(replay_status(f->replay).at_end);
@@ -354,7 +354,7 @@ TEST_WITH(a_broken_trace_plays_up_to_the_break_and_says_why, set_up, tear_down)
     free(text);
     const struct event *e;
     struct err err = {0};
-    replay_close(f->replay); /* it has read the small file already */
+    replay_close(f->replay); /* it has already read the small file */
     f->replay = NULL;
     assert_ok(replay_open(&f->replay, f->path, false, &err), err);
     replay_goto(f->replay, UINT64_MAX);

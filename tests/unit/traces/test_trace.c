@@ -1,11 +1,11 @@
-/* What is written is read back. */
+/* A trace that is written is read back equal. */
 #include "base/utf8.h"
 #include "tests/rigs/test.h"
 #include "tests/rigs/trace_checks.h"
 #include "traces/run_json.h"
 #include "traces/schema.h"
 
-/* ---- there and back ---- */
+/* ---- writing and reading ---- */
 
 TEST_WITH(a_closed_trace_reads_back_event_for_event, folder_set_up, folder_tear_down)
 {
@@ -48,7 +48,7 @@ TEST_WITH(a_torn_trace_reads_up_to_the_last_whole_round, folder_set_up, folder_t
     write_trace(folder, &s, false, path);
     char *rounds = read_text(path, "rounds.csv");
     size_t header = (size_t)(strchr(rounds, '\n') - rounds) + 1;
-    /* Cut rounds.csv at every byte: as many rounds are left as there are whole lines. */
+    /* Cuts rounds.csv at every byte: the rounds of all whole lines are read. */
     for (size_t cut = strlen(rounds); cut >= header; cut--) {
         rounds[cut] = '\0';
         write_text(path, "rounds.csv", rounds);
@@ -235,7 +235,7 @@ TEST_WITH(run_json_brings_everything_back, folder_set_up, folder_tear_down)
     stream_free(&s);
 }
 
-/* The hash of no file may be any number. */
+/* The hash of a missing file has no defined value. */
 TEST_WITH(run_json_leaves_out_a_model_that_is_not_there, folder_set_up, folder_tear_down)
 {
     struct run_info run;
@@ -287,7 +287,7 @@ TEST_WITH(files_hold_no_control_characters, folder_set_up, folder_tear_down)
         char *again = malloc(ESCAPE_LONGEST * strlen(text) + 1);
         assert_non_null(again);
         for (char *line = strtok(text, "\n"); line != NULL; line = strtok(NULL, "\n")) {
-            text_escape(again, line, strlen(line)); /* finds nothing but backslashes to do */
+            text_escape(again, line, strlen(line)); /* escapes only backslashes */
             for (char *at = again; (at = strchr(at, '\\')) != NULL; at += 2)
                 assert_int_equal(at[1], '\\');
         }
@@ -339,7 +339,7 @@ TEST_WITH(escaped_text_is_printable_and_comes_back, folder_set_up, folder_tear_d
         {"\xc3\xa4\xe2\x82\xac", "ä€"},               /* printable */
         {"\xe2\x80\xae", "\\xe2\\x80\\xae"},          /* right-to-left override */
         {"\xe2\x82", "\\xe2\\x82"},                   /* half a character */
-        {"a\xc2\xad", "a\\xc2\\xad"},                 /* a soft hyphen */
+        {"a\xc2\xad", "a\\xc2\\xad"},                 /* not assigned */
         {"\xf4\x8f\xbf\xbf", "\\xf4\\x8f\\xbf\\xbf"}, /* assigned to nothing */
         {"\xc0\xaf\xed\xa0\x80\xf4\x90\x80\x80", "\\xc0\\xaf\\xed\\xa0\\x80\\xf4\\x90\\x80\\x80"},
         {"\xf0\x9f\x99\x82", "🙂"},
@@ -367,7 +367,7 @@ TEST_WITH(escaped_text_is_printable_and_comes_back, folder_set_up, folder_tear_d
         assert_int_equal(n, len);
         assert_memory_equal(back, bytes, len);
     }
-    static const char raw[] = "\xc2\xad\xf4\x8f\xbf\xbf\xff"; /* where another version escapes less */
+    static const char raw[] = "\xc2\xad\xf4\x8f\xbf\xbf\xff"; /* another version escapes less */
     assert_true(text_unescape(back, &n, raw, sizeof raw));
     assert_int_equal(n, sizeof raw);
     assert_memory_equal(back, raw, n);

@@ -18,7 +18,7 @@ TEST_WITH(sequences_of_a_batch_read_back_event_for_event, folder_set_up, folder_
     }
 }
 
-/* The numbers of all lines become 1, 2, 3, …: no gap says where verdicts were. */
+/* Renumbers all lines 1, 2, 3, …: no gap marks the places of verdicts. */
 static void
 renumber(const char *path)
 {
@@ -79,7 +79,7 @@ TEST_WITH(a_batch_that_was_not_closed_ends_with_its_last_line, folder_set_up, fo
     }
 }
 
-/* Who numbers its events without gaps for verdicts loses nothing but their places: each has its own before its line. */
+/* Events may be numbered without gaps for verdicts. Each verdict is then read before its line. */
 TEST_WITH(verdicts_without_numbers_come_before_what_follows_them, folder_set_up, folder_tear_down)
 {
     const char *folder = *state;
@@ -110,7 +110,7 @@ TEST_WITH(verdicts_without_numbers_come_before_what_follows_them, folder_set_up,
     stream_free(&s);
 }
 
-/* Sequences share their rounds: a step is a step of all of them. */
+/* Sequences share their rounds, so a step is a step of all of them. */
 TEST_WITH(a_replay_steps_through_rounds_of_all_sequences, folder_set_up, folder_tear_down)
 {
     const char *folder = *state;

@@ -1,4 +1,4 @@
-/* A trace that takes no more than it may: it ends behind a whole round, says so, and replays; and one with fewer
+/* A trace with a size limit ends after a whole round, reports this, and replays. Also tests traces with fewer
  * layers. */
 #include <dirent.h>
 #include <sys/stat.h>
@@ -35,7 +35,7 @@ open_within(struct traced_run *f, const struct trace_bounds *bounds)
     run_info_free(&run);
 }
 
-/* Both what is in memory when it is full and what went to the disk before. */
+/* Appends runs until the trace is full. It is flushed every `every` rounds only. */
 static void
 append(struct traced_run *f, bool batch, int every)
 {
@@ -54,7 +54,7 @@ append(struct traced_run *f, bool batch, int every)
     }
 }
 
-/* No sequence's line of the last round is missing. */
+/* The last round has a line of every sequence. */
 static void
 assert_ends_whole(const char *path, bool batch)
 {
@@ -85,7 +85,7 @@ TEST_WITH(a_trace_that_is_full_ends_behind_a_whole_round, traced_run_set_up, tra
         assert_non_null(trouble);
         assert_contains(trouble, "--trace-max");
         trace_writer_flush(f->writer);
-        assert_false(trace_writer_close(f->writer, &err)); /* what there is to be said */
+        assert_false(trace_writer_close(f->writer, &err)); /* it fails with the message */
         f->writer = NULL;
         assert_at_most(bytes_of(f->path), bounds.bytes);
         if (!batch)
@@ -116,11 +116,11 @@ TEST_WITH(an_export_of_a_full_trace_says_that_it_was, traced_run_set_up, traced_
     char *json = read_text(copy, "run.json");
     const char *first = strstr(json, "closed_event");
     assert_non_null(first);
-    assert_lacks(first + 1, "closed_event"); /* once */
+    assert_lacks(first + 1, "closed_event"); /* only once */
     free(json);
 }
 
-/* Which layers are written, by who asked them and in which rounds. */
+/* The layer events that are written, by origin and by round. */
 static void
 count_layers(struct traced_run *f, const struct trace_bounds *bounds, uint64_t counted[PROBED_BY], uint32_t *strange)
 {

@@ -1,11 +1,11 @@
-/* A trace says how long its tables were when it was closed. One that was cut since, or added to, is read as far as it
- * goes, and then that is said. */
+/* A trace stores the lengths of its tables when it is closed. If a table is cut or extended later, the reader reads as
+ * far as it can and then fails. */
 #include "tests/rigs/test.h"
 #include "tests/rigs/trace_checks.h"
 #include "traces/schema.h"
 #include "traces/trace_folder.h"
 
-/* Reads all that there is. Returns how many events of the table's kind; *err: how it ended. */
+/* Reads all events. Returns the number of those of the table's kind, and the final error in *err. */
 static uint64_t
 read_through(const char *path, enum table_id id, bool brief, struct err *err)
 {
@@ -18,7 +18,7 @@ read_through(const char *path, enum table_id id, bool brief, struct err *err)
     while (trace_reader_next(r, &e, err))
         n += table_of(e.type) == id;
     struct err again = {0};
-    assert_false(trace_reader_next(r, &e, &again)); /* it stays at its end, and says so again */
+    assert_false(trace_reader_next(r, &e, &again)); /* another call at the end fails again */
     assert_string_equal(again.text, err->text);
     trace_reader_close(r);
     return n;

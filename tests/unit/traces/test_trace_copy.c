@@ -1,4 +1,4 @@
-/* An export: a trace copied while it is being written. */
+/* An export: a trace is copied while it is written. */
 #include <dirent.h>
 #include <errno.h>
 #include <pthread.h>
@@ -36,7 +36,7 @@ assert_fails(const struct traced_run *f, const char *to, const char *why)
         fail_msg("%s", err.text);
 }
 
-/* "." and ".." not counted. */
+/* Counts files, without "." and "..". */
 static int
 files_in(const char *folder)
 {
@@ -49,7 +49,7 @@ files_in(const char *folder)
     return n;
 }
 
-/* The copy has all files, and replays a beginning of the stream. Returns the number of its rounds. */
+/* Checks that the copy has all files and replays a prefix of the stream. Returns the number of its rounds. */
 static uint64_t
 assert_whole(const char *path, const struct stream *s)
 {
@@ -57,12 +57,12 @@ assert_whole(const char *path, const struct stream *s)
     return assert_replays_a_beginning(path, s);
 }
 
-/* The trace grows while it is copied, but by three parts at most. */
+/* The trace grows while it is copied, but by at most three parts. */
 enum { COPIES = 16, PARTS = COPIES + 4 };
 
 struct growing {
     struct traced_run *run;
-    atomic_uint parts, copies; /* parts of the stream that are in the files; copies that are made */
+    atomic_uint parts, copies; /* written parts of the stream; finished copies */
     atomic_bool enough;
 };
 
@@ -119,7 +119,7 @@ TEST_WITH(every_copy_of_a_growing_trace_is_whole, traced_run_set_up, traced_run_
     }
     print_message("%llu rounds at last, %llu copies with more than the one before\n", (unsigned long long)before,
                   (unsigned long long)different);
-    assert_at_least(different, COPIES / 4); /* each has all but the last part of what is in the files */
+    assert_at_least(different, COPIES / 4); /* each copy has all written parts except the last */
 }
 
 TEST_WITH(what_directly_follows_the_last_round_is_copied_and_a_round_under_way_is_not, traced_run_set_up,
@@ -141,7 +141,7 @@ TEST_WITH(what_directly_follows_the_last_round_is_copied_and_a_round_under_way_i
     assert_contains(controls, "\"baseline\",,\"398.5\"");
     free(controls);
 
-    f->stream.round++; /* a third one: a draft's line waits for its verdict, a control is written meanwhile */
+    f->stream.round++; /* a draft's line waits for its verdict while a control is written */
     struct event *e = stream_add(&f->stream, EVENT_TOKEN);
     e->token = (struct token_event){.source = SOURCE_DRAFT, .candidate = 1, .accepted = -1, .committed = -1};
     stream_control(&f->stream, "pause", "");
@@ -164,7 +164,7 @@ TEST_WITH(a_trace_without_rounds_is_copied_too, traced_run_set_up, traced_run_te
     assert_int_equal(assert_whole(to, &f->stream), 0);
 }
 
-/* A folder in a table's place opens as a file does, and fails when it is read. */
+/* A folder in place of a table can be opened like a file, but reading it fails. */
 TEST_WITH(a_read_error_is_noticed_and_leaves_nothing_behind, traced_run_set_up, traced_run_tear_down)
 {
     struct traced_run *f = *state;
@@ -208,12 +208,12 @@ TEST_WITH(a_disk_that_fills_up_leaves_nothing_behind_and_can_be_tried_again, tra
     assert_fails(f, to, strerror(ENOSPC));
     assert_int_equal(files_in(disk), 0);
     write_text(disk, "note", "mine");
-    assert_fails(f, disk, strerror(ENOSPC)); /* into a folder that was there: what was in it stays */
+    assert_fails(f, disk, strerror(ENOSPC)); /* a folder that existed before keeps its contents */
     assert_int_equal(files_in(disk), 1);
     assert_int_equal(mount("tmpfs", disk, "tmpfs", MS_REMOUNT, "size=64m"), 0);
     copy(f, to);
     assert_int_equal(assert_whole(to, &f->stream), 300);
-    snprintf(other, sizeof other, "%.240s/other", f->folder); /* nor is the trace itself any worse for it */
+    snprintf(other, sizeof other, "%.240s/other", f->folder); /* the trace itself is not damaged */
     copy(f, other);
     assert_int_equal(assert_whole(other, &f->stream), 300);
     umount2(disk, MNT_DETACH);

@@ -1,4 +1,4 @@
-/* Disks fill and folders vanish: the trace may stop, with one message; the run never does, and what was written
+/* Full disks and deleted folders: the trace may stop, with one message. The run continues, and the written part
  * replays. (tests/faults/kills_main.c kills programs while they write.) */
 #include <errno.h>
 #include <sys/mount.h>
@@ -9,7 +9,7 @@
 #include "tests/rigs/test.h"
 #include "tests/rigs/traced_run.h"
 
-/* Appends until the trace stops, as a run would; but not for ever. */
+/* Appends until the trace stops, as a run does, up to a limit. */
 static void
 append_until_trouble(struct traced_run *f)
 {
@@ -31,8 +31,8 @@ assert_stopped(struct traced_run *f, const char *why)
     if (strstr(trouble, why) == NULL || strstr(trouble, f->path) == NULL)
         fail_msg("%s", trouble);
     char *copy = strdup(trouble);
-    trace_writer_flush(f->writer); /* returns, though nothing is written any more */
-    for (int i = 0; i < 1000; i++) /* the run goes on */
+    trace_writer_flush(f->writer); /* returns although the trace has stopped */
+    for (int i = 0; i < 1000; i++) /* the run continues */
         assert_greater(event_log_append(f->log, &(struct event){.type = EVENT_SERIES}), 0);
     assert_false(trace_writer_close(f->writer, &err));
     f->writer = NULL;
@@ -66,7 +66,7 @@ TEST_WITH(a_disk_that_is_full_from_the_start_is_an_error_at_once, traced_run_set
     assert_contains(err.text, strerror(ENOSPC));
     char name[400];
     snprintf(name, sizeof name, "%s/tokens.csv", f->path);
-    assert_int_not_equal(access(name, F_OK), 0); /* nothing is left that would forbid a second try */
+    assert_int_not_equal(access(name, F_OK), 0); /* no files are left that would prevent a second attempt */
 }
 
 TEST_WITH(the_file_size_limit_stops_the_trace_and_not_the_process, traced_run_set_up, traced_run_tear_down)
@@ -127,7 +127,7 @@ TEST_WITH(a_log_that_ran_over_stops_the_trace_with_a_message, traced_run_set_up,
     stream_start_run(&f->stream);
     for (int i = 0; i < 3000; i++)
         stream_round(&f->stream);
-    traced_run_append(f); /* faster than any disk: the writer looks at the log every few milliseconds */
+    traced_run_append(f); /* faster than any disk: the writer reads the log every few milliseconds */
     trace_writer_flush(f->writer);
     assert_stopped(f, "events were lost");
     assert_replays_a_beginning(f->path, &f->stream);
@@ -147,7 +147,7 @@ TEST_WITH(a_folder_that_cannot_be_written_is_an_error_at_once, traced_run_set_up
     if (geteuid() != 0)
         assert_int_equal(chmod(f->folder, 0500), 0);
     else if (mount("tmpfs", f->folder, "tmpfs", MS_RDONLY, "size=8k") == 0)
-        f->mounted = true; /* root may write anywhere else */
+        f->mounted = true; /* root may write in any other folder */
     else
         return;
     assert_false(traced_run_open(f, 0, &err));

@@ -1,5 +1,5 @@
-/* A trace is read while it is written: however its bytes come, what is handed out is its beginning, and at last the
- * whole. */
+/* A trace is read while it is written: in whatever pieces its bytes arrive, the events are a prefix of it, and finally
+ * all of it. */
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -8,13 +8,13 @@
 #include "traces/replay.h"
 #include "traces/schema.h"
 
-#define LONG_US 2000000 /* longer than a run's end has to be quiet */
+#define LONG_US 2000000 /* longer than the time after which a quiet run counts as ended */
 
-/* A trace that is put together from the files of another, which is closed. */
+/* A trace that is assembled from the files of another, closed trace. */
 struct half {
     char from[256], to[256];
     char *text[TABLES], *run_json, *open_run_json;
-    size_t at[TABLES], len[TABLES]; /* so much of it is there */
+    size_t at[TABLES], len[TABLES]; /* available bytes */
     struct stream stream;
 };
 
@@ -67,7 +67,7 @@ half_begin(struct half *h, const char *folder, uint64_t seed, uint32_t rounds)
     h->run_json = read_text(h->from, "run.json");
     char *sequences = strstr(h->run_json, "\"sequences\":\t3");
     assert_non_null(sequences);
-    if (rounds > 0) /* else a round counts when the next one has begun: other sequences may have lines of it */
+    if (rounds > 0) /* in a batch a round ends when the next one begins: other sequences may have lines of it */
         sequences[strlen("\"sequences\":\t")] = '1';
     h->open_run_json = strdup(h->run_json);
     char *closed = strstr(h->open_run_json, ",\n\t\"closed_event\"");
@@ -93,7 +93,7 @@ struct taken {
     uint64_t now, rounds;
 };
 
-/* What came since is what comes next in the stream. */
+/* Checks that the new events are the next ones of the stream. */
 static void
 take(struct taken *t)
 {
@@ -111,7 +111,7 @@ take(struct taken *t)
         fail_msg("%s", err.text);
 }
 
-/* All lines of a table with numbers up to `last`, in two pieces, and sometimes the beginning of the next one. */
+/* Appends all lines of a table with numbers up to `last`, in two pieces, and sometimes a part of the next line. */
 static void
 write_up_to(struct half *h, enum table_id id, uint64_t last, struct taken *t)
 {
@@ -140,7 +140,7 @@ TEST_WITH(a_trace_is_followed_however_its_bytes_arrive, folder_set_up, folder_te
         const uint64_t all = h.stream.n;
         uint64_t done = 0;
         while (done < all) {
-            /* a writer stops to write between rounds only, or at a run's end */
+            /* a writer stops only between rounds, or at a run's end */
             done += 1 + stream_below(&h.stream, 40);
             while (done < all && h.stream.events[done - 1].type != EVENT_ROUND)
                 done++;
@@ -183,7 +183,7 @@ TEST_WITH(a_round_is_there_with_its_line_and_not_before, folder_set_up, folder_t
     half_end(&h);
 }
 
-/* The end of a run that was never closed is shown once it is quiet. */
+/* A run that was not closed counts as ended after a quiet time. */
 TEST_WITH(the_end_of_a_run_counts_when_it_is_quiet, folder_set_up, folder_tear_down)
 {
     struct half h;
@@ -248,7 +248,7 @@ TEST_WITH(what_was_cut_replaced_or_deleted_is_said, folder_set_up, folder_tear_d
     }
 }
 
-/* ---- played ---- */
+/* ---- playing ---- */
 
 static uint64_t
 play(struct replay *r, uint64_t *now)
@@ -281,7 +281,7 @@ TEST_WITH(a_replay_follows_goes_back_and_catches_up, folder_set_up, folder_tear_
     for (unsigned i = 0; i < TABLES; i++)
         write_up_to(&h, order[i], h.stream.n, &t);
     const uint64_t all = play(r, &now);
-    assert_greater(all, 4); /* at once, whatever their times are */
+    assert_greater(all, 4); /* at once, regardless of their times */
     assert_int_equal(replay_status(r).round, 4);
     assert_int_equal(replay_status(r).t_us, replay_status(r).duration_us);
 
@@ -297,7 +297,7 @@ TEST_WITH(a_replay_follows_goes_back_and_catches_up, folder_set_up, folder_tear_
 
     write_text(h.to, "run.json", h.run_json);
     replay_play(r, true);
-    assert_int_equal(play(r, &now), 1); /* the end of the run */
+    assert_int_equal(play(r, &now), 1); /* the event of the run's end */
     assert_true(replay_status(r).at_end && !replay_status(r).follows);
     replay_close(r);
     trace_reader_close(t.reader);

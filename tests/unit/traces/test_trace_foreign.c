@@ -1,4 +1,4 @@
-/* Traces that were not written by us, or not only: read where they make sense, and not trusted. */
+/* Traces that specscope did not write, or not alone: valid parts are read, and no value is trusted. */
 #include <math.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -7,7 +7,7 @@
 #include "tests/rigs/test.h"
 #include "tests/rigs/trace_checks.h"
 
-/* Replaces the first `old` in a file; false if it isn't there. */
+/* Replaces the first `old` in a file; returns false if there is none. */
 static bool
 edit(const char *path, const char *file, const char *old, const char *new)
 {
@@ -23,7 +23,7 @@ edit(const char *path, const char *file, const char *old, const char *new)
     return at != NULL;
 }
 
-/* Reads all of it; true when nothing was wrong. */
+/* Reads the whole trace; returns true if there was no error. */
 static bool
 read_all(const char *path, struct err *err)
 {
@@ -244,7 +244,7 @@ TEST_WITH(columns_that_came_later_may_be_missing, folder_set_up, folder_tear_dow
     assert_true(edit(path, "run.json", ",\n\t\t\"experts\":\t40,\n\t\t\"experts_used\":\t3", ""));
     snprintf(experts, sizeof experts, "%s/experts.csv", path);
     assert_int_equal(unlink(experts), 0);
-    assert_true(edit(path, "run.json", "\"lines\":", "\"other\":")); /* nor did an older writer say that it had any */
+    assert_true(edit(path, "run.json", "\"lines\":", "\"other\":")); /* older traces have no tables' lengths */
     for (int policy = 0; policy < 2; policy++)
         assert_true(edit(path, "run.json", "\"needs\":", "\"other\":"));
     struct trace_reader *r = open_trace(path);
@@ -298,8 +298,7 @@ TEST_WITH(what_lies_beyond_the_last_round_is_not_even_looked_at, folder_set_up, 
     assert_true(edit(path, "tokens.csv", ",1,1\n", ",1,1\n9,1,1,0,1,3,0,1,"));
     assert_ok(read_all(path, &err), err);
     write_text(path, "run.json", json);
-    assert_false(read_all(
-        path, &err)); /* nor beyond what the closed trace says is its last event, but that something is there */
+    assert_false(read_all(path, &err)); /* later events are not read, but reported as an error */
     assert_contains(err.text, "series.csv: has more than the ");
     free(json);
 }
@@ -334,7 +333,7 @@ TEST_WITH(a_folder_without_a_trace_is_refused, folder_set_up, folder_tear_down)
     char file[300];
     snprintf(file, sizeof file, "%s/layers.csv", path);
     assert_int_equal(unlink(file), 0);
-    assert_int_equal(mkfifo(file, 0600), 0); /* must not wait for a writer */
+    assert_int_equal(mkfifo(file, 0600), 0); /* opening must not wait for a writer */
     assert_false(trace_reader_open(&r, path, false, &err));
     assert_contains(err.text, "not a file");
     assert_int_equal(unlink(file), 0);

@@ -1,5 +1,5 @@
-/* Two saved runs beside each other: the two of one run are that run again; each of two is what it is alone, in step,
- * with settings of its own; what can't be in step is refused. */
+/* Two saved runs as a pair. The two sequences of one run give that run again. In a pair of two runs each is what it is
+ * alone, in step, with its own settings. Pairs that cannot be in step are refused. */
 #include <math.h>
 
 #include "engine/scope/scope.h"
@@ -61,7 +61,7 @@ TEST(two_traces_of_one_run_are_replayed_as_that_run)
     trace_reader_close(alone);
 }
 
-/* What one side says is what its trace says, but for numbers, rounds and times; returns how many rounds. */
+/* Checks that a side's events are its trace's, except for numbers, rounds and times. Returns the number of rounds. */
 static uint64_t
 same_as_alone(const struct saved_runs *t, uint32_t side)
 {
@@ -201,9 +201,9 @@ TEST(each_trace_of_a_pair_has_its_settings_and_measures)
         assert_string_equal(scope_info(s)->saved_as, seq == 0 ? "bound" : "skip");
     }
     assert_true(scope_set_focus(s, 0));
-    assert_int_equal(scope_now(s)->versus->same, scope_now(s)->committed); /* as far as the shorter one goes */
-    assert_false(scope_now(s)->versus->parted);                            /* greedy */
-    /* The turn is a segment of the first one alone. */
+    assert_int_equal(scope_now(s)->versus->same, scope_now(s)->committed); /* up to the end of the shorter text */
+    assert_false(scope_now(s)->versus->parted);                            /* the runs are greedy */
+    /* The knob change begins a segment of the first sequence only. */
     const struct segments *st = scope_now(s)->segments;
     uint32_t of_first = 0, of_second = 0;
     for (uint32_t i = 0; i < segments_held(st); i++) {
@@ -240,7 +240,7 @@ TEST(settings_that_cannot_run_in_step_are_refused)
     refused(t->skip, &(struct saved_choice){t->folder, 0, 0}, "is no trace");
 }
 
-/* A trace whose policy has a knob of another name is of another version. */
+/* A trace whose policy has a differently named knob is from another version. */
 TEST(other_declarations_are_refused_where_they_matter)
 {
     struct saved_runs *t = *state;
@@ -252,7 +252,7 @@ TEST(other_declarations_are_refused_where_they_matter)
         memcpy(more, "\"gemma\"", 7);
     write_text(t->skip, "run.json", json);
     refused(t->both, &(struct saved_choice){t->both, 0, 2}, "no round of sequence 3");
-    trace_pair_close(open_pair(t->skip, 0, t->bound, 0)); /* where only one runs under it that is of no matter */
+    trace_pair_close(open_pair(t->skip, 0, t->bound, 0)); /* harmless if only one of the runs has that policy */
     struct trace_pair *p = open_pair(t->bound, 0, t->skip, 0);
     const struct policy_info *skip = run_info_policy(trace_pair_info(p), "layerskip");
     assert_at_least(policy_knob_index(skip, "gemma"), 0);

@@ -1,4 +1,4 @@
-/* What acceptance heads are trained on, against reading every text from its beginning; and vocabularies that match. */
+/* Training data of acceptance heads, against reading every text from its beginning. Also compares vocabularies. */
 #include <math.h>
 
 #include "engine/model/tokenizer/tokenizer.h"
@@ -41,7 +41,7 @@ check_hidden(const struct engine *e, const token_t *text, size_t n, const float 
     free(norm);
 }
 
-/* One prompt; its rows. */
+/* Generates one prompt's rows. */
 static size_t
 answer(struct accept_data *a, uint64_t index, const token_t *text, size_t n, float *x, float *label)
 {
@@ -73,7 +73,7 @@ check_greedy(const struct engine *e)
             exact_rig_read(e, READS_TARGET, text, PROMPT + i, z, NULL);
             text[PROMPT + i] = argmax(z, vocab);
             assert_near((double)label[i], drafted[PROMPT + i] == text[PROMPT + i], 0.1);
-            check_hidden(e, drafted, PROMPT + i + 1, x + i * width); /* none is mixed in */
+            check_hidden(e, drafted, PROMPT + i + 1, x + i * width); /* no token is replaced */
         }
         assert_true(rows == RESPONSE || tokenizer_is_end(e->model->tokenizer, text[PROMPT + rows - 1]));
     }
@@ -99,7 +99,7 @@ TEST(greedy_candidates_of_the_targets_own_layers_are_labelled_by_the_targets_arg
     engine_close(e);
 }
 
-/* E[min(1, p(Y) / q(Y))] = Σ min(p, q), of the first position, whatever is mixed in. */
+/* E[min(1, p(Y) / q(Y))] = Σ min(p, q) at the first position, whatever share of tokens is replaced. */
 TEST(the_mean_label_is_the_overlap)
 {
     enum { N = 3000 };
@@ -136,7 +136,7 @@ TEST(the_mean_label_is_the_overlap)
     }
     const double mean = sum / (double)n, deviation = sqrt((squares / (double)n - mean * mean) / (double)n);
     assert_near(mean, overlap, 4.5 * deviation);
-    assert_near((double)n / N, 0.8, 4.5 * sqrt(0.16 / N)); /* a fifth is the target's own */
+    assert_near((double)n / N, 0.8, 4.5 * sqrt(0.16 / N)); /* mixing replaces a fifth by the target's tokens */
     free(p);
     free(q);
     free(x);
@@ -169,7 +169,7 @@ TEST(a_model_as_its_own_draft_is_always_accepted)
     engine_close(e);
 }
 
-/* Bit for bit: prompts of several lengths, answers that end early, more of them than lanes. */
+/* Compares bit for bit: prompts of several lengths, answers that end early, more of them than sequences. */
 static void
 check_sequences(struct engine *e)
 {
@@ -187,7 +187,7 @@ check_sequences(struct engine *e)
     for (int i = 0; i < N; i++)
         for (int k = 0; k < LONG; k++)
             text[i][k] = k == 0 ? 1 : 259 + (i * 7 + k * 3) % 50;
-    for (int side = 0; side < 2; side++) { /* one by one, then three at a time */
+    for (int side = 0; side < 2; side++) { /* one at a time, then three */
         struct accept_data *a;
         options.sequences = side == 0 ? 1 : 3;
         x[side] = calloc((size_t)N * RESPONSE * width, sizeof *x[side]);

@@ -1,5 +1,5 @@
-/* Acceptance heads: the file, p̂ against the definition, gradients against finite differences, training that learns
- * what can be learned. */
+/* Acceptance heads: the file, p̂ against the definition, gradients against finite differences, and training on data
+ * that can be learned. */
 #include <math.h>
 #include <unistd.h>
 
@@ -40,7 +40,7 @@ random_head(uint32_t blocks, bool shared, uint64_t *random_state)
     return h;
 }
 
-/* As the header defines it, in double. */
+/* Computes the header's definition in double. */
 static double
 probability(const struct accept_head *h, const float *row)
 {
@@ -157,14 +157,14 @@ TEST(gradients_are_those_of_finite_differences)
     }
 }
 
-/* Labels that a function of the row decides: they can be learned, and the binary KL nears 0. */
+/* A function of the row determines the labels, so they can be learned: the binary KL approaches 0. */
 TEST(training_reduces_the_loss)
 {
     enum { N = 4096 };
     uint64_t random_state = seed;
     float *x = malloc(N * WIDTH * sizeof *x), *label = malloc(N * sizeof *label);
     fill(&random_state, x, N * WIDTH);
-    for (size_t i = 0; i < N; i++) /* not linear in x: a block is needed */
+    for (size_t i = 0; i < N; i++) /* not linear in x, so a block is needed */
         label[i] = 1 / (1 + expf(-6 * (fabsf(x[i * WIDTH]) - 0.5f) - 2 * x[i * WIDTH + 1]));
     double kl[2];
     for (uint32_t blocks = 0; blocks <= 1; blocks++) {
@@ -184,7 +184,7 @@ TEST(training_reduces_the_loss)
         accept_training_close(t);
         accept_head_free(h);
     }
-    assert_greater(kl[0], 0.1); /* a linear head can't */
+    assert_greater(kl[0], 0.1); /* a linear head cannot learn it */
     assert_less(kl[1], 0.02);
     free(x);
     free(label);
@@ -223,8 +223,8 @@ TEST(a_head_is_read_as_it_was_written)
         }
 }
 
-/* As the released checkpoints lie: one block's weights, the last layer's index says how many there are; no metadata of
- * ours. */
+/* The format of the released checkpoints: one block's weights, a last layer whose index gives the number of blocks, and
+ * no metadata of specscope. */
 TEST(a_released_checkpoint_is_read)
 {
     uint64_t random_state = seed;

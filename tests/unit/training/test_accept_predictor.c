@@ -1,4 +1,4 @@
-/* What says p̂ again and again: sums in one order, memory that is counted. test_accept_head.c holds it to the
+/* The repeated computation of p̂: the order of sums, and the memory. test_accept_head.c compares it with the
  * definition. */
 #include <math.h>
 #include <unistd.h>
@@ -20,7 +20,7 @@ fill(uint64_t *random_state, float *x, size_t n)
         x[i] = (float)((double)(splitmix64(random_state) >> 11) * 0x1p-52 - 1);
 }
 
-/* z's of all outputs, each summed on its own: products in order, every step rounded. */
+/* Each output's z, summed separately: products in order, rounded at every step. */
 static double
 probability_in_order(const struct accept_head *h, const float *row, float *x, float *next)
 {
@@ -45,7 +45,7 @@ probability_in_order(const struct accept_head *h, const float *row, float *x, fl
     return 1 / (1 + exp(-difference));
 }
 
-/* Bit for bit, at widths that fill groups and don't, with threads and without. */
+/* Compares bit for bit, at widths that fill whole groups of lanes and at others, with and without threads. */
 TEST(sums_have_one_order_for_all_vectors_and_threads)
 {
     static const uint32_t widths[] = {1, 7, 32, 33, 130, 300, 1030};

@@ -1,4 +1,4 @@
-/* Trained heads: gradients against finite differences, training that learns what can be learned, files. */
+/* Trained heads: gradients against finite differences, training on data that can be learned, and files. */
 #include <math.h>
 #include <signal.h>
 #include <sys/resource.h>
@@ -41,7 +41,7 @@ struct scene {
     float bias[VOCAB];
 };
 
-/* A head like Llama's; one with all that others have: LayerNorm with a bias, a bias, a scale and a cap of logits. */
+/* Two heads: one like Llama's, and one with all other features: LayerNorm with a bias, a bias, a scale and a cap. */
 static void
 set_scene(struct scene *s, uint64_t *random_state, bool more)
 {
@@ -78,8 +78,8 @@ batch_at(const struct scene *s, uint32_t l)
                                .choice = s->choice};
 }
 
-/* Central differences of the loss in every weight (the loss is computed in F32 with sums in double, so the step is
- * large and the tolerance is that of its rounding). */
+/* Central differences of the loss in every weight. The loss is computed in F32 with sums in double, so the step is
+ * large, and the tolerance is that of its rounding. */
 static void
 check_gradient(enum head_kind kind, size_t n_values, bool more, uint64_t *random_state)
 {
@@ -155,7 +155,7 @@ model_of(uint64_t hash)
     return &m;
 }
 
-/* Rows whose layer l is a fixed rotation and shift of layer L: an affine head can undo it and the lens can't. */
+/* Rows whose layer l is a fixed rotation and shift of layer L. An affine head can undo it, the logit lens cannot. */
 static void
 twist(const struct scene *s, uint64_t *random_state, float *hidden, size_t n, const float *mix, const float *shift)
 {
@@ -220,7 +220,7 @@ TEST(affine_heads_learn_to_undo_a_rotation)
     assert_greater(after, before + 0.1);
 }
 
-/* Threads have layers of their own, so what they learn depends on nobody else; unless their BLAS cannot be shared. */
+/* Each thread has its own layers, so results do not depend on other threads, unless the BLAS does not allow sharing. */
 TEST(training_on_several_threads_is_repeatable)
 {
     double before[2], after[2];

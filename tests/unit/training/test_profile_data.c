@@ -1,4 +1,4 @@
-/* Observations of plain speculative decoding: against reading every text from its beginning, and of known rates. */
+/* Observations of plain speculative decoding, against reading every text from its beginning and known rates. */
 #include <math.h>
 
 #include "engine/training/profile_data.h"
@@ -16,7 +16,7 @@ static uint64_t seed;
 
 static const struct sampling greedy = {.top_p = 1}, whole = {.temperature = 1, .top_p = 1};
 
-/* The same weights, turned by other angles: models that agree now and then. */
+/* The same weights with other rotation angles: models that agree sometimes. */
 static struct engine *
 open_three(float sharpness)
 {
@@ -37,10 +37,10 @@ open_layers(void)
 
 struct said {
     float p[VOCAB];
-    token_t first; /* the likeliest */
+    token_t first; /* the most likely token */
 };
 
-/* What a model says after a text, read from its beginning. */
+/* A model's distribution after a text that is read from its beginning. */
 static struct said
 after(const struct engine *e, enum reads who, const token_t *text, uint32_t n, const struct sampling *how)
 {
@@ -72,7 +72,7 @@ add(struct profile_rounds *to, const struct profile_rounds *r)
     to->emitted += r->emitted;
 }
 
-/* One prompt; how many observations. */
+/* Generates one prompt's observations. Returns their number. */
 static size_t
 observe(struct profile_data *d, uint64_t index, const token_t *text, struct sv_observation *o,
         struct profile_rounds *rounds)
@@ -99,7 +99,7 @@ check_greedy(const struct engine *e)
         struct sv_observation o[RESPONSE + DRAFTS];
         size_t at = 0;
         const size_t n_out = observe(d, 0, text, o, &rounds);
-        for (uint32_t n = PROMPT; at < n_out;) { /* rounds, as the observations say they went */
+        for (uint32_t n = PROMPT; at < n_out;) { /* rounds, according to the observations */
             bool rejected = false;
             uint32_t i = 0;
             for (; i < DRAFTS && !rejected && at < n_out; i++, at++) {
@@ -143,7 +143,7 @@ TEST(greedy_rounds_of_the_targets_own_layers_are_speculative_decodings)
     engine_close(e);
 }
 
-/* E[A] = Σ min(p, q), E[a] = Σ min(q, c) = s, all of them as the setting leaves them. */
+/* E[A] = Σ min(p, q) and E[a] = Σ min(q, c) = s, for distributions after the setting's filters. */
 static void
 check_means(const struct engine *e, const struct sampling *how)
 {
@@ -176,7 +176,7 @@ check_means(const struct engine *e, const struct sampling *how)
 
 TEST(the_means_of_sampled_rounds_are_overlaps)
 {
-    struct engine *flat = open_three(1); /* or what counts is too rare */
+    struct engine *flat = open_three(1); /* otherwise the counted cases are too rare */
     const struct sampling all = {.temperature = 0.8f, .top_p = 1},
                           few = {.temperature = 0.8f, .top_k = 40, .top_p = 0.7f};
     check_means(flat, &all);
@@ -184,7 +184,7 @@ TEST(the_means_of_sampled_rounds_are_overlaps)
     engine_close(flat);
 }
 
-/* Of one candidate nothing is left to chance. */
+/* With one candidate the sampling is deterministic. */
 TEST(top_k_of_one_is_greedy_but_for_the_companion)
 {
     struct profile_data_options options = {
@@ -206,12 +206,12 @@ TEST(top_k_of_one_is_greedy_but_for_the_companion)
     assert_int_equal(n[0], n[1]);
     for (size_t i = 0; i < n[0]; i++) {
         assert_number_equal(o[0][i].accepted, o[1][i].accepted);
-        assert_true(o[1][i].s == 0 || o[1][i].s == 1); /* so is the companion, then */
+        assert_true(o[1][i].s == 0 || o[1][i].s == 1); /* the companion is greedy, too */
     }
     engine_close(e);
 }
 
-/* Bit for bit: rounds of several lengths, more prompts than lanes. */
+/* Compares bit for bit: rounds of several lengths, more prompts than sequences. */
 static void
 check_sequences(const struct engine *e)
 {
@@ -226,7 +226,7 @@ check_sequences(const struct engine *e)
     struct profile_rounds rounds[2] = {{0}, {0}};
     struct err err = {0};
     const token_t text[PROMPT + N] = {1, 280, 302, 285, 290, 299, 277, 310, 260, 270, 281};
-    for (int side = 0; side < 2; side++) { /* one by one, then three at a time */
+    for (int side = 0; side < 2; side++) { /* one at a time, then three */
         struct profile_data *d;
         options.sequences = side == 0 ? 1 : 3;
         assert_ok(profile_data_open(&d, e, &options, NULL, &err), err);

@@ -1,6 +1,5 @@
-/* Training whose products a GPU computes (backend_ops.products, on an emulated or a real one): every product is that of
- * the BLAS here to F32's rounding, and so are losses, gradients and what training comes to. SPECSCOPE_SEED=N chooses
- * the numbers. */
+/* Training with products on a GPU (backend_ops.products; the GPU is emulated or real). Every product equals the BLAS's
+ * to F32's rounding, and so do losses, gradients and the results of training. SPECSCOPE_SEED=N chooses the numbers. */
 #include <dlfcn.h>
 #include <float.h>
 #include <math.h>
@@ -12,7 +11,7 @@
 #include "tests/rigs/seed.h"
 #include "tests/rigs/test.h"
 
-#define TOLERANCE 1e-5 /* of sums of some thousand terms, relative to their size */
+#define TOLERANCE 1e-5 /* of sums of a few thousand terms, relative to their size */
 
 enum { WIDTH = 48, VOCAB = 260, LAYERS = 3, ROWS = 37 };
 
@@ -25,7 +24,7 @@ struct device {
     struct blas *blas;
 };
 
-/* False: there is none here, or no library for it. */
+/* Returns false without a device or a library for it. */
 static bool
 open_device(struct device *d)
 {
@@ -70,7 +69,7 @@ noise(size_t n, float scale)
     return x;
 }
 
-/* Relative to b's norm, or to `usual` where chance made that smaller: rounding hangs on what was added up. */
+/* The distance relative to b's norm, or to `usual` if b is smaller by chance: rounding depends on a sum's terms. */
 static double
 apart(const float *a, const float *b, size_t n, double usual)
 {
@@ -101,9 +100,9 @@ compare(struct blas *blas, struct host_product p, size_t gap)
     blas_multiply(blas, &p);
     p.c = here;
     blas_multiply(NULL, &p);
-    const double usual = sqrt((double)p.m * (double)p.n * (double)p.k) / 3; /* of numbers in [-1, 1] */
+    const double usual = sqrt((double)p.m * (double)p.n * (double)p.k) / 3; /* for numbers in [-1, 1] */
     const double error = apart(c, here, p.m * p.n, usual);
-    const double bound = fmax(TOLERANCE, FLT_EPSILON / 8 * sqrt((double)p.k)); /* roundings are a random walk */
+    const double bound = fmax(TOLERANCE, FLT_EPSILON / 8 * sqrt((double)p.k)); /* rounding errors are a random walk */
     if (!(error < bound))
         fail_msg("%zux%zux%zu, a %s, b %s, beta %g: %g apart", p.m, p.n, p.k, p.transpose_a ? "turned" : "plain",
                  p.transpose_b ? "turned" : "plain", (double)p.beta, error);
@@ -132,7 +131,7 @@ TEST(products_are_those_of_the_blas)
     close_device(&d);
 }
 
-/* Rows longer than what passes through pinned memory at a time; more rows of c than the device has at a time. */
+/* Some rows are longer than the pinned buffer, and c has more rows than the device stores at a time. */
 TEST(products_larger_than_the_buffers_are_cut)
 {
     NEEDS_DEVICE(d);
@@ -151,7 +150,7 @@ TEST(a_matrix_that_is_kept_is_not_copied_again)
     memcpy(before, b, n * k * sizeof *before);
     blas_keep(d.blas, b, n * k);
     for (size_t i = 0; i < n * k; i++)
-        b[i] = NAN; /* nobody looks there any more */
+        b[i] = NAN; /* the kept copy is used instead */
     for (int transpose_b = 0; transpose_b < 2; transpose_b++) {
         float *const a = noise(k, 1), got[9], wanted[9];
         struct host_product p = {.transpose_b = transpose_b > 0,
@@ -202,7 +201,7 @@ free_scene(struct scene *s)
     free(s->hidden);
 }
 
-/* Losses and gradient of one layer's head. */
+/* Computes the losses and the gradient of one layer's head. */
 static void
 look_at_loss(const struct lens *lens, enum head_kind kind, const float *hidden, float *values, float *gradient,
              struct head_score *score)
@@ -240,7 +239,7 @@ TEST(losses_and_gradients_of_heads_are_those_of_the_cpu)
         look_at_loss(&s.lens, kind, s.hidden, values, there, &of_gpu);
         assert_near(of_gpu.loss, of_cpu.loss, TOLERANCE * of_cpu.loss);
         assert_greater(of_cpu.loss, 0.1);
-        assert_less(apart(there, here, n, 0), 4 * TOLERANCE); /* through the softmax */
+        assert_less(apart(there, here, n, 0), 4 * TOLERANCE); /* the softmax is in between */
         free(values);
         free(here);
         free(there);
@@ -249,7 +248,7 @@ TEST(losses_and_gradients_of_heads_are_those_of_the_cpu)
     close_device(&d);
 }
 
-/* Losses of each layer after some steps on the same rows. */
+/* Trains some steps on the same rows. Stores the losses of each layer. */
 static void
 train_heads(struct scene *s, const struct model *m, enum head_kind kind, double *loss)
 {
@@ -282,8 +281,8 @@ TEST(heads_are_trained_as_on_the_cpu)
         train_heads(&s, &m, kind, again);
         for (uint32_t l = 1; l < LAYERS; l++) {
             assert_greater(here[l], 0);
-            assert_near(there[l], here[l], 1e-3 * here[l]); /* steps of Adam enlarge the last bits of what is small */
-            assert_number_equal(there[l], again[l]);        /* the same numbers each time */
+            assert_near(there[l], here[l], 1e-3 * here[l]); /* Adam enlarges the last bits of small values */
+            assert_number_equal(there[l], again[l]);        /* results are repeatable */
         }
         free_scene(&s);
     }

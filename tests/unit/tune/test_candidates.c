@@ -1,4 +1,4 @@
-/* Candidates of a policy whose forecast is known: its best value is among them, and no two are alike. */
+/* Candidates of a policy with a known forecast: its best value is a candidate, and no two candidates are equal. */
 #include <math.h>
 
 #include "engine/measure/metrics.h"
@@ -6,7 +6,7 @@
 #include "policies/registry.h"
 #include "tests/rigs/test.h"
 
-/* Fastest at a = 7, b = 0.3; c has no effect. */
+/* The fastest point is a = 7, b = 0.3; c has no effect. */
 static double
 speedup(const double *value)
 {
@@ -22,7 +22,7 @@ open(struct policy *p, const struct model_info *model, const struct sampling *sa
            policy_number(p, "c", "c", 1, 8, 1, 1, "no effect");
 }
 
-/* Fastest at n_max = 5 with n_min of at least 5, which counts as 5. */
+/* The fastest point is n_max = 5 with n_min of at least 5, which counts as 5. */
 static bool
 open_capped(struct policy *p, const struct model_info *model, const struct sampling *sampling, struct err *err)
 {

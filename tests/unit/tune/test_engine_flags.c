@@ -170,7 +170,7 @@ TEST(sampling_has_each_engines_form)
     is(ENGINE_TRANSFORMERS, &p, &models, NULL, 0, LOAD "model.generate(**inputs)");
 }
 
-/* As the engines' sources have it: SGLang samples the drafts of a head's chains only. */
+/* According to its source, SGLang samples only the drafts of a head's chains. */
 TEST(presets_that_sample_make_vllm_and_sglang_sample_their_drafts)
 {
     struct preset p = {.policy = "eagle", .set = {{"k", "3"}, {"topk", "1"}, {"nodes", "3"}}, .n_set = 3};
@@ -241,7 +241,7 @@ TEST(only_the_command_of_llama_cpp_has_the_gguf_files)
     }
 }
 
-/* As docs/engines.md has it: size-n is n_min, which counts as at most n_max. */
+/* docs/engines.md: size-n is n_min, which counts as at most n_max. */
 TEST(n_min_counts_as_at_most_n_max)
 {
     const struct preset p = {.policy = "ngram", .set = {{"n_max", "3"}, {"n_min", "4"}, {"k", "6"}}, .n_set = 3};
@@ -292,7 +292,7 @@ TEST(rates_are_as_many_as_the_drafts_and_do_not_increase)
              " --spec-draft-p-min 0 --spec-synth-rates 0.9,0.625");
 }
 
-/* llama-server ends at its start unless there are as many rates as the longest draft of all its drafters has tokens. */
+/* llama-server refuses to start with fewer rates than the longest draft of all its drafters has tokens. */
 TEST(two_drafters_have_rates_for_the_longer_drafts)
 {
     static const double rates[] = {0.9, 0.5};

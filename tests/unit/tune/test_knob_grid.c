@@ -20,8 +20,7 @@ TEST(an_axis_has_its_ends)
         assert_ok(knob_axis_check(&a, &tau, "specbound", "--grid", &err), err);
         assert_string_equal(a.name, "tau");
         assert_int_equal(a.n, axes[i].n);
-        assert_number_equal(knob_axis_value(&a, &tau, a.n - 1),
-                            axes[i].last); /* the number that is written so, not one beside it */
+        assert_number_equal(knob_axis_value(&a, &tau, a.n - 1), axes[i].last); /* exactly the number as written */
     }
 }
 

@@ -1,5 +1,5 @@
-/* A sweep against a session that is made up: what a run does hangs on its settings alone, so that a sweep which was cut
- * off half-way and goes on must come to what one in a piece comes to. */
+/* A sweep on a simulated session whose results depend only on the settings. A sweep that is interrupted and resumed
+ * must give the same results as an uninterrupted one. */
 #include "base/rng.h"
 #include "tests/rigs/sweep_rig.h"
 #include "tests/rigs/test.h"
@@ -9,7 +9,7 @@
 #define GRID   "tau=0.3:0.9:0.15 d_max=3:8:1" /* 5 × 6 */
 #define POINTS 30
 
-/* All that the points say, as text. */
+/* Returns the results of all points as text. */
 static char *
 report(const struct knob_sweep *s)
 {
@@ -71,12 +71,12 @@ SEGMENTS_TEST(cut_off_half_way_and_resumed_it_is_the_same)
         assert_int_equal(sweep_done(m.sweep), cut);
         assert_number_equal(m.tau, 0.55);
         assert_number_equal(m.d_max, 5);
-        made_emit_round(&m, 1); /* that run continues, and is not part of the sweep */
+        made_emit_round(&m, 1); /* the interrupted run continues without the sweep */
         made_emit_control(&m, "end", "", "tokens");
         made_sweep(&m, GRID, NULL, 0);
-        made_emit_round(&m, 1); /* nor is what runs before it begins again */
+        made_emit_round(&m, 1); /* neither does a run before the sweep resumes */
         made_go_on(&m, UINT32_MAX);
-        assert_int_equal(m.asked, POINTS + 1); /* the one that was cut off, twice */
+        assert_int_equal(m.asked, POINTS + 1); /* the interrupted point ran twice */
         char *again = report(m.sweep);
         assert_string_equal(again, whole);
         free(again);
@@ -85,7 +85,7 @@ SEGMENTS_TEST(cut_off_half_way_and_resumed_it_is_the_same)
     free(whole);
 }
 
-/* As made_go_on(), by a host that can choose policies; an "ar" a baseline's run. */
+/* Like made_go_on(), with a host that can choose policies. A run under "ar" is a baseline. */
 static void
 go_on_among(struct made *m, const struct run_host *host, uint32_t n, char *order)
 {
@@ -112,7 +112,7 @@ SEGMENTS_TEST(the_baseline_is_run_among_the_points)
     assert_true(isnan(sweep_baseline(m.sweep).value));
     go_on_among(&m, &host, UINT32_MAX, order);
     assert_string_equal(order, "a........a........a..");
-    assert_string_equal(m.policy, "specbound"); /* as it was */
+    assert_string_equal(m.policy, "specbound"); /* the original settings again */
     assert_number_equal(m.d_max, 5);
     assert_number_equal(m.tau, 0.55);
     const struct estimate ar = sweep_baseline(m.sweep);
@@ -121,14 +121,14 @@ SEGMENTS_TEST(the_baseline_is_run_among_the_points)
         const struct estimate speed = sweep_estimate(m.sweep, i, SWEEP_SPEED),
                               x = sweep_estimate(m.sweep, i, SWEEP_TIMES);
         assert_near(x.value, speed.value / ar.value, 1e-9);
-        assert_true(isnan(x.se)); /* of one pass */
+        assert_true(isnan(x.se)); /* one pass has no standard error */
     }
     char *text = report(m.sweep);
     assert_contains(text, "\r\nar,\"\",");
     char *whole = text;
     sweep_close(m.sweep);
 
-    /* Cut off while a baseline runs, and again between points; it goes on, and comes to the same. */
+    /* The sweep is interrupted during a baseline, and again between points. It resumes and gives the same results. */
     struct err err = {0};
     assert_ok(sweep_open(&m.sweep, &m.f->info, &err), err);
     order[0] = '\0';
@@ -149,7 +149,7 @@ SEGMENTS_TEST(the_baseline_is_run_among_the_points)
     free(text);
     free(whole);
     order[0] = '\0';
-    made_sweep(&m, "d_max=3:8:1 tau=0.3:0.6:0.15", NULL, 0); /* a pass more */
+    made_sweep(&m, "d_max=3:8:1 tau=0.3:0.6:0.15", NULL, 0); /* one more pass */
     go_on_among(&m, &host, UINT32_MAX, order);
     assert_string_equal(order, "......a........a....");
     sweep_close(m.sweep);
@@ -165,7 +165,7 @@ SEGMENTS_TEST(a_sweep_resumes_before_the_earlier_settings_are_recorded)
     const struct run_host host = made_host_of(&m);
     made_baseline(&m, true);
     made_sweep(&m, "tau=0.3:0.6:0.15", NULL, 0);
-    go_on_among(&m, &host, 2, order); /* a point was run, and another one is requested */
+    go_on_among(&m, &host, 2, order); /* one point has run, and another one is requested */
     assert_int_equal(sweep_done(m.sweep), 1);
     m.silent = true;
     assert_ok(sweep_stop(m.sweep, &host, &err), err);
@@ -209,7 +209,7 @@ SEGMENTS_TEST(other_settings_begin_anew)
     assert_int_equal(sweep_done(m.sweep), 1);
     const struct run_host host = made_host_of(&m);
     assert_true(sweep_stop(m.sweep, &host, NULL));
-    made_ask_knob(&m, "tau", "0.5", NULL); /* where the swept one stands is all the same */
+    made_ask_knob(&m, "tau", "0.5", NULL); /* the original value of a swept knob has no effect */
     made_sweep(&m, "tau=0.3:0.9:0.3", NULL, 0);
     assert_int_equal(sweep_done(m.sweep), 1);
     assert_true(sweep_stop(m.sweep, &host, NULL));
@@ -229,12 +229,12 @@ SEGMENTS_TEST(a_list_of_prompts_is_run_at_every_point)
     m.asked = 0;
     made_sweep(&m, "d_max=3:5:1", prompts, 2);
     made_go_on(&m, 3);
-    assert_int_equal(sweep_done(m.sweep), 1); /* half a list is no result */
+    assert_int_equal(sweep_done(m.sweep), 1); /* an interrupted point has no result */
     assert_null(sweep_result(m.sweep, 1));
     made_go_on(&m, UINT32_MAX);
     assert_int_equal(sweep_done(m.sweep), 3);
     assert_int_equal(m.asked, 7);
-    assert_string_equal(m.prompt, "mine"); /* the prompt as it was */
+    assert_string_equal(m.prompt, "mine"); /* the original prompt again */
     assert_int_equal(sweep_result(m.sweep, 2)->total.rounds, 12);
     sweep_close(m.sweep);
 }
@@ -308,7 +308,7 @@ SEGMENTS_TEST(the_best_is_one_or_has_others_near)
     sweep_close(m.sweep);
 }
 
-/* Passes over points on a machine whose speed drifts, where each run has its own noise of a deviation. */
+/* Runs passes over points on a machine whose speed drifts. Each run also has noise of the given deviation. */
 static void
 run_noisy_passes(struct made *m, const char *grid, uint64_t *random, uint32_t passes, double deviation)
 {
@@ -365,7 +365,7 @@ SEGMENTS_TEST(a_clearly_better_point_is_found_in_three_passes)
     for (int k = 0; k < SWEEPS; k++) {
         struct made m;
         made_session(&m, *state);
-        run_noisy_passes(&m, "d_max=1:8:7", &random, 3, 0.004); /* a tenth of the time apart */
+        run_noisy_passes(&m, "d_max=1:8:7", &random, 3, 0.004); /* times that differ by a tenth */
         assert_true(sweep_best(m.sweep, SWEEP_SPEED, &best, &near));
         if (near == 0)
             found +=
@@ -383,7 +383,7 @@ SEGMENTS_TEST(the_remaining_time_is_in_seconds)
     assert_true(isnan(sweep_left_s(m.sweep)));
     made_next(&m);
     made_run(&m, UINT32_MAX);
-    assert_near(sweep_left_s(m.sweep), 3 * 0.012, 1e-9); /* rounds of 2 ms, six a run */
+    assert_near(sweep_left_s(m.sweep), 3 * 0.012, 1e-9); /* rounds of 2 ms, six in a run */
     made_next(&m);
     made_run(&m, 3);
     assert_near(sweep_left_s(m.sweep), 3 * 0.012 - 0.006, 1e-9);
@@ -411,7 +411,7 @@ SEGMENTS_TEST(invalid_grids_are_refused_in_one_line)
         assert_int_equal(err.kind, ERR_USAGE);
         if (strstr(err.text, wrong[i].why) == NULL)
             fail_msg("'%s' does not say '%s'", err.text, wrong[i].why);
-        assert_int_equal(sweep_done(m.sweep), 2); /* the last one is still there */
+        assert_int_equal(sweep_done(m.sweep), 2); /* the second result remains */
     }
     made_sweep(&m, "d_max=3:4:1", NULL, 0);
     struct err err = {0};

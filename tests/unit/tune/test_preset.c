@@ -41,7 +41,7 @@ TEST(sampling_is_as_it_was_given)
     assert_string_equal(p.sampling[SAMPLING_TOP_K], "40");
     assert_string_equal(p.sampling[SAMPLING_TOP_P], "0.95");
     assert_string_equal(p.sampling[SAMPLING_SEED], "18446744073709551615");
-    /* One from before sampling was kept says nothing of it. */
+    /* An older preset has no sampling. */
     assert_true(preset_parse(&p, "x.json", "{\"policy\": \"ar\"}", 16, NULL));
     for (int i = 0; i < SAMPLING_KNOBS; i++)
         assert_string_equal(p.sampling[i], "");
@@ -102,7 +102,7 @@ TEST(invalid_presets_are_refused_in_one_line)
     assert_false(preset_parse(&p, "x.json", many, n, NULL));
 }
 
-static int left; /* allocations of cJSON's until one fails */
+static int left; /* cJSON's allocations before one fails */
 
 static void *
 fails_once(size_t n)

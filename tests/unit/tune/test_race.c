@@ -1,4 +1,4 @@
-/* Races on simulated times: who takes part in a heat, which prompts are held out, and how often a verdict is right. */
+/* Races on simulated times: the candidates of a heat, the held-out prompts, and the rate of correct verdicts. */
 #include "engine/tune/race.h"
 #include "tests/rigs/draws.h"
 #include "tests/rigs/test.h"
@@ -20,8 +20,8 @@ name_prompts(void **state)
     return 0;
 }
 
-/* Times of candidates: the first one's is 1, others' are speed[i] times as fast, by 5% more or less from prompt to
- * prompt; a run takes 3% more or less than that. */
+/* Times of candidates. The first one's time is 1, and the others are speed[i] times as fast, within 5% for each prompt.
+ * A run's time varies by another 3%. */
 struct times {
     double speed[RACE_CANDIDATES], of_prompt[RACE_CANDIDATES][PROMPTS];
 };
@@ -93,7 +93,7 @@ TEST(the_best_of_many_wins_and_the_slow_ones_are_dropped)
         struct times t = {.speed = {1}};
         struct race_standing all[RACE_CANDIDATES];
         for (uint32_t c = 1; c < 20; c++)
-            t.speed[c] = 0.5 + 0.08 * c; /* the last one 2.02 */
+            t.speed[c] = 0.5 + 0.08 * c; /* the last speed is 2.02 */
         struct race *r = open_race(20, i);
         draw_times(&t, 20);
         run(r, &t);
@@ -148,7 +148,7 @@ TEST(halving_keeps_the_faster_half_and_plain_decoding)
         race_fit(r, 1);
         assert_int_equal(race_left(r), N);
         race_next(r, &candidate, &prompt);
-        /* even candidates are faster than odd ones; prompts differ more, so that the t-test drops none */
+        /* even candidates are faster than odd ones; prompts vary more, so the t-test drops no candidate */
         race_took(r, (candidate % 2 == 0 ? 1 : 1.1) * exp(gaussian()));
     }
     race_standings(r, all);
@@ -171,7 +171,7 @@ TEST(halving_keeps_the_faster_half_and_plain_decoding)
     race_close(r);
 }
 
-/* Many alike candidates and few runs: halved races find faster winners than races in which all candidates run. */
+/* Many similar candidates and few runs: races that halve find faster winners than races in which all candidates run. */
 TEST(halving_finds_the_faster_of_many_in_the_same_number_of_runs)
 {
     enum { N = 40, RUNS = N * 6 };

@@ -102,7 +102,7 @@ TEST(times_are_read_and_written)
                 isnan(tune_time_parse("")));
     assert_string_equal(tune_time_text(44.2, text, sizeof text), "45s");
     assert_string_equal(tune_time_text(300, text, sizeof text), "5m");
-    assert_string_equal(tune_time_text(299, text, sizeof text), "299s"); /* not the same as 300 */
+    assert_string_equal(tune_time_text(299, text, sizeof text), "299s"); /* must differ from 300 */
 }
 
 /* ---- the tuner ---- */
@@ -158,8 +158,8 @@ TUNER_TEST(the_fastest_setting_wins_on_held_out_prompts)
     assert_null(tuner_category(rig.tuner, 3));
 }
 
-/* The two fastest settings of the heats are sd k=4 and another one of sd. On held-out prompts they are slower, or the
- * first one's speed varies. */
+/* In the heats, sd k=4 and another setting of sd are the fastest. On held-out prompts they are slower, or the first
+ * one's speed varies. */
 TUNER_TEST(the_winner_is_the_fastest_on_held_out_prompts_also_if_it_was_second_or_is_plain_decoding)
 {
     static const struct {
@@ -295,7 +295,7 @@ TUNER_TEST(a_stopped_race_has_the_standings_so_far)
     assert_int_equal(rig.tuner->race->heat, 2);
     assert_string_equal(tuner_name(rig.tuner, tuner_winner(rig.tuner), " ", text, sizeof text), "sd k=4");
     assert_contains(tuner_progress(rig.tuner, text, sizeof text), ", stopped");
-    race(TUNE_TIME); /* and another one begins anew */
+    race(TUNE_TIME); /* another race starts from the beginning */
 }
 
 TUNER_TEST(another_greedy_text_is_counted)
