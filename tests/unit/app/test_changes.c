@@ -1,4 +1,4 @@
-/* Changes of settings taken back and made again, against what was posted. */
+/* Undo and redo of knob changes, compared with the changes that were posted. */
 #include "tests/rigs/test.h"
 #include "tui/app/follow.h"
 
@@ -68,9 +68,9 @@ TEST(a_knob_turned_further_in_one_round_is_one_turn)
     post(&p, "tau", "0.6", "0.65");
     assert_change(changes_back(&p.changes), "tau", "0.55", "0.65");
     p.round++;
-    post(&p, "tau", "0.65", "0.7"); /* after a round it is another one */
+    post(&p, "tau", "0.65", "0.7"); /* a change in a later round is a separate one */
     assert_change(changes_back(&p.changes), "tau", "0.65", "0.7");
-    post(&p, "tau", "0.7", "0.65"); /* as it was: no turn is left of it */
+    post(&p, "tau", "0.7", "0.65"); /* restores the old value, which removes the change */
     assert_change(changes_back(&p.changes), "tau", "0.55", "0.65");
 }
 
@@ -80,7 +80,7 @@ TEST(changes_of_a_group_have_its_number)
     p = (struct posted){.round = 1};
     post(&p, "gamma", "4", "5");
     changes_group(&p.changes, true);
-    post(&p, "gamma", "5", "3"); /* does not join the turn before the group */
+    post(&p, "gamma", "5", "3"); /* is not merged into the change before the group */
     post(&p, "policy", "specbound", "layerskip");
     changes_group(&p.changes, false);
     post(&p, "gamma", "3", "4");
@@ -114,14 +114,13 @@ TEST(changes_of_a_second_setting_are_removed_with_it)
     static struct posted p;
     p = (struct posted){.round = 0};
     post_of(&p, 0, "gamma", "3", "4");
-    post_of(&p, 1, "gamma", "4",
-            "5"); /* begins at the value of the other sequence's change, but is a change of its own */
+    post_of(&p, 1, "gamma", "4", "5"); /* starts at the other sequence's new value, but is a separate change */
     assert_change(changes_back(&p.changes), "gamma", "4", "5");
     assert_int_equal(changes_back(&p.changes)->seq, 1);
     post_of(&p, 0, "tau", "0.5", "0.6");
     p.changes.at--;
     changes_forget_second(&p.changes);
     assert_change(changes_back(&p.changes), "gamma", "3", "4");
-    assert_int_equal(changes_back(&p.changes)->seq, 0);            /* the first's is still there, */
-    assert_change(changes_forth(&p.changes), "tau", "0.5", "0.6"); /* and so is what was taken back of it */
+    assert_int_equal(changes_back(&p.changes)->seq, 0);            /* the first sequence's change is kept, */
+    assert_change(changes_forth(&p.changes), "tau", "0.5", "0.6"); /* and so is the change that was undone */
 }

@@ -1,4 +1,4 @@
-/* ':' commands, scripts, key names, the line editor and its history: all without a terminal. */
+/* Tests ':' commands, scripts, key names, the line editor and its history without a terminal. */
 #include "tests/rigs/test.h"
 #include "tui/app/command.h"
 #include "tui/app/line.h"
@@ -6,7 +6,7 @@
 
 #include <unistd.h>
 
-struct app { /* for the table below: what was run */
+struct app { /* records the command that was run, for the table below */
     char ran[200];
 };
 
@@ -98,7 +98,7 @@ TEST(verbs_may_be_shortened_while_they_stay_the_only_one)
 {
     struct err err = {0};
     assert_string_equal(ran("se x"), "set(x)");
-    assert_string_equal(ran("rest x"), "set(x)"); /* a whole name is not short for a longer one */
+    assert_string_equal(ran("rest x"), "set(x)"); /* a complete name does not abbreviate a longer one */
     assert_string_equal(ran("resta"), "restart()");
     assert_null(command_find(table, "s", NULL, &err));
     assert_contains(err.text, "set, step");
@@ -115,7 +115,7 @@ TEST(unknown_verbs_are_distinguished_from_failures)
     assert_true(unknown);
     assert_false(command_run(table, &app, "step many", &unknown, &err));
     assert_false(unknown);
-    assert_false(command_run(table, &app, "s 3", &unknown, &err)); /* more than one begins so: nobody else is asked */
+    assert_false(command_run(table, &app, "s 3", &unknown, &err)); /* several matches end the search */
     assert_false(unknown);
     assert_string_equal(err.text, "\"s\" could be set, step; write more of it");
     assert_false(command_run(table, &app, "averyveryveryverylongverbindeed", &unknown, &err));
@@ -141,7 +141,7 @@ TEST(tab_completes_as_far_as_all_agree)
     struct app app;
     char out[64], list[64];
     assert_int_equal(command_complete(table, &app, "re", out, sizeof out, list, sizeof list), 2);
-    assert_string_equal(out, "rest"); /* "return" is the panels' own */
+    assert_string_equal(out, "rest"); /* "return" is in the table of the panels */
     assert_int_equal(command_complete(table, &app, "ste", out, sizeof out, list, sizeof list), 1);
     assert_string_equal(out, "step ");
     assert_int_equal(command_complete(table, &app, "step t", out, sizeof out, list, sizeof list), 2);
@@ -154,7 +154,7 @@ TEST(tab_completes_as_far_as_all_agree)
     assert_int_equal(command_complete(table, &app, "set d_max 3", out, sizeof out, list, sizeof list), 0);
     assert_string_equal(out, "set d_max 3");
     assert_int_equal(command_complete(table, &app, "export tr", out, sizeof out, list, sizeof list), 1);
-    assert_string_equal(out, "export traces/"); /* no blank: the path goes on */
+    assert_string_equal(out, "export traces/"); /* no blank is added, because the path continues */
 }
 
 TEST(a_script_is_its_lines_without_comments)
@@ -253,7 +253,7 @@ TEST(pasted_text_is_text)
     editor_key(&e, NULL, INPUT_PASTE_BEGIN);
     assert_int_equal(editor_key(&e, NULL, 'a'), EDITOR_OPEN);
     assert_int_equal(editor_key(&e, NULL, INPUT_ENTER), EDITOR_OPEN);
-    assert_int_equal(editor_key(&e, NULL, 0x202e), EDITOR_OPEN); /* a bidi override is not taken */
+    assert_int_equal(editor_key(&e, NULL, 0x202e), EDITOR_OPEN); /* the editor ignores a bidi override */
     assert_int_equal(editor_key(&e, NULL, 'b'), EDITOR_OPEN);
     editor_key(&e, NULL, INPUT_PASTE_END);
     assert_string_equal(e.text, "a\nb");
@@ -276,7 +276,7 @@ TEST(the_editor_never_overflows)
 TEST(a_history_that_cannot_be_read_is_left_alone)
 {
     char folder[] = "/tmp/specscope-history-XXXXXX";
-    assert_non_null(mkdtemp(folder)); /* a folder is no file, and stays one */
+    assert_non_null(mkdtemp(folder)); /* a folder cannot be replaced by the history's file */
     struct history h;
     struct err err = {0};
     history_open(&h, folder);
@@ -299,7 +299,7 @@ TEST(history_comes_back_after_a_restart)
     history_open(&h, path);
     history_add(&h, "one");
     history_add(&h, "two\nlines \\n");
-    history_add(&h, "one"); /* moves to the end */
+    history_add(&h, "one"); /* a repeated line moves to the end */
     assert_int_equal(h.n, 2);
     assert_ok(history_close(&h, &err), err);
     history_open(&h, path);

@@ -1,4 +1,4 @@
-/* The file of lines that were entered before, when the disk lets it down. */
+/* The file of earlier input lines, also when the disk fails. */
 #include <errno.h>
 #include <signal.h>
 #include <sys/resource.h>
@@ -48,7 +48,7 @@ TEST(two_programs_at_once_keep_the_history_of_both)
     history_open(&b, path);
     history_add(&b, "of b");
     history_add(&a, "of a");
-    history_add(&a, "old"); /* again: it is the newest now */
+    history_add(&a, "old"); /* a repeated line becomes the newest */
     assert_ok(history_close(&b, &err), err);
     assert_ok(history_close(&a, &err), err);
     history_open(&b, path);
@@ -57,7 +57,7 @@ TEST(two_programs_at_once_keep_the_history_of_both)
     for (int i = 0; i < b.n; i++)
         assert_string_equal(b.line[i], kept[i]);
     unlink(path);
-    assert_ok(history_close(&b, &err), err); /* it has nothing to add */
+    assert_ok(history_close(&b, &err), err); /* b has no new lines, so it writes no file */
     assert_int_equal(access(path, F_OK), -1);
 }
 
@@ -68,7 +68,7 @@ TEST(a_long_prompt_of_many_lines_comes_back)
     struct history h;
     struct err err = {0};
     close(mkstemp(path));
-    memset(line, '\n', EDITOR_MAX); /* each takes two bytes in the file */
+    memset(line, '\n', EDITOR_MAX); /* each line feed takes two bytes in the file */
     history_open(&h, path);
     history_add(&h, line);
     assert_ok(history_close(&h, &err), err);

@@ -32,7 +32,7 @@ TEST(messages_are_shown_whole_at_any_width)
         key_row_draw(&all, &(struct canvas){.rows = 1, .cols = cols, .grid = &g}, NULL);
         grid_row(&g, 0, text, sizeof text);
         for (size_t i = 0; i < sizeof words / sizeof words[0]; i++) {
-            for (size_t n = 3; n < strlen(words[i]); n++) { /* never the beginning of a word alone */
+            for (size_t n = 3; n < strlen(words[i]); n++) { /* a word is never cut */
                 char cut[16];
                 snprintf(cut, sizeof cut, " %.*s", (int)n, words[i]);
                 const char *found = strstr(text, cut);
@@ -56,12 +56,12 @@ TEST(a_click_presses_the_key_that_is_there)
     /* " Space pause  ? help  │ ← → turn  <> speed  │ : command" */
     assert_string_equal(clicked(&clicks, 0), "");
     assert_string_equal(clicked(&clicks, 1), "key Space");
-    assert_string_equal(clicked(&clicks, 11), "key Space"); /* what a single key does is part of it */
+    assert_string_equal(clicked(&clicks, 11), "key Space"); /* the description of a single key can be clicked, too */
     assert_string_equal(clicked(&clicks, 12), "");
     assert_string_equal(clicked(&clicks, 14), "key ?");
     assert_string_equal(clicked(&clicks, 24), "key ←");
     assert_string_equal(clicked(&clicks, 26), "key →");
-    assert_string_equal(clicked(&clicks, 29), ""); /* of two keys it is not clear which */
+    assert_string_equal(clicked(&clicks, 29), ""); /* a description of two keys presses neither */
     assert_string_equal(clicked(&clicks, 34), "key <");
     assert_string_equal(clicked(&clicks, 35), "key >");
     assert_null(clicks_find(&clicks, 2, 1));

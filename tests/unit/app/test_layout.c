@@ -62,14 +62,14 @@ check_cover(int rows, int cols, unsigned active, int focus, bool zoom)
         if (cells[i] != 1)
             fail_msg("%d×%d, active %x, focus %d: cell %d,%d is covered %d times", cols, rows, active, focus, i / cols,
                      i % cols, cells[i]);
-    assert_at_least(l.panel[focus].rows, l.bare ? 2 : 3); /* and the focus is there */
+    assert_at_least(l.panel[focus].rows, l.bare ? 2 : 3); /* the panel in focus is visible */
 }
 
 TEST(every_cell_belongs_to_exactly_one_thing)
 {
     for (int rows = LAYOUT_MIN_ROWS; rows < 100; rows += 9)
         for (int cols = LAYOUT_MIN_COLS; cols < 300; cols += 19)
-            for (unsigned active = 1; active < 1U << PANELS; active += 2) /* the text is always there */
+            for (unsigned active = 1; active < 1U << PANELS; active += 2) /* the text is always active */
                 for (int focus = 0; focus < PANELS; focus++)
                     if ((active >> focus & 1) != 0) {
                         check_cover(rows, cols, active, focus, false);
@@ -154,7 +154,7 @@ TEST(wide_terminals_show_panels_side_by_side)
     assert_greater(l.panel[0].rows, l.panel[2].rows);
 }
 
-/* 120×36: two panels above, three or four below, whatever else there is; what stands between waits for the focus. */
+/* On 120×36 there are two panels above and three or four below. A middle panel is shown only if it has the focus. */
 TEST(middle_panels_need_height_or_the_focus)
 {
     for (int focus = 0; focus < 6; focus++) {
@@ -178,7 +178,7 @@ TEST(middle_panels_need_height_or_the_focus)
     }
 }
 
-/* 160×48 with a ledger alone: it stands below the text, and the layers beside both keep the whole height. */
+/* On 160×48 a single middle panel is below the text. The layers, to the right of both, keep the whole height. */
 TEST(a_large_screen_has_the_middle_below_one_of_the_upper_panels)
 {
     const struct layout one = laid(48, 170, 63 | 1 << 6, 4, false);
@@ -186,14 +186,14 @@ TEST(a_large_screen_has_the_middle_below_one_of_the_upper_panels)
     assert_int_equal(one.panel[6].cols, one.panel[0].cols);
     assert_int_equal(one.panel[6].y, one.panel[0].y + one.panel[0].rows);
     assert_int_equal(one.panel[1].rows, one.panel[0].rows + one.panel[6].rows);
-    const struct layout two = laid(60, 200, 63 | 3 << 6, 4, false); /* the second goes below the other one */
+    const struct layout two = laid(60, 200, 63 | 3 << 6, 4, false); /* the second middle panel is below the layers */
     assert_int_equal(two.panel[7].x, two.panel[1].x);
     assert_at_least(two.panel[7].rows, LAYOUT_LEAST);
     assert_at_least(two.panel[1].rows, 18);
 }
 
-/* 160×48: the layers of a model of sixteen are all there, with d_max, the line about a cell and two rows above. 260×70:
- * they also have the rows of an opened cell and no more, and the rows that are left go to the panels below. */
+/* On 160×48 the panel of layers has a row for each of sixteen layers, and rows for d_max, a cell's values and two more.
+ * On 260×70 it also has the rows of an opened cell. The rows that are left go to the panels below. */
 TEST(rows_that_an_upper_panel_cannot_fill_go_to_others)
 {
     struct layout_item items[PANELS];
@@ -207,15 +207,15 @@ TEST(rows_that_an_upper_panel_cannot_fill_go_to_others)
     layout_compute(&l, 70, 260, items, PANELS, 4, false);
     assert_int_equal(l.panel[1].rows, 31);
     assert_greater(l.panel[2].rows, any.panel[2].rows);
-    items[1].good_rows = 36; /* of thirty layers: all, but not an opened cell */
+    items[1].good_rows = 36; /* thirty layers fit, an opened cell does not */
     layout_compute(&l, 70, 260, items, PANELS, 4, false);
     assert_int_equal(l.panel[1].rows, 36);
-    items[1].good_rows = 86; /* of eighty: as many as without this */
+    items[1].good_rows = 86; /* eighty do not fit: the layout is the same as without good_rows */
     layout_compute(&l, 70, 260, items, PANELS, 4, false);
     assert_memory_equal(l.panel, any.panel, sizeof l.panel);
 }
 
-/* More panels than stand beside each other make a further band, not a gap. */
+/* Panels that do not fit into one row are laid out in a second row, without a gap. */
 TEST(many_panels_of_a_place_make_further_bands)
 {
     struct layout_item items[12];
@@ -229,7 +229,7 @@ TEST(many_panels_of_a_place_make_further_bands)
         assert_at_least(l.panel[i].cols, 40);
     }
     layout_compute(&l, 36, 130, items, 12, 11, false);
-    assert_at_least(l.panel[11].rows, 8); /* with the focus before those that were declared earlier */
+    assert_at_least(l.panel[11].rows, 8); /* the panel in focus comes before panels that were declared earlier */
     assert_int_equal(l.panel[8].rows, 0);
 }
 
@@ -253,7 +253,7 @@ TEST(a_click_finds_the_panel_under_it)
     assert_int_equal(layout_at(&l, PANELS, 41, 10), -1);
 }
 
-/* On a large terminal a panel that leaves something out when it is narrow has the columns that it can use. */
+/* On a large terminal a panel that omits values when it is narrow gets the columns that it can use. */
 TEST(panels_in_a_row_get_the_columns_that_they_can_use)
 {
     struct layout_item items[5] = {{PANEL_TOP, 3, 24, 0, true, false, false, 0, 0},
@@ -266,7 +266,7 @@ TEST(panels_in_a_row_get_the_columns_that_they_can_use)
         layout_compute(&l, 60, cols, items, 5, 0, false);
         const struct rect *wide = &l.panel[2], *above = &l.panel[wide->x >= l.panel[1].x ? 1 : 0];
         assert_greater(wide->rows, 0);
-        assert_true(wide->cols >= 72 || wide->cols == above->cols); /* else nothing stands beside it */
+        assert_true(wide->cols >= 72 || wide->cols == above->cols); /* a narrower panel is alone in its row */
         assert_greater(l.panel[3].rows, 0);
         assert_greater(l.panel[4].rows, 0);
     }

@@ -1,5 +1,5 @@
-/* The scope in a terminal: it reads every byte, however many come at once, and it ends when a signal asks for it, also
- * on its way out and at a terminal that accepts nothing any more. */
+/* The scope in a terminal. It reads every byte, however many arrive at once. It exits when a signal asks for it, also
+ * while it is exiting and at a terminal that no longer accepts output. */
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
@@ -22,13 +22,13 @@ static int
 take_nothing(struct app *app)
 {
     while (!app->quit) {
-        app->screen.repaint = app->screen.dirty = true; /* a frame each, until no more goes in */
+        app->screen.repaint = app->screen.dirty = true; /* each cycle draws a frame, until the terminal is full */
         app_cycle(app, 0);
     }
     return 0;
 }
 
-/* The signal comes when the loop is over: behind it another model might be opened. */
+/* Raises the signal after the loop, when the program could open another model. */
 static int
 signalled_on_the_way_out(struct app *app)
 {
@@ -37,7 +37,7 @@ signalled_on_the_way_out(struct app *app)
     return raise(SIGINT);
 }
 
-/* A replay in a terminal of its own, in another process. Its side of the terminal is in *master. */
+/* Starts a replay in a new process with its own terminal, and stores the terminal's master side in *master. */
 static pid_t
 scope_that(int (*does)(struct app *), int *master)
 {
@@ -49,12 +49,12 @@ scope_that(int (*does)(struct app *), int *master)
         return pid;
     struct err err = {0};
     struct replay *replay;
-    for (int s = 1; s <= SIGRTMAX; s++) /* a shell has what it runs in the background ignore some */
+    for (int s = 1; s <= SIGRTMAX; s++) /* a shell makes background jobs ignore some signals */
         if (s != SIGCHLD)
             signal(s, SIG_DFL);
     setrlimit(RLIMIT_CORE, &(struct rlimit){0});
     setenv("TERM", "xterm-256color", 1);
-    setenv("COLORTERM", "truecolor", 1); /* it is not asked, and so not waited for */
+    setenv("COLORTERM", "truecolor", 1); /* the scope then does not query the terminal and wait for its answer */
     if (!replay_open(&replay, TRACE, false, &err))
         _exit(99);
     const struct source source = {.replay = replay};
@@ -65,7 +65,7 @@ scope_that(int (*does)(struct app *), int *master)
     _exit(status);
 }
 
-/* Its exit status, or 128 + the signal that took it; 1000: it would not end. `reading`: what it draws is read. */
+/* Returns the exit status, 128 + the signal that ended it, or 1000 at a timeout. If `reading`, reads its output. */
 static int
 ending(pid_t pid, int master, bool reading)
 {
@@ -92,18 +92,18 @@ TEST(a_signal_on_the_way_out_counts)
     close(master);
 }
 
-/* As an ssh connection that hangs: the program must not wait for it once it was told to end. */
+/* The terminal is like an ssh connection that hangs: the program must not wait for it when it has to exit. */
 TEST(a_terminal_that_reads_nothing_does_not_block_the_exit)
 {
     int master;
     const pid_t pid = scope_that(take_nothing, &master);
     struct pollfd wait = {.fd = master, .events = POLLIN};
-    assert_int_equal(poll(&wait, 1, PATIENT_MS), 1); /* it draws, */
+    assert_int_equal(poll(&wait, 1, PATIENT_MS), 1); /* wait until the scope draws */
     struct pollfd full = {.fd = open(ptsname(master), O_RDWR | O_NOCTTY | O_CLOEXEC), .events = POLLOUT};
     assert_at_least(full.fd, 0);
     for (int left = PATIENT_MS / 10; left > 0 && poll(&full, 1, 0) > 0; left--)
         poll(NULL, 0, 10);
-    assert_int_equal(poll(&full, 1, 0), 0); /* until nothing goes in any more */
+    assert_int_equal(poll(&full, 1, 0), 0); /* and until the terminal is full */
     close(full.fd);
     assert_int_equal(waitpid(pid, NULL, WNOHANG), 0);
     kill(pid, SIGTERM);
@@ -128,7 +128,7 @@ given_back(int master, const char *drawn)
     return back;
 }
 
-/* Reads up to the end of the process, and keeps the last bytes. */
+/* Reads until the process ends, and keeps the last bytes. */
 static void
 read_drawn(int master, char *drawn, size_t size)
 {
@@ -149,10 +149,10 @@ TEST(every_signal_that_ends_the_program_gives_the_terminal_back)
 {
     static char drawn[1 << 16];
     static const int others[] = {SIGKILL, SIGSTOP, SIGCHLD, SIGCONT, SIGURG,  SIGWINCH,
-                                 SIGTSTP, SIGTTIN, SIGTTOU, SIGPIPE, SIGXFSZ,  /* which do not end it, */
-                                 SIGSEGV, SIGBUS,  SIGILL,  SIGFPE,  SIGABRT}; /* or which sanitizers handle */
+                                 SIGTSTP, SIGTTIN, SIGTTOU, SIGPIPE, SIGXFSZ,  /* these do not end it */
+                                 SIGSEGV, SIGBUS,  SIGILL,  SIGFPE,  SIGABRT}; /* sanitizers handle these */
     for (int s = 1; s <= SIGRTMAX; s++) {
-        bool ends = s < 32 || s >= SIGRTMIN; /* the C library keeps some */
+        bool ends = s < 32 || s >= SIGRTMIN; /* the C library reserves some */
         for (size_t i = 0; i < sizeof others / sizeof *others; i++)
             ends = ends && s != others[i];
         if (!ends)
@@ -195,7 +195,7 @@ cycle_until_left(struct app *app)
     return 0;
 }
 
-/* Then the line has the whole paste, and the Enter after it started the search. */
+/* Returns 0 if the line got the whole paste, and the Enter after it started the search. */
 static int
 cycle_until_left_after_a_paste(struct app *app)
 {
@@ -211,7 +211,7 @@ status_after(int (*does)(struct app *), const char *bytes)
     const size_t n = strlen(bytes);
     const pid_t pid = scope_that(does, &master);
     struct pollfd wait = {.fd = master, .events = POLLIN};
-    assert_int_equal(poll(&wait, 1, PATIENT_MS), 1); /* it draws: before that, the terminal edits lines */
+    assert_int_equal(poll(&wait, 1, PATIENT_MS), 1); /* it draws only after line editing is off */
     const pid_t typist = fork(); /* the terminal takes no more than 4096 bytes before the scope reads */
     if (typist == 0) {
         for (size_t done = 0; done < n;) {

@@ -1,4 +1,4 @@
-/* Writing a line: rows of a prompt, pasted tabs, an empty search, and paths that Tab completes. */
+/* The input line: rows of a prompt, pasted tabs, an empty search, and paths that Tab completes. */
 #include "tests/rigs/test.h"
 #include "tui/app/command.h"
 #include "tui/app/line.h"
@@ -32,7 +32,7 @@ TEST(up_goes_up_a_line_before_it_goes_into_the_history)
     struct line l;
     open_prompt(&l, "first line\nsecond\nthe third");
     line_key(&l, INPUT_UP);
-    assert_int_equal(l.editor.at, strlen("first line\nsecond")); /* the row is shorter: its end */
+    assert_int_equal(l.editor.at, strlen("first line\nsecond")); /* the cursor is at the end of a shorter row */
     line_key(&l, INPUT_UP);
     assert_int_equal(l.editor.at, strlen("second"));
     line_key(&l, INPUT_DOWN);
@@ -88,7 +88,7 @@ TEST(a_pasted_tab_is_text)
     line_key(&l, INPUT_PASTE_END);
     assert_string_equal(l.editor.text, "a\tb");
     assert_int_equal(editor_rows(&l.editor, 40), 1);
-    line_key(&l, INPUT_TAB); /* typed, it offers prompts */
+    line_key(&l, INPUT_TAB); /* a typed tab completes a prompt */
     assert_string_equal(l.editor.text, "offered one");
     line_end(&l, NULL);
 }
@@ -140,7 +140,7 @@ TEST(a_line_becomes_a_command_whole)
     line_begin(&l, NULL, NULL, 0);
     assert_true(line_open(&l, LINE_PROMPT, ""));
     assert_null(line_command(&l));
-    for (int i = 0; i < EDITOR_MAX; i++) /* as full as the editor can be */
+    for (int i = 0; i < EDITOR_MAX; i++) /* fill the editor */
         line_key(&l, 0x20ac);
     char *command = line_command(&l);
     assert_non_null(command);
@@ -174,13 +174,13 @@ TEST(paths_are_offered_from_where_the_word_points)
     snprintf(word, sizeof word, "%s/tra", root);
     path_offers_find(&o, word);
     assert_int_equal(o.gl_pathc, 2);
-    snprintf(want, sizeof want, "%s/traces/", root); /* a folder */
+    snprintf(want, sizeof want, "%s/traces/", root); /* a folder ends in a slash */
     assert_string_equal(o.gl_pathv[0], want);
     snprintf(want, sizeof want, "%s/tracks.csv", root);
     assert_string_equal(o.gl_pathv[1], want);
     snprintf(word, sizeof word, "%s/", root);
     path_offers_find(&o, word);
-    assert_int_equal(o.gl_pathc, 2); /* nothing hidden */
+    assert_int_equal(o.gl_pathc, 2); /* hidden files are not offered */
     snprintf(word, sizeof word, "%s/.h", root);
     path_offers_find(&o, word);
     assert_int_equal(o.gl_pathc, 1);

@@ -25,12 +25,12 @@ TEST(a_result_goes_when_the_next_run_begins)
     assert_non_null(m);
     message_print(m, "saved to %s", "here");
     message_run_begins(m);
-    assert_string_equal(m->text, "saved to here"); /* that is no result of a run */
+    assert_string_equal(m->text, "saved to here"); /* this message is not a result of a run */
     message_print(m, "autoregressive: 31 tokens/s on the same prompt");
     m->of_run = true;
     message_run_begins(m);
     assert_string_equal(m->text, "");
-    assert_int_equal(m->n, 2); /* it is still in the list */
+    assert_int_equal(m->n, 2); /* the result is still in the list */
     message_print(m, "saved to %s", "there");
     message_run_begins(m);
     assert_string_equal(m->text, "saved to there");
@@ -46,6 +46,6 @@ TEST(the_newest_messages_are_kept)
         message_print(m, "message %d", i);
     snprintf(last, sizeof last, "message %d", MESSAGES_KEPT + 50);
     assert_string_equal(m->said[(m->n - 1) % MESSAGES_KEPT].text, last);
-    assert_string_equal(m->said[m->n % MESSAGES_KEPT].text, "message 51"); /* the oldest that is kept */
+    assert_string_equal(m->said[m->n % MESSAGES_KEPT].text, "message 51"); /* the oldest message that is kept */
     free(m);
 }

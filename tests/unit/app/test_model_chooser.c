@@ -1,4 +1,4 @@
-/* The list of models on this machine: what keys, typing and the mouse do, and that anything can be drawn. */
+/* The list of models on this machine: keys, typing, the mouse, and drawing at any size. */
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -27,7 +27,7 @@ put_file(const char *home, const char *folders, const char *name)
     fclose(file);
 }
 
-/* bundled, hf:org/many:tiny-Q4_0.gguf, hf:org/many:tiny-Q8_0.gguf, a path that ends in wide.gguf */
+/* The list contains bundled, hf:org/many:tiny-Q4_0.gguf, hf:org/many:tiny-Q8_0.gguf, a path that ends in wide.gguf. */
 static int
 make_home(void **state)
 {
@@ -114,7 +114,7 @@ TEST(the_bundled_model_is_first_and_unusable_files_have_a_reason)
     assert_true(model_list_look(l, 3, &look));
     assert_false(look.runs);
     assert_contains(look.why, "GGUF");
-    assert_lacks(look.why, "wide.gguf"); /* which stands before it */
+    assert_lacks(look.why, "wide.gguf"); /* the list shows the name before the reason */
     model_list_close(l);
 }
 
@@ -123,7 +123,7 @@ TEST(a_model_that_memory_is_short_for_gets_a_shorter_context)
     struct model_summary whole, some, none;
     model_summary(&whole, BUNDLED, UINT64_MAX);
     assert_int_equal(whole.ctx, whole.ctx_train);
-    uint64_t least = 0, most = UINT32_MAX; /* what its own context needs */
+    uint64_t least = 0, most = UINT32_MAX; /* search for the memory that the trained context needs */
     while (least + 1 < most) {
         model_summary(&some, BUNDLED, (least + most) / 2);
         if (some.ctx == some.ctx_train)
@@ -149,7 +149,7 @@ TEST(typing_leaves_the_models_that_have_all_words)
     assert_int_equal(c.at, 2);
     assert_true(model_chooser_listed(&c, 2));
     assert_false(model_chooser_listed(&c, 1));
-    assert_int_equal(press(&c, INPUT_DOWN), CHOOSER_STAYS); /* there is no other */
+    assert_int_equal(press(&c, INPUT_DOWN), CHOOSER_STAYS); /* the list contains no other model */
     assert_int_equal(press(&c, INPUT_ENTER), CHOOSER_CHOSEN);
     press(&c, INPUT_CTRL('u'));
     assert_int_equal(press(&c, INPUT_UP), CHOOSER_MOVED);
@@ -170,7 +170,7 @@ TEST(q_closes_the_list_unless_a_model_begins_with_it)
     struct model_chooser c = begin(&l);
     assert_int_equal(press(&c, 'q'), CHOOSER_LEFT); /* Q8_0 begins no name */
     type(&c, "ti");
-    assert_int_equal(press(&c, 'q'), CHOOSER_MOVED); /* who types is typing */
+    assert_int_equal(press(&c, 'q'), CHOOSER_MOVED); /* after another letter, q is part of the name */
     model_list_close(l);
     put_file(home, ".cache/huggingface/hub/models--Qwen--Q/snapshots/c", "config.json");
     struct err err = {0};
@@ -195,7 +195,7 @@ TEST(a_click_selects_a_model_and_two_open_it)
     assert_int_equal(c.at, 2);
     click.mouse = MOUSE_DOUBLE;
     assert_int_equal(model_chooser_input(&c, &click), CHOOSER_CHOSEN);
-    click.y = c.y + 4; /* below the last */
+    click.y = c.y + 4; /* a row below the last model */
     assert_int_equal(model_chooser_input(&c, &click), CHOOSER_STAYS);
     click.mouse = MOUSE_WHEEL_UP;
     assert_int_equal(model_chooser_input(&c, &click), CHOOSER_MOVED);
@@ -204,7 +204,7 @@ TEST(a_click_selects_a_model_and_two_open_it)
     draw(&c, 24, 80, true);
     click = (struct input){.key = INPUT_MOUSE, .mouse = MOUSE_PRESS, .y = c.y};
     model_chooser_input(&c, &click);
-    assert_int_equal(c.at, 3); /* rows are those of what is listed */
+    assert_int_equal(c.at, 3); /* the first row is the first model that is listed */
     model_list_close(l);
 }
 

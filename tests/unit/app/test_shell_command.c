@@ -1,4 +1,4 @@
-/* A segment as a command line: a shell takes every word of it as it was meant. */
+/* The command line of a segment: a shell splits it into the intended words. */
 #include "cli/options/option_table.h"
 #include "tests/rigs/test.h"
 #include "tests/rigs/trace_events.h"
@@ -53,14 +53,14 @@ has_option(const char *command, const struct option_row *row)
     return strstr(command, name) != NULL || strstr(command, letter) != NULL;
 }
 
-/* An option that is added is either in what is copied, or here, since it changes nothing of the result. */
+/* Every option is either in the copied command, or in this list of options that do not change the result. */
 TEST(every_option_of_run_is_copied_or_changes_nothing)
 {
-    static const char *const nothing[] = {"file",          "preset", /* in other options' words */
-                                          "versus",                  /* a row is of one setting */
+    static const char *const nothing[] = {"file",          "preset", /* given by other options */
+                                          "versus",                  /* a row has one setting */
                                           "probe",         "trace",        "trace-max", "trace-probe",
                                           "json",          "csv", /* other forms of its results */
-                                          "list-policies", "list-presets", "help",      "version"}; /* no run */
+                                          "list-policies", "list-presets", "help",      "version"}; /* no run is made */
     struct run_info info, batch;
     fake_run(&info);
     fake_run(&batch);
@@ -82,7 +82,7 @@ TEST(every_option_of_run_is_copied_or_changes_nothing)
         if (!passed_over && !has_option(one, row) && !has_option(many, row))
             fail_msg("--%s is not copied", row->name);
     }
-    assert_lacks(strstr(one, "--quantize") + 1, "--quantize"); /* each once */
+    assert_lacks(strstr(one, "--quantize") + 1, "--quantize"); /* each option occurs once */
     assert_lacks(many, " -t ");                                /* the program chose the number of threads */
     free(one);
     free(many);

@@ -1,4 +1,4 @@
-/* Which prompt comes after a text, and when it starts by itself. */
+/* The prompt that follows a text, and the time after which it starts by itself. */
 #include "tests/rigs/test.h"
 #include "tui/app/upcoming.h"
 
@@ -13,7 +13,7 @@ TEST(the_next_prompt_follows_the_running_one)
     assert_string_equal(upcoming_next(&u, "one"), "two");
     assert_string_equal(upcoming_next(&u, "three"), "one");
     upcoming_take(&u, "two");
-    assert_string_equal(upcoming_next(&u, "a text of one's own"), "three"); /* the list goes on where it was */
+    assert_string_equal(upcoming_next(&u, "a text of one's own"), "three"); /* the list continues where it stopped */
     upcoming_begin(&u, list, 3, true, "a text of one's own");
     assert_string_equal(upcoming_next(&u, "a text of one's own"), "one");
     upcoming_begin(&u, list, 3, true, NULL);
@@ -36,7 +36,7 @@ TEST(the_moment_is_counted_down_from_the_end_of_the_text)
 {
     struct upcoming u;
     upcoming_begin(&u, list, 3, true, "one");
-    assert_int_equal(upcoming_seconds(&u, 100 * SECOND), -1); /* it runs */
+    assert_int_equal(upcoming_seconds(&u, 100 * SECOND), -1); /* the text is not finished */
     upcoming_look(&u, 1, false, false, 100 * SECOND);
     upcoming_look(&u, 1, true, false, 101 * SECOND);
     upcoming_look(&u, 1, true, false, 103 * SECOND);
@@ -49,7 +49,7 @@ TEST(the_moment_is_counted_down_from_the_end_of_the_text)
     upcoming_take(&u, "two");
     assert_int_equal(upcoming_seconds(&u, 200 * SECOND), -1);
     upcoming_look(&u, 1, false, false, 201 * SECOND);
-    upcoming_look(&u, 1, true, false, 202 * SECOND); /* and again at the next end */
+    upcoming_look(&u, 1, true, false, 202 * SECOND); /* the countdown starts again at the next end */
     assert_int_equal(upcoming_seconds(&u, 203 * SECOND), 4);
 }
 
@@ -57,18 +57,18 @@ TEST(a_key_keeps_the_text_until_the_next_one_ends)
 {
     struct upcoming u;
     upcoming_begin(&u, list, 3, true, "one");
-    u.held = true; /* a key in mid-run says nothing of the end */
+    u.held = true; /* a key before the end does not hold the finished text */
     upcoming_look(&u, 1, true, false, SECOND);
     assert_int_equal(upcoming_seconds(&u, SECOND), 5);
     u.held = true;
     upcoming_look(&u, 1, true, false, 2 * SECOND);
     assert_int_equal(upcoming_seconds(&u, 100 * SECOND), -1);
-    assert_string_equal(upcoming_next(&u, "one"), "two"); /* it is still there to be asked for */
+    assert_string_equal(upcoming_next(&u, "one"), "two"); /* the prompt can still be requested */
     upcoming_look(&u, 1, false, false, 100 * SECOND);
     upcoming_look(&u, 1, true, false, 101 * SECOND);
     assert_int_equal(upcoming_seconds(&u, 101 * SECOND), 5);
     u.held = true;
-    upcoming_look(&u, 2, true, false, 110 * SECOND); /* which began and ended since the last call */
+    upcoming_look(&u, 2, true, false, 110 * SECOND); /* a text that began and ended since the last call */
     assert_int_equal(upcoming_seconds(&u, 110 * SECOND), 5);
 }
 
@@ -77,10 +77,10 @@ TEST(the_next_prompt_waits_for_measurements_after_the_end)
     struct upcoming u;
     upcoming_begin(&u, list, 3, true, "one");
     upcoming_look(&u, 1, true, false, SECOND);
-    u.since_us = 50 * SECOND; /* a baseline is under way, until here */
+    u.since_us = 50 * SECOND; /* a baseline is measured until here */
     assert_int_equal(upcoming_seconds(&u, 51 * SECOND), 4);
     assert_int_equal(upcoming_seconds(&u, 55 * SECOND), 0);
-    u.held = true; /* a text that was to stay stays after a baseline, too */
+    u.held = true; /* a held text also stays after a baseline */
     u.since_us = 60 * SECOND;
     upcoming_look(&u, 1, true, false, 61 * SECOND);
     assert_int_equal(upcoming_seconds(&u, 100 * SECOND), -1);
@@ -99,7 +99,7 @@ TEST(a_text_that_is_to_stay_stays)
     upcoming_look(&u, 1, true, true, 102 * SECOND); /* a sweep begins, */
     assert_int_equal(upcoming_seconds(&u, 110 * SECOND), -1);
     upcoming_look(&u, 2, true, true, 110 * SECOND);
-    upcoming_look(&u, 3, true, false, 111 * SECOND); /* and its last text ends together with it */
+    upcoming_look(&u, 3, true, false, 111 * SECOND); /* its last text ends together with the sweep */
     assert_int_equal(upcoming_seconds(&u, 111 * SECOND), -1);
     upcoming_look(&u, 4, true, false, 120 * SECOND);
     assert_int_equal(upcoming_seconds(&u, 120 * SECOND), 5);
@@ -112,9 +112,9 @@ TEST(no_prompt_of_the_list_replaces_the_users_own_by_itself)
     u.own = true;
     upcoming_look(&u, 1, true, false, SECOND);
     assert_int_equal(upcoming_seconds(&u, 100 * SECOND), -1);
-    assert_string_equal(upcoming_next(&u, "mine"), "one"); /* only on request, */
+    assert_string_equal(upcoming_next(&u, "mine"), "one"); /* the next prompt starts only on request */
     upcoming_take(&u, "one");
-    upcoming_look(&u, 2, true, false, 101 * SECOND); /* and then the list continues */
+    upcoming_look(&u, 2, true, false, 101 * SECOND); /* after it, the list continues */
     assert_int_equal(upcoming_seconds(&u, 101 * SECOND), 5);
 }
 

@@ -1,4 +1,4 @@
-/* Small files read whole, files replaced whole or not at all, and files that are part of the program. */
+/* Reading whole files, replacing a file completely or not at all, and files that are embedded in the program. */
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
@@ -12,7 +12,7 @@
 #include "tui/terminal/terminal.h"
 #include "tui/terminal/theme.h"
 
-#define SPECSCOPE_STATIC /* this program has files in it, as that of `make static` */
+#define SPECSCOPE_STATIC /* this program has embedded files, like that of `make static` */
 #include "base/file_read.c"
 #include "tests/rigs/test.h"
 
@@ -82,7 +82,7 @@ TEST_WITH(only_pipes_that_a_shell_made_are_read_by_their_path, folder_set_up, fo
     int ends[2];
     snprintf(path, sizeof path, "%s/named", (const char *)*state);
     assert_int_equal(mkfifo(path, 0600), 0);
-    assert_false(file_text_or_pipe(path, 100, &text, &n, NULL)); /* without waiting for a writer */
+    assert_false(file_text_or_pipe(path, 100, &text, &n, NULL)); /* a FIFO is refused without waiting for a writer */
     assert_false(file_text_or_pipe("/dev/zero", 100, &text, &n, NULL));
     assert_true(file_text_or_pipe("/dev/null", 100, &text, &n, NULL));
     assert_int_equal(n, 0);
@@ -104,7 +104,7 @@ TEST_WITH(a_pipe_is_read_to_its_end_in_whatever_portions, folder_set_up, folder_
     for (size_t i = 0; i < sizeof sent; i++)
         sent[i] = (char)(i * 7);
     int ends[2];
-    assert_int_equal(pipe(ends), 0); /* holds 64 KiB, so nobody waits */
+    assert_int_equal(pipe(ends), 0); /* a pipe holds 64 KiB, so writing does not block */
     for (size_t at = 0; at < sizeof sent; at += 1000)
         assert_true(file_put(ends[1], sent + at, 1000));
     close(ends[1]);
@@ -139,7 +139,7 @@ TEST_WITH(a_replacement_that_fails_leaves_the_file_as_it_was_and_nothing_beside_
     assert_contains(err.text, strerror(EFBIG));
     assert_holds(path, "first");
 
-    struct file_replace r; /* given up by the caller: its own error stands */
+    struct file_replace r; /* the caller's error is kept when it cancels */
     err_set(&err, ERR_CANCELLED, "enough");
     assert_ok(file_replace_begin(&r, AT_FDCWD, path, 0600, &err), err);
     assert_ok(file_replace_put(&r, "second", 6, &err), err);
@@ -148,7 +148,7 @@ TEST_WITH(a_replacement_that_fails_leaves_the_file_as_it_was_and_nothing_beside_
     assert_string_equal(err.text, "enough");
     assert_holds(path, "first");
     assert_int_equal(unlink(path), 0);
-    assert_int_equal(rmdir(*state), 0); /* it is empty */
+    assert_int_equal(rmdir(*state), 0); /* fails if temporary files are left */
     assert_int_equal(mkdir(*state, 0700), 0);
 }
 
@@ -165,7 +165,7 @@ TEST_WITH(a_replaced_link_stays_a_link_and_a_device_is_left_alone, folder_set_up
     assert_int_equal(lstat(link, &about), 0);
     assert_true(S_ISLNK(about.st_mode));
     assert_holds(path, "second");
-    assert_int_equal(unlink(path), 0); /* a link to a file that is not there yet */
+    assert_int_equal(unlink(path), 0); /* the link's target does not exist yet */
     assert_ok(file_replace_text(AT_FDCWD, link, 0666, "third", 5, &err), err);
     assert_int_equal(lstat(link, &about), 0);
     assert_true(S_ISLNK(about.st_mode));
@@ -177,7 +177,7 @@ TEST_WITH(a_replaced_link_stays_a_link_and_a_device_is_left_alone, folder_set_up
     assert_int_equal(chmod(path, 0600), 0);
     assert_ok(file_replace_text(AT_FDCWD, path, 0666, "fourth", 6, &err), err);
     assert_int_equal(stat(path, &about), 0);
-    assert_int_equal(about.st_mode & 0777, 0600); /* a private file stays one */
+    assert_int_equal(about.st_mode & 0777, 0600); /* the permissions of a private file are kept */
     assert_false(file_replace_text(AT_FDCWD, "/dev/null", 0666, "x", 1, &err));
     assert_contains(err.text, "is not a regular file");
     assert_false(file_replace_text(AT_FDCWD, "/nowhere/f", 0666, "x", 1, &err));
@@ -196,7 +196,7 @@ TEST_WITH(files_in_the_program_are_read_as_others_are, folder_set_up, folder_tea
     assert_ok(file_map("builtin:/note", "", &map, &bytes, &err), err);
     assert_int_equal(bytes, 6);
     file_unmap(map, bytes);
-    assert_memory_equal(map, "inside", 6); /* it stays */
+    assert_memory_equal(map, "inside", 6); /* unmapping does not remove an embedded file */
     assert_string_equal(embedded_name(1), "builtin:/themes/inner.json");
     assert_null(embedded_name(3));
     assert_null(embedded_name(4));
@@ -221,7 +221,7 @@ TEST_WITH(themes_and_terminal_types_in_the_program_are_found, folder_set_up, fol
     assert_true(builtin_terminfo("odd"));
     assert_string_equal(getenv("TERMINFO"), "b64:AAAA");
     unsetenv("TERMINFO");
-    assert_false(builtin_locale()); /* none came along */
+    assert_false(builtin_locale()); /* no locale is embedded */
     setenv("LOCPATH", "/mine", 1);
     locale_again();
     assert_string_equal(getenv("LOCPATH"), "/mine");
@@ -285,14 +285,14 @@ TEST_WITH(an_output_that_fails_leaves_the_file_as_it_was, folder_set_up, folder_
     assert_contains(err.text, path);
     assert_holds(path, "first");
 
-    err_set(&err, ERR_CANCELLED, "enough"); /* given up by the caller: its own error stands */
+    err_set(&err, ERR_CANCELLED, "enough"); /* the caller's error is kept when it cancels */
     assert_ok(output_open(&o, path, &any_text, &err), err);
     fputs("second", o.f);
     assert_false(output_close(&o, false, &err));
     assert_string_equal(err.text, "enough");
     assert_holds(path, "first");
     assert_int_equal(unlink(path), 0);
-    assert_int_equal(rmdir(*state), 0); /* it is empty */
+    assert_int_equal(rmdir(*state), 0); /* fails if temporary files are left */
     assert_int_equal(mkdir(*state, 0700), 0);
 }
 

@@ -1,4 +1,4 @@
-/* Work in a separate process: its results, and the ways in which it can end. */
+/* A function that runs in a separate process: its results, and the ways in which the process can end. */
 #include <signal.h>
 #include <unistd.h>
 
@@ -42,7 +42,7 @@ static bool
 leave(void *user, void *out, struct err *err)
 {
     (void)user, (void)out, (void)err;
-    exit(0); /* of a library that gives up so: what it was to do is not done */
+    exit(0); /* stands for a library that exits with status 0 before the work is done */
 }
 
 static bool

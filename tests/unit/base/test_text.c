@@ -1,4 +1,4 @@
-/* Text for the terminal: made safe, measured, cut, drawn. Random bytes come from a printed seed. */
+/* Text for the terminal: escaping, measuring, cutting and drawing. The seed of the random bytes is printed. */
 #include "base/rng.h"
 #include "base/text.h"
 #include "base/utf8.h"
@@ -16,7 +16,7 @@ draw(void)
     return (uint32_t)(splitmix64(&seed) >> 32);
 }
 
-/* Bytes that break things more often than chance would: escapes, lead bytes, bidi controls, marks, wide letters. */
+/* Makes bytes that are likely to cause errors: escapes, lead bytes, bidi controls, marks, wide letters. */
 static size_t
 nasty(char *out, size_t size)
 {
@@ -98,7 +98,7 @@ TEST(broken_utf8_is_shown_byte_by_byte)
     assert_safe("\xff\xfe", 2, "\\xff\\xfe");
     assert_safe("\xc0\xaf", 2, "\\xc0\\xaf");                   /* overlong '/' */
     assert_safe("\xed\xa0\x80", 3, "\\xed\\xa0\\x80");          /* surrogate */
-    assert_safe("\xf4\x90\x80\x80", 4, "\\xf4\\x90\\x80\\x80"); /* beyond Unicode */
+    assert_safe("\xf4\x90\x80\x80", 4, "\\xf4\\x90\\x80\\x80"); /* above U+10FFFF */
     assert_safe("\xe6\x97\xa5é", 5, "日é");
 }
 
@@ -112,7 +112,7 @@ TEST(random_bytes_become_harmless_text)
         assert_harmless(out);
         const size_t cut = printable_text(bytes, n, small, sizeof small);
         assert_less(cut, sizeof small);
-        assert_memory_equal(small, out, cut); /* and no character is cut in half: */
+        assert_memory_equal(small, out, cut); /* no character may be cut in half */
         assert_harmless(small);
     }
 }
@@ -124,7 +124,7 @@ TEST(halves_of_characters_are_counted)
     assert_int_equal(text_incomplete("\xe6\x97", 2), 2);
     assert_int_equal(text_incomplete("\xf0\x9f\x98", 3), 3);
     assert_int_equal(text_incomplete("\xe6\x97\xa5", 3), 0);
-    assert_int_equal(text_incomplete("\x97\xa5", 2), 0); /* nothing that could be finished */
+    assert_int_equal(text_incomplete("\x97\xa5", 2), 0); /* no further bytes could complete it */
     assert_int_equal(text_incomplete("\xff", 1), 0);
     assert_int_equal(text_incomplete("", 0), 0);
 }
@@ -134,7 +134,7 @@ TEST(widths_are_those_of_a_terminal)
     int columns;
     assert_int_equal(text_width("king"), 4);
     assert_int_equal(text_width("日本"), 4);
-    assert_int_equal(text_width("e\xcc\x81"), 1); /* one cell: a letter and its accent */
+    assert_int_equal(text_width("e\xcc\x81"), 1); /* a letter and its accent take one cell */
     assert_int_equal(text_cluster("e\xcc\x81x", &columns), 3);
     assert_int_equal(columns, 1);
     assert_int_equal(text_cluster("日", &columns), 3);
@@ -217,7 +217,7 @@ TEST(decomposed_hangul_is_drawn_as_syllables)
     const struct canvas c = {.rows = 2, .cols = 8, .grid = &g};
     canvas_text(&c, 0, 0, ROLE_TEXT, "\u1112\u1161\u11ab\u1100\u1173\u11af|\u1100\u1161");
     assert_row(&g, 0, "한글|가");
-    canvas_text(&c, 1, 0, ROLE_TEXT, "\u1161x"); /* a vowel alone */
+    canvas_text(&c, 1, 0, ROLE_TEXT, "\u1161x"); /* a vowel without a consonant */
     assert_row(&g, 1, "◌\u1161x");
     grid_close(&g);
 }
@@ -229,9 +229,9 @@ TEST(words_that_are_cut_end_in_an_ellipsis)
     const struct canvas c = {.rows = 4, .cols = 8, .grid = &g};
     assert_int_equal(canvas_text(&c, 0, 2, ROLE_TEXT, "kitchens"), 6);
     assert_row(&g, 0, "  kitch…");
-    canvas_text(&c, 1, 2, ROLE_TEXT, "barn      "); /* only blanks are cut, */
+    canvas_text(&c, 1, 2, ROLE_TEXT, "barn      "); /* no ellipsis if only blanks are cut */
     assert_row(&g, 1, "  barn");
-    canvas_text(&c, 2, 0, ROLE_TEXT, "──────────"); /* or a line */
+    canvas_text(&c, 2, 0, ROLE_TEXT, "──────────"); /* or part of a line */
     assert_row(&g, 2, "────────");
     canvas_print(&c, 3, 0, ROLE_TEXT, "%s", "кухня и сад");
     assert_row(&g, 3, "кухня и…");
@@ -262,7 +262,7 @@ TEST(cells_hold_exactly_their_width)
     canvas_heat(&c, 0, 6, 6, 0.5F, MARK_SPURIOUS, "man");
     canvas_heat(&c, 0, 12, 6, 0.5F, MARK_EXITED, "a");
     assert_row(&g, 0, "daugh…man  ▓a▒▒▒▒▒");
-    canvas_heat(&c, 0, 0, 4, 0.5F, MARK_NONE, "日本語"); /* three columns of it and one that no half fits into */
+    canvas_heat(&c, 0, 0, 4, 0.5F, MARK_NONE, "日本語"); /* half a character does not fit into column 4 */
     assert_row(&g, 0, "日… h…man  ▓a▒▒▒▒▒");
     grid_close(&g);
 }
@@ -298,7 +298,7 @@ TEST(text_is_ascii_on_a_terminal_without_utf8)
     char row[200];
     grid_row(&g, 2, row, sizeof row);
     assert_contains(row, "???? ?? $");
-    canvas_text(&c, 0, 0, ROLE_TEXT, "4.21 ±0.81 ≈ Δ β ε ₀ ␣ ┊ ▲▼ ◀▶ ◆◇ ★☆"); /* of this program's own none is "?" */
+    canvas_text(&c, 0, 0, ROLE_TEXT, "4.21 ±0.81 ≈ Δ β ε ₀ ␣ ┊ ▲▼ ◀▶ ◆◇ ★☆"); /* "?" replaces none of these */
     grid_row(&g, 0, row, sizeof row);
     assert_null(strchr(row, '?'));
     assert_contains(row, "4.21+-0.81 ");
@@ -308,7 +308,7 @@ TEST(text_is_ascii_on_a_terminal_without_utf8)
     grid_close(&g);
 }
 
-/* The last line of defence: even what was not made safe does not get through a canvas. */
+/* As a last defence, a canvas escapes text that was not made safe before. */
 TEST(a_canvas_lets_nothing_raw_through)
 {
     struct grid g = {.utf8 = true};
@@ -350,7 +350,7 @@ TEST(text_wraps_at_blanks_and_breaks_only_words_longer_than_a_row)
     assert_int_equal(text_wrap("one two three", 40), 13);
     assert_int_equal(text_wrap("incomprehensible", 5), 5);
     assert_int_equal(text_wrap("日本 日本", 5), 6);
-    assert_int_equal(text_wrap("日", 1), 3); /* never nothing: whoever loops comes to an end */
+    assert_int_equal(text_wrap("日", 1), 3); /* the result is never 0, so that loops end */
     assert_int_equal(text_wrap("", 5), 0);
 }
 

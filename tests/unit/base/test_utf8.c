@@ -1,4 +1,4 @@
-/* UTF-8: whole characters out of bytes in any portions, and text made safe to show. */
+/* UTF-8 decoding of a stream that arrives in pieces, and text that is made safe to display. */
 
 #include "base/utf8.h"
 #include "engine/model/tokenizer/tokenizer.h"
@@ -37,8 +37,8 @@ TEST(broken_bytes_become_replacement_characters)
         {"\xc3(", "\xef\xbf\xbd("},
         {"\xc0\xaf", "\xef\xbf\xbd\xef\xbf\xbd"},                                 /* overlong */
         {"\xed\xa0\x80", "\xef\xbf\xbd\xef\xbf\xbd\xef\xbf\xbd"},                 /* a surrogate */
-        {"\xf0\x9f\x98\xe6\xbc\xa2", "\xef\xbf\xbd\xe6\xbc\xa2"},                 /* cut off by another */
-        {"\xf4\x90\x80\x80", "\xef\xbf\xbd\xef\xbf\xbd\xef\xbf\xbd\xef\xbf\xbd"}, /* beyond U+10FFFF */
+        {"\xf0\x9f\x98\xe6\xbc\xa2", "\xef\xbf\xbd\xe6\xbc\xa2"},                 /* cut off by another character */
+        {"\xf4\x90\x80\x80", "\xef\xbf\xbd\xef\xbf\xbd\xef\xbf\xbd\xef\xbf\xbd"}, /* above U+10FFFF */
         {"a\x80\x80z", "a\xef\xbf\xbd\xef\xbf\xbdz"},
     };
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
@@ -53,7 +53,7 @@ TEST(broken_bytes_become_replacement_characters)
     }
 }
 
-/* What a stream makes of these bytes when they come in parts of random sizes, empty ones too. */
+/* Decodes the bytes as a stream, in parts of random sizes, some of them empty. */
 static size_t
 in_parts(const char *in, size_t len, size_t largest, uint64_t *random, char *out)
 {

@@ -1,4 +1,4 @@
-/* What a benchmark is sure of, on passes that are made up: candidates are compared pass by pass. */
+/* Comparison of a benchmark's candidates pass by pass, on simulated passes. */
 #include <math.h>
 
 #include "base/rng.h"
@@ -13,7 +13,7 @@ struct made {
     struct bench bench;
 };
 
-/* ar at 100 tokens/s and three points; every pass the machine is slower than in the one before. */
+/* Makes passes of ar and three points with these speeds. The machine becomes slower with each pass. */
 static void
 make(struct made *m, const double speed[CANDIDATES], double noise)
 {
@@ -38,14 +38,14 @@ TEST(drift_of_all_settings_is_no_noise_between_them)
     const struct estimate r = passes_ratio(m.candidates[2].pass, m.candidates[0].pass, m.bench.passes);
     assert_near(r.value, 1.21, 0.001);
     assert_less(r.se, 0.001);
-    assert_greater(passes_speed(m.candidates[2].pass, m.bench.passes).se, 3); /* of the speed itself it is */
+    assert_greater(passes_speed(m.candidates[2].pass, m.bench.passes).se, 3); /* the speed's error includes drift */
     assert_true(bench_is_ahead(&m.bench, &m.candidates[2], &m.candidates[1]));
     assert_false(bench_is_ahead(&m.bench, &m.candidates[1], &m.candidates[2]));
     char standing[400];
     assert_string_equal(bench_standing(&m.bench, &m.candidates[2], standing, sizeof standing),
                         "; faster than each other point");
     assert_string_equal(bench_standing(&m.bench, &m.candidates[0], standing, sizeof standing),
-                        ""); /* ar has no others */
+                        ""); /* ar has only one point */
 }
 
 TEST(settings_within_noise_of_the_best_are_named)
@@ -62,7 +62,7 @@ TEST(settings_within_noise_of_the_best_are_named)
                         "; one pass has no interval");
 }
 
-/* 4,000 benchmarks of 3 passes in which ar is as fast as each point: 95% of the intervals of the speedup hold 1. */
+/* In 4,000 benchmarks of 3 passes ar is as fast as each point: 95% of the intervals of the speedup contain 1. */
 TEST(intervals_of_few_passes_contain_the_true_speedup)
 {
     struct made m;
@@ -72,7 +72,7 @@ TEST(intervals_of_few_passes_contain_the_true_speedup)
         make(&m, (const double[]){100, 100, 100, 100}, 0);
         for (int i = 0; i < CANDIDATES; i++)
             for (int p = 0; p < PASSES; p++) {
-                double off = -6; /* twelve uniform numbers: nearly normal, deviation 1 */
+                double off = -6; /* the sum of twelve uniform numbers is nearly normal, with deviation 1 */
                 for (int k = 0; k < 12; k++)
                     off += splitmix64_uniform(&random);
                 m.pass[i][p].s *= 1 + 0.05 * off;
@@ -86,5 +86,5 @@ TEST(intervals_of_few_passes_contain_the_true_speedup)
         assert_int_equal(bench_is_ahead(&m.bench, &m.candidates[0], &m.candidates[1]), c.high < 1);
     }
     assert_in_range(holds, 3760, 3840); /* 94 to 96% */
-    assert_in_range(ahead, 60, 140);    /* half of the others */
+    assert_in_range(ahead, 60, 140);    /* half of the remaining 5% */
 }

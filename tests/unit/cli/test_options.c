@@ -1,4 +1,4 @@
-/* Options of the command line and of the config file. */
+/* Options from the command line and from the config file. */
 #include "cli/options/options.h"
 #include "tests/rigs/test.h"
 
@@ -13,7 +13,7 @@ read_args(struct options *o, enum command command, char **argv, struct err *err)
     return options_read(o, command, argc, argv, err);
 }
 
-/* Writes config.json into the folder that XDG_CONFIG_HOME names; NULL: there is none. */
+/* Writes config.json into the folder that XDG_CONFIG_HOME names, or removes it if the text is NULL. */
 static void
 config(const char *home, const char *json)
 {
@@ -153,7 +153,7 @@ TEST(an_unknown_option_is_named)
         {{"run", "M", "--bogus=3", "-n", "4", NULL}, "--bogus=3"},
         {{"run", "-x", "M", NULL}, "-x"},
         {{"run", "-n", "4", "-x", NULL}, "-x"},
-        {{"run", "--theme", "dark", NULL}, "--theme"}, /* the scope's */
+        {{"run", "--theme", "dark", NULL}, "--theme"}, /* an option of the scope only */
         {{"run", "-n", NULL}, "-n"},
         {{"run", "M", "--json", NULL}, "--json"},
         {{"run", "--ignore-eos=yes", NULL}, "--ignore-eos"},
@@ -245,7 +245,7 @@ TEST(settings_of_the_config_file_stay_with_its_policy)
     assert_ok(read_args(&o, COMMAND_RUN, ARGS("--policy", "fsm", "--policy", "layerskip"), &err), err);
     assert_int_equal(o.n_set, 0);
     options_free(&o);
-    config(*state, "{\"set\": [\"tau=0.4\"]}"); /* of the default policy, specbound */
+    config(*state, "{\"set\": [\"tau=0.4\"]}"); /* tau is a knob of the default policy, specbound */
     assert_ok(read_args(&o, COMMAND_RUN, ARGS("--policy", "specbound"), &err), err);
     assert_int_equal(o.n_set, 1);
     options_free(&o);
@@ -267,7 +267,7 @@ TEST(a_config_file_serves_every_command)
     options_free(&o);
     assert_ok(read_args(&o, COMMAND_REPLAY, ARGS("T"), &err), err);
     assert_string_equal(o.theme, "light");
-    assert_int_equal(o.tokens, 0); /* none of its own */
+    assert_int_equal(o.tokens, 0); /* replay does not have the option */
     options_free(&o);
     assert_ok(read_args(&o, COMMAND_BENCH, (char *[]){"bench", NULL}, &err), err);
     assert_int_equal(o.repeat, 2);

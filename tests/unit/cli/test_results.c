@@ -13,7 +13,7 @@ TEST(an_error_of_close_is_reported)
     assert_ok(output_open(&o, "/dev/null", &results_json_file, &err), err);
     fputs("all", o.f);
     assert_int_equal(fflush(o.f), 0);
-    assert_int_equal(close(fileno(o.f)), 0); /* nothing is left to write; closing fails */
+    assert_int_equal(close(fileno(o.f)), 0); /* no data is left to write, but closing fails */
     assert_false(output_close(&o, true, &err));
     assert_string_equal(err.text, "/dev/null: Bad file descriptor");
 }
@@ -57,7 +57,7 @@ TEST(an_unwritable_path_is_refused_before_the_work)
     snprintf(path, sizeof path, "%s/new", folder);
     assert_true(output_possible(NULL, &results_json_file, &err) && output_possible("-", &results_json_file, &err) &&
                 output_possible(path, &results_json_file, &err));
-    assert_int_equal(access(path, F_OK), -1); /* nothing is left */
+    assert_int_equal(access(path, F_OK), -1); /* the check leaves no file */
     assert_false(output_possible("/nowhere/results", &results_json_file, &err));
     assert_string_equal(err.text, "/nowhere/results: cannot be created: No such file or directory");
     assert_false(output_possible(folder, &results_json_file, &err));

@@ -1,5 +1,5 @@
-/* The context's bookkeeping of rows, sequences and hidden states, on a backend whose hidden states are hashes of what a
- * row saw (symbolic_backend.h). */
+/* The context's bookkeeping of rows, sequences and hidden states, on a backend whose hidden states are hashes of a
+ * row's tokens (symbolic_backend.h). */
 #include "tests/rigs/context_fixture.h"
 #include "tests/rigs/context_inside.h"
 #include "tests/rigs/test.h"
@@ -18,7 +18,7 @@ TEST(append_gives_positions_along_the_tree)
     assert_int_equal(context_position(f.c, c), 4);
     assert_int_equal(context_depth(f.c, c), 0);
     assert_int_equal(context_token(f.c, c), 9);
-    assert_int_equal(context_append(f.c, f.s, context_at(f.c, f.s, 1), 1), SLOT_NONE); /* not the trunk's end */
+    assert_int_equal(context_append(f.c, f.s, context_at(f.c, f.s, 1), 1), SLOT_NONE); /* it is not the trunk's end */
     assert_error(f.c, ERR_WORK, "can't be a parent");
     assert_int_equal(context_append(f.c, f.s, SLOT_NONE, VOCAB), SLOT_NONE);
     assert_error(f.c, ERR_WORK, "vocabulary");
@@ -148,7 +148,7 @@ TEST(forks_share_rows_until_the_last_holder_lets_go)
     assert_int_equal(context_sequence(f.c), SEQ_NONE);
     assert_error(f.c, ERR_WORK, "sequences are in use");
     context_truncate(f.c, f.s, 1);
-    assert_int_equal(context_free_slots(f.c), all - 4); /* rows 1..3 live on in the fork */
+    assert_int_equal(context_free_slots(f.c), all - 4); /* the fork keeps rows 1..3 */
     const slot_t row = context_append(f.c, fork, SLOT_NONE, 9), other = context_append(f.c, f.s, SLOT_NONE, 8);
     assert_true(context_advance(f.c, (slot_t[]){row, other}, 2, L, NULL)); /* two sequences, one forward pass */
     assert_saw(&f, row, (token_t[]){0, 1, 2, 3, 9}, 5);
@@ -172,7 +172,7 @@ TEST(trunk_tables_are_sent_once_and_piecewise)
     assert_true(context_advance(f.c, &row, 1, L, NULL));
     assert_int_equal(symbolic_calls(f.weights).trunk_entries, 40);
     assert_int_equal(symbolic_calls(f.weights).embeds, 6); /* a chunk of rows is embedded in one call */
-    for (int round = 0; round < 3; round++) {              /* the same prefix again: nothing new to say */
+    for (int round = 0; round < 3; round++) {              /* the fork's 30 entries are sent only once */
         const seq_t fork = context_fork(f.c, f.s, 30);
         row = context_append(f.c, fork, SLOT_NONE, 2);
         assert_true(context_advance(f.c, &row, 1, L, NULL));
@@ -192,7 +192,7 @@ TEST(the_ring_keeps_the_most_recent_rows)
     prefill(&f, 20);
     for (uint32_t i = 0; i < 20; i++)
         assert_int_equal(context_hidden_kept(f.c, context_at(f.c, f.s, i)), i >= 12);
-    for (int round = 0; round < 10; round++) { /* rejected drafts give their places back before old rows lose theirs */
+    for (int round = 0; round < 10; round++) { /* places of rejected drafts are reused before those of old rows */
         slot_t rows[2];
         append_chain(&f, SLOT_NONE, 1, rows, 2);
         context_discard(f.c, rows[0]);
@@ -221,7 +221,7 @@ TEST(rows_in_flight_never_lose_their_place)
     assert_true(context_advance(f.c, rows + 4, 4, L, NULL));
     for (int i = 0; i < 8; i++)
         assert_true(context_hidden_kept(f.c, rows[i]));
-    assert_int_equal(context_append(f.c, f.s, rows[7], 1), SLOT_NONE); /* at depth L, but verification needs them */
+    assert_int_equal(context_append(f.c, f.s, rows[7], 1), SLOT_NONE); /* verification still needs all rows */
     assert_true(context_keep(f.c, f.s, rows, 8));
     assert_int_not_equal(context_append(f.c, f.s, SLOT_NONE, 1), SLOT_NONE);
     assert_false(context_hidden_kept(f.c, rows[0]));
@@ -257,7 +257,7 @@ TEST(dropping_a_fork_keeps_its_error)
     assert_int_equal(context_append(f.c, fork, SLOT_NONE, 1), SLOT_NONE);
     context_drop(f.c, fork);
     assert_error(f.c, ERR_WORK, "context of 6 positions is full");
-    assert_int_not_equal(context_sequence(f.c), SEQ_NONE); /* it is dropped all the same */
+    assert_int_not_equal(context_sequence(f.c), SEQ_NONE); /* the fork is dropped nevertheless */
     assert_int_equal(context_error(f.c)->kind, ERR_NONE);
     close_fixture(&f);
 }
@@ -271,7 +271,7 @@ TEST(one_forward_pass_takes_max_rows)
     assert_false(context_advance(f.c, rows, 4, L, NULL));
     assert_error(f.c, ERR_WORK, "3 rows at most");
     assert_true(context_advance(f.c, rows, 3, L, NULL));
-    assert_true(context_advance(f.c, rows, 4, L, NULL)); /* three of them are there already and take no room */
+    assert_true(context_advance(f.c, rows, 4, L, NULL)); /* only the last row is run, the others have this depth */
     assert_saw(&f, rows[3], (token_t[]){1, 2, 3, 4}, 4);
     close_fixture(&f);
 }

@@ -1,5 +1,5 @@
 /* Random rounds of sequences that share a context (batch_program.h), on hashes and on the real backends.
- * SPECSCOPE_SEED=N chooses them, SPECSCOPE_LONG=1 runs five times as many. */
+ * SPECSCOPE_SEED=N chooses the rounds, SPECSCOPE_LONG=1 runs five times as many. */
 #include <math.h>
 
 #include "engine/context/context.h"
@@ -84,8 +84,8 @@ TEST(sequences_of_a_batch_on_a_gpu_are_as_alone)
         run_on(cuda, (struct backend_options){.threads = 2, .gpu = -1, .exact = true}, 2, 4, 45, rounds);
 }
 
-/* Of a mixture of experts a row alone loads what any layer loads; rows together load the experts that they go to
- * besides. */
+/* With a mixture of experts, a row alone counts one load per layer. Rows together also count the further experts that
+ * they use. */
 TEST(loads_count_the_experts_that_rows_go_to)
 {
     const struct naive_shape shape =
@@ -111,7 +111,7 @@ TEST(loads_count_the_experts_that_rows_go_to)
     assert_near(one, 3, 1e-9);
     assert_true(context_advance(c, rows + 1, 10, 3, NULL));
     const double ten = context_loads(c).layers - one;
-    /* A layer of experts reads most of them: at most 16 for 2, of a layer whose other parts are as large as one. */
+    /* Ten rows read most of 16 experts, one row reads 2. A layer's other parts are as large as one expert. */
     assert_greater(ten, 4);
     assert_less(ten, 1 + 2 * 8);
     assert_true(context_advance(c, rows + 11, 1, 3, &(struct plan){.skip_mlp = no_mlp}));
@@ -122,7 +122,7 @@ TEST(loads_count_the_experts_that_rows_go_to)
     naive_model_free(model);
 }
 
-/* Heaviest first, those that the definition says, of layers that ran. */
+/* Asserts that the row's experts are those of the definition, heaviest first, for the layers that ran. */
 static void
 assert_experts(const struct context *c, slot_t row, uint32_t depth, const double *weights)
 {
@@ -162,12 +162,12 @@ TEST(the_experts_of_rows_are_kept_while_they_are_followed)
     rows[0] = context_append(c, seq, SLOT_NONE, 1);
     assert_true(isnan(context_experts_touched(c)));
     assert_true(context_advance(c, rows, 1, 3, NULL));
-    assert_int_equal(context_experts(c, rows[0], 2, got, 4), 0); /* nobody asked */
+    assert_int_equal(context_experts(c, rows[0], 2, got, 4), 0); /* experts are not followed yet */
     assert_near(context_experts_touched(c), 2, 1e-12);
     context_discard(c, rows[0]);
     context_follow_experts(c, true);
     assert_true(context_prefill(c, seq, text, 3, NULL, NULL));
-    assert_int_equal(context_experts(c, context_at(c, seq, 2), 2, got, 4), 0); /* a text that is read */
+    assert_int_equal(context_experts(c, context_at(c, seq, 2), 2, got, 4), 0); /* experts are not kept in prefill */
     for (int i = 0; i < 5; i++) {
         path[3 + i].token = (token_t)(20 + i);
         rows[i] = context_append(c, seq, i > 0 ? rows[i - 1] : SLOT_NONE, (token_t)(20 + i));

@@ -1,8 +1,8 @@
-/* Every allocation that context_open() makes, failing in turn. The context's sources are included, with an allocator
- * that fails on request, so nothing about the build has to change for it. */
+/* Lets every allocation of context_open() fail in turn. The context's sources are included with an allocator that fails
+ * on request, so the build needs no special settings. */
 #include "tests/rigs/test.h"
 
-static int allocations_left = -1; /* before one fails; negative: none does */
+static int allocations_left = -1; /* successful allocations before one fails; negative: none fails */
 static int alive;                 /* blocks not freed */
 
 static void *
@@ -57,7 +57,7 @@ TEST(every_failing_allocation_leaves_a_clean_error)
     }
     print_message("%d allocations\n", failed);
     assert_in_range(failed, 10, 20);
-    allocations_left = 0; /* and from here on nothing is allocated */
+    allocations_left = 0; /* after opening, the context must not allocate */
     const seq_t s = context_sequence(c);
     const token_t tokens[8] = {1, 2, 3, 4, 5, 6, 7, 8};
     struct verdict v;

@@ -1,6 +1,6 @@
-/* Random programs (row_program.h) on hashes and on the real backends: every instruction set there is, one to three
- * threads, every weight type, fast and exact. SPECSCOPE_SEED=N chooses the programs, SPECSCOPE_LONG=1 runs ten times as
- * many. */
+/* Random programs (row_program.h) on hashes and on the real backends, with every available instruction set, one to
+ * three threads, every weight type, fast and exact. SPECSCOPE_SEED=N chooses the programs, SPECSCOPE_LONG=1 runs ten
+ * times as many. */
 #include "tests/rigs/check_backend.h"
 #include "tests/rigs/cuda_rig.h"
 #include "tests/rigs/row_program.h"
@@ -115,9 +115,9 @@ static const struct naive_shape shapes[] = {
                             .step_least = 0.2f,
                             .step_most = 1}}},
 };
-#define RECURRENT 5 /* shapes with recurrent layers, the last ones: only on the CPU */
+#define RECURRENT 5 /* the last shapes have recurrent layers and run only on the CPU */
 
-/* A program on one backend with one setting. False: this machine does not have the instruction set. */
+/* Runs a program on a backend with these options. Returns false if this machine lacks the instruction set. */
 static bool
 run_backend(const struct backend_ops *ops, struct backend_options options, unsigned operations, uint64_t seed,
             struct row_counts *counts)
@@ -140,7 +140,7 @@ run_backend(const struct backend_ops *ops, struct backend_options options, unsig
                                     .hidden = real_hidden,
                                     .logits = real_logits,
                                     .model = model,
-                                    /* Fast: keys and values in F16, and with Q8_0 activations in 8 bits. */
+                                    /* Fast computing has F16 keys and values, and 8-bit activations with Q8_0. */
                                     .tolerance = options.exact                ? 1e-4
                                                  : shape->type == WEIGHT_Q8_0 ? 0.08
                                                                               : 0.01};
@@ -166,10 +166,10 @@ run_matrix(const struct backend_ops *ops, unsigned operations)
                 for (int exact = 0; exact < 2; exact++) {
                     const struct backend_options options = {
                         .threads = threads, .isa = isas[isa], .exact = exact, .gpu = -1};
-                    /* Steps of 1 and 2: every shape meets both fast and exact. */
+                    /* The steps are 1 and 2, so that every shape runs both fast and exact. */
                     programs += run_backend(ops, options, operations, seed + programs + programs / 2, &counts);
                 }
-    assert_at_least(programs, 6); /* the reference is everywhere */
+    assert_at_least(programs, 6); /* every machine has the reference kernels */
     assert_everything_happened(&counts);
 }
 
@@ -192,7 +192,7 @@ TEST(random_programs_on_the_cuda_backend_follow_the_definition)
     const uint64_t seed = seed_or(1);
     const unsigned programs = times(cuda_is_emulated() ? 3 : 16), operations = cuda_is_emulated() ? 50 : 200;
     print_message("seeds from %llu\n", (unsigned long long)seed);
-    for (unsigned i = 0; i < programs; i++) /* every shape, fast and exact in turn */
+    for (unsigned i = 0; i < programs; i++) /* runs every shape, fast and exact in turn */
         assert_true(run_backend(cuda, (struct backend_options){.threads = 2, .exact = (i + i / 4) % 2, .gpu = -1},
                                 operations, seed + i, &counts));
     assert_true(counts.advance && counts.until && counts.prediction && counts.verify && counts.compared);

@@ -1,10 +1,10 @@
-/* What a round asks of the context: loads are counted, forward passes and prefills cancelled, drafts judged and drawn
- * from; on the symbolic backend. */
+/* The context's functions for a round on the symbolic backend: counts of loads, cancelling of forward passes and
+ * prefills, verification and draws. */
 #include "tests/rigs/context_fixture.h"
 #include "tests/rigs/context_inside.h"
 #include "tests/rigs/test.h"
 
-/* ---- accounts ---- */
+/* ---- loads ---- */
 
 TEST(loads_count_each_layer_of_a_forward_pass_once)
 {
@@ -17,7 +17,7 @@ TEST(loads_count_each_layer_of_a_forward_pass_once)
     append_chain(&f, SLOT_NONE, 1, rows, 3);
     assert_true(context_advance(f.c, rows, 1, 4, NULL));
     assert_loads(&f, &before, 4, 0);
-    assert_true(context_advance(f.c, rows, 2, 3, NULL)); /* the first is there already */
+    assert_true(context_advance(f.c, rows, 2, 3, NULL)); /* the first row already has depth 3 */
     assert_loads(&f, &before, 3, 0);
     assert_true(context_advance(f.c, rows, 2, 5, NULL)); /* depths 4 and 3 join in one forward pass: layers 4, 5 */
     assert_loads(&f, &before, 2, 0);
@@ -84,7 +84,7 @@ TEST(a_forward_pass_until_a_depth_counts_its_layers_and_probes)
     float temperature[L + 1], threshold[L + 1];
     for (int l = 0; l <= L; l++) {
         temperature[l] = 1;
-        threshold[l] = l == 2 ? 0.999999f : l == 3 ? 0 : 2; /* asked at 2 and 3, exits at 3 */
+        threshold[l] = l == 2 ? 0.999999f : l == 3 ? 0 : 2; /* predicts at 2 and 3, exits at 3 */
     }
     struct prediction probed[L + 1];
     struct exit_result r = {.probed = probed};
@@ -95,8 +95,8 @@ TEST(a_forward_pass_until_a_depth_counts_its_layers_and_probes)
     assert_loads(&f, &before, 3, 2);
     assert_int_equal(probed[1].token, TOKEN_NONE);
     assert_memory_equal(&probed[3], &r.prediction, sizeof r.prediction);
-    assert_int_equal(context_depth(f.c, rows[0]), 4); /* was deeper: stays */
-    assert_int_equal(context_depth(f.c, rows[1]), 3); /* carried along through layer 3 */
+    assert_int_equal(context_depth(f.c, rows[0]), 4); /* was deeper and keeps its depth */
+    assert_int_equal(context_depth(f.c, rows[1]), 3); /* was run with the others up to layer 3 */
     assert_int_equal(context_depth(f.c, rows[2]), 3);
     assert_saw(&f, rows[2], (token_t[]){0, 1, 2, 5, 6, 7}, 6);
 
@@ -134,7 +134,7 @@ TEST(a_prompt_is_read_in_chunks_of_as_many_rows_as_the_backend_asks_for)
     more.prompt_rows = usual + 20;
     context_close(f.c);
     assert_ok(context_open(&f.c, &more, f.backend, f.weights, &f.desc, &few, &err), err);
-    assert_int_equal(context_limits(f.c)->max_rows, 8); /* the caller's choice comes first */
+    assert_int_equal(context_limits(f.c)->max_rows, 8); /* the caller's value overrides the default */
     context_close(f.c);
     assert_ok(context_open(&f.c, &more, f.backend, f.weights, &f.desc, &options, &err), err);
     assert_int_equal(context_limits(f.c)->max_rows, usual + 20);
@@ -164,7 +164,7 @@ TEST(a_cancelled_forward_pass_changes_no_depth_and_can_be_repeated)
         assert_int_equal(context_depth(f.c, rows[1]), 0);
     }
     assert_at_most(context_loads(f.c).layers, before.layers);
-    assert_true(context_advance(f.c, rows, 2, L, NULL)); /* the backend forgot the trunk and rows[1]'s embedding */
+    assert_true(context_advance(f.c, rows, 2, L, NULL)); /* the backend dropped the trunk and rows[1]'s embedding */
     assert_saw(&f, rows[1], (token_t[]){0, 1, 2, 3, 10, 11}, 6);
     close_fixture(&f);
 }
@@ -220,7 +220,7 @@ TEST(verify_maps_slots_to_places_and_positions)
     prefill(&f, 4);
     const struct sampling greedy = {.temperature = 0, .top_p = 1};
     struct verdict v;
-    /* The first token after prefill: a bonus of the trunk's last row. */
+    /* The first token after prefill is a bonus of the trunk's last row. */
     const slot_t end = context_at(f.c, f.s, 3);
     const struct verify_row first = {.parent = -1, .token = 3, .slot = end, .q = DIST_NONE};
     assert_true(context_verify(f.c, f.s, &first, 1, &greedy, 1, &v));
@@ -228,7 +228,7 @@ TEST(verify_maps_slots_to_places_and_positions)
     assert_int_equal(v.next, v.judged[0].token);
     const token_t pending = v.next;
 
-    /* A draft that is what the target says, after one that is not, and a last candidate without a row. */
+    /* The round contains a wrong draft, the right draft, and then a last candidate without a row. */
     slot_t rows[3];
     rows[0] = context_append(f.c, f.s, SLOT_NONE, pending);
     assert_true(context_advance(f.c, rows, 1, L, NULL));
@@ -250,7 +250,7 @@ TEST(verify_maps_slots_to_places_and_positions)
     assert_int_equal(v.next, round[3].token);
     assert_int_equal(v.judged[3].token, TOKEN_NONE);
 
-    /* The positions are those of the rows: what is drawn is what the keys say. */
+    /* Random keys contain the rows' positions, so that the draw can be repeated. */
     const struct sampling hot = {.temperature = 1, .top_p = 1};
     const dist_t p = context_dist(f.c, rows[0], L, 0, &hot);
     const struct rng_key key = {.seed = 99, .pos = context_position(f.c, rows[0]) + 1, .purpose = RNG_BONUS};
@@ -325,7 +325,7 @@ TEST(distributions_are_counted_and_drawn_without_replacement)
     context_release_dists(f.c);
     assert_int_equal(context_draw(f.c, d, &(struct rng_key){0}, NULL, 0), TOKEN_NONE);
     assert_error(f.c, ERR_WORK, "released");
-    assert_int_equal(context_dist(f.c, end, L, 1, &plain), DIST_NONE); /* no such head: the backend says no */
+    assert_int_equal(context_dist(f.c, end, L, 1, &plain), DIST_NONE); /* the backend does not have this head */
     assert_error(f.c, ERR_WORK, "symbolic backend refused");
     assert_int_not_equal(context_dist(f.c, end, L, 0, &plain), DIST_NONE);
     close_fixture(&f);

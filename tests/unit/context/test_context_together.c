@@ -1,9 +1,9 @@
-/* Several sequences in one call of the context: verified together, grown by a row each; on the symbolic backend.
- * test_context_batch has their bits. */
+/* Several sequences in one call of the context on the symbolic backend: verification of all, and one new row for each.
+ * test_context_batch compares their bits. */
 #include "tests/rigs/context_fixture.h"
 #include "tests/rigs/test.h"
 
-/* Sequences of one row each, 0 the fixture's own. */
+/* Makes sequences of one row each; number 0 is the fixture's own. */
 static void
 more_sequences(struct fixture *f, struct verify_row *rows, struct verify_round *rounds, struct verdict *out, size_t n)
 {
@@ -38,7 +38,7 @@ TEST(rounds_are_verified_together_or_not_at_all)
     assert_false(context_verify_all(f.c, rounds, 4));
     assert_error(f.c, ERR_WORK, "4 rounds can't be verified at once: the context has 3 sequences");
     v[0].next = TOKEN_NONE;
-    rounds[2].seq = rounds[1].seq; /* whose row it is not */
+    rounds[2].seq = rounds[1].seq; /* the row is not in this sequence */
     assert_false(context_verify_all(f.c, rounds, 3));
     assert_error(f.c, ERR_WORK, "does not follow its parent in sequence 1");
     rounds[1].n = VERIFY_NODES + 1;

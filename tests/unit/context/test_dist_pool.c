@@ -1,5 +1,5 @@
-/* Contexts of two models, of many tokens and of few, share a pool of distributions; on the check backend, which notices
- * every wait() that is missing. */
+/* Contexts of two models, of many tokens and of few, share a pool of distributions. They run on the check backend,
+ * which detects a missing wait(). */
 #include <math.h>
 
 #include "engine/context/context.h"
@@ -16,7 +16,7 @@ struct reader {
     struct weights *weights;
     struct context *c;
     atomic_bool cancel;
-    slot_t end; /* of a prompt */
+    slot_t end; /* the last row of the prompt */
 };
 
 struct readers {
@@ -97,7 +97,7 @@ TEST_WITH(a_context_waits_for_what_another_is_making, open_readers, close_reader
     float p[MANY], q[MANY];
     struct overlap o;
     token_t drawn[2];
-    const dist_t d = dist_of(&all->many), c = dist_of(&all->few); /* queued, both */
+    const dist_t d = dist_of(&all->many), c = dist_of(&all->few); /* both are queued */
     assert_int_not_equal(d, c);
     struct overlap_req seven = {.d = d, .c = c, .token = 7, .out = &o};
     assert_true(context_overlaps(all->few.c, &seven, 1));
@@ -155,7 +155,7 @@ TEST_WITH(numbers_are_handed_out_once_until_all_are_released, open_readers, clos
     assert_int_equal(context_dist(all->few.c, all->few.end, 0, USE_LENS, &plain), DIST_NONE);
     assert_error(all->few.c, ERR_WORK, "all 5 distributions");
     assert_true(context_read_dist(all->few.c, 3, p));
-    dist_pool_release(all->pool); /* with some still queued */
+    dist_pool_release(all->pool); /* releases the pool while requests are still queued */
     assert_false(context_read_dist(all->many.c, 0, p));
     assert_error(all->many.c, ERR_WORK, "released");
     for (dist_t i = 0; i < PLACES; i++)

@@ -1,18 +1,18 @@
-/* The CPU's fast path (weights as the file has them, activations in int8 where weights are in blocks, F16 keys and
- * values) against its exact one (all in F32), teacher-forced: how far the next token's distribution moves, and how
- * often its likeliest token is another, for every weight type.
+/* Compares the CPU's fast path (weights as in the file, int8 activations for weights in blocks, F16 keys and values)
+ * with its exact one (all in F32), teacher-forced and for every weight type: how much the next token's distribution
+ * changes, and how often its most likely token differs.
  *
- * The weights are the bundled model's, requantised: a trained model's distributions have the margins and the outliers
- * that decide such a comparison, those of random or synthetic weights do not. Blocks of 256 need widths that 256
- * divides; the FFN is made wider by units whose weights are all zero, which changes no value of the model.
+ * The weights are the bundled model's, requantised. A trained model's distributions have the margins and outliers that
+ * decide such a comparison; those of random or synthetic weights do not. Blocks of 256 need widths that are multiples
+ * of 256, so the FFN is widened by units whose weights are all zero, which does not change the model's results.
  *
- * What is wanted is KL(exact || fast) below 1e-3 nats and the same likeliest token at 99% of positions. The second is
- * measured on POSITIONS positions only, each of which is a coin: a type, and all types with blocks together, must not
- * be below 99% by more than three standard deviations. Text that a model is unsure of (a small one of prose: 3.5 nats a
- * token) is the hard case; there any rounding swaps tokens that are as good as level.
+ * KL(exact || fast) must be below 1e-3 nats, and the most likely token the same at 99% of positions. The share is a
+ * random number, since there are only POSITIONS positions: for a type, and for all types with blocks together, it must
+ * not be more than three standard deviations below 99%. Text with a high entropy (a small model on prose: 3.5 nats a
+ * token) is the hard case, because any rounding swaps tokens of nearly equal probability.
  *
- * The best instruction set is used: products in int8 have the same bits in all (test_isa.c). All types with
- * SPECSCOPE_LONG, else a usual one, which the seed chooses. Run from the repository's root. */
+ * The best instruction set is used, since products in int8 have the same bits in all (test_isa.c). With SPECSCOPE_LONG
+ * all types are tested, otherwise a common one, which the seed chooses. Run from the repository's root. */
 #include <math.h>
 
 #include "cli/options/commands.h"
@@ -37,7 +37,7 @@
 static uint64_t seed;
 static struct model *model;
 static token_t text[POSITIONS];
-static uint32_t all_positions, all_same; /* of all types with blocks */
+static uint32_t all_positions, all_same; /* sums over all types with blocks */
 
 /* ---- the model in another type ---- */
 
@@ -48,7 +48,7 @@ struct copy {
     size_t n_memory;
 };
 
-/* t in another type, with zeros where rows and cols go beyond it. */
+/* Returns t in another type, padded with zeros to rows and cols. */
 static struct tensor
 requantised(struct copy *c, const struct tensor *t, enum weight_type type, uint32_t rows, uint32_t cols)
 {
@@ -108,7 +108,7 @@ copy_free(struct copy *c)
 
 /* ---- logits of the text ---- */
 
-/* Rows first..first+n of a sequence of its own, behind the rows before them. */
+/* Runs rows first..first+n of a sequence, after the rows before them. */
 static void
 forward_rows(struct kv_cache *s, const token_t *tokens, uint32_t first, uint32_t n, uint32_t depth)
 {
@@ -124,7 +124,7 @@ forward_rows(struct kv_cache *s, const token_t *tokens, uint32_t first, uint32_t
                 cpu_backend.trunk(s, 0, first, slots, n));
 }
 
-/* logits (POSITIONS, vocab) of every position */
+/* Computes the logits (POSITIONS, vocab) of every position. */
 static void
 logits_of(const struct model_desc *desc, bool exact, float *logits)
 {
@@ -152,13 +152,13 @@ logits_of(const struct model_desc *desc, bool exact, float *logits)
     cpu_backend.close(b);
 }
 
-/* ---- how far apart they are ---- */
+/* ---- differences ---- */
 
 struct difference {
     double kl;      /* mean KL(exact || fast), nats */
-    double most_kl; /* of one position */
-    uint32_t same;  /* positions with the same likeliest token */
-    double loss;    /* mean -log p of the text's next token by the exact path, nats: that this is a model of the text */
+    double most_kl; /* the largest KL of a position */
+    uint32_t same;  /* positions with the same most likely token */
+    double loss;    /* mean -log p of the next token by the exact path, nats: must be low */
 };
 
 static uint32_t
@@ -244,8 +244,8 @@ close_model(void **state)
 
 static const struct named_type {
     enum weight_type type;
-    const char *name; /* of its test */
-    unsigned usual;   /* the number, from 1, of a type that people's files are in */
+    const char *name; /* the name of its test */
+    unsigned usual;   /* the number, from 1, of a common type */
 } types[] = {
     {WEIGHT_F32, "test_f32_is_near_the_exact_path", 0},       {WEIGHT_F16, "test_f16_is_near_the_exact_path", 0},
     {WEIGHT_BF16, "test_bf16_is_near_the_exact_path", 0},     {WEIGHT_Q8_0, "test_q8_0_is_near_the_exact_path", 1},
@@ -291,7 +291,7 @@ static void
 test_all_types_with_blocks_together_choose_the_same_token(void **state)
 {
     (void)state;
-    if (all_positions == 0) /* their tests were left out */
+    if (all_positions == 0) /* the tests of these types were skipped */
         skip();
     print_message("top-1 %.3f%% of %u positions\n", 100.0 * all_same / all_positions, all_positions);
     assert_mostly_same(all_same, all_positions);

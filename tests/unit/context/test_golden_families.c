@@ -1,6 +1,6 @@
-/* Logits of tiny models of every family that differs from Llama in form, against PyTorch's transformers
- * (make_families_golden.py): a test for each family's Hugging Face folder, one for its GGUF file
- * (make_families_gguf.py), one on CUDA; likewise of packed weights. Run from the repository's root. */
+/* Logits of tiny models of every family that differs from Llama in form, compared with PyTorch's transformers
+ * (make_families_golden.py). Each family has a test of its Hugging Face folder, of its GGUF file
+ * (make_families_gguf.py) and of CUDA; packed weights have the same tests. Run from the repository's root. */
 
 #include "kernels/cpu/isa.h"
 #include "tests/rigs/cuda_rig.h"
@@ -31,7 +31,7 @@ static const char *const packed[] = {
     "gptq-3-middle", "auto-round", "auto-round-own", "awq", "awq-rows", "compressed", "compressed-8",
     "compressed-16", "compressed-zeros", "nf4", "nf4-nested", "mxfp4"};
 
-/* GGUF files cannot contain them, or llama.cpp's converter does not know them. */
+/* GGUF files cannot contain these families, or llama.cpp's converter does not support them. */
 static const char *const without_gguf[] = {
     "gemma3-odd", "granitemoehybrid", "starcoder2-window", "falcon-sequential", "ministral", "gemma3-eye",
     "ministral3-eye", "cohere-silent", "qwen3_moe-odd", "qwen2_moe-window", "mixtral-stacked",
@@ -40,7 +40,7 @@ static const char *const without_gguf[] = {
     "qwen3_5-eye", "lfm2-odd", "granitehybrid-odd", "olmo_hybrid"};
 /* clang-format on */
 
-#define SHARES 64 /* an emulated GPU takes one of them, by the seed */
+#define SHARES 64 /* an emulated GPU tests one share, which the seed chooses */
 
 static struct golden golden;
 static uint64_t seed;
@@ -66,7 +66,7 @@ assert_small_errors(const char *computed_by, double exact, double most, double f
         fail_msg("%s: exact %.2g, fast %.2g, other tokens %u", computed_by, exact, fast, strays);
 }
 
-/* The logits are those of the golden file, and greedy decoding gives the same tokens, on every instruction set. */
+/* Asserts that logits and greedy tokens are those of the golden file on every instruction set. */
 static void
 assert_golden(struct model *m, double most)
 {
@@ -89,7 +89,7 @@ test_folder(void **state)
 static void
 test_gguf_file(void **state)
 {
-    assert_golden(open_family(*state, ".gguf"), 1e-3); /* the converter adds norms' 1 in F16 */
+    assert_golden(open_family(*state, ".gguf"), 1e-3); /* the converter adds 1 to norms in F16 */
 }
 
 static void
@@ -118,7 +118,7 @@ test_on_cuda(void **state)
     model_close(m);
 }
 
-/* Opened for exact computing nothing is rounded; otherwise no more than F16 rounds. */
+/* A model that is opened for exact computing is not rounded; otherwise it is rounded to F16. */
 static void
 test_packed_folder(void **state)
 {
@@ -170,7 +170,7 @@ TEST(no_golden_file_of_families_and_packed_weights_lacks_a_test)
     golden_assert_listed(PACKED, ".txt", packed, COUNT(packed));
 }
 
-/* Where there is no row for a position there is nothing to compute with. */
+/* A position without a learned row cannot be computed. */
 TEST(learned_positions_bound_the_context)
 {
     struct model *m;

@@ -1,5 +1,5 @@
-/* Logits against implementations that are not ours: the bundled model's against numpy (make_logits_golden.py), those of
- * tiny models of every architecture against PyTorch's transformers (make_models_golden.py), the same weights as GGUF
+/* Logits compared with other implementations: the bundled model's with numpy (make_logits_golden.py), those of tiny
+ * models of every architecture with PyTorch's transformers (make_models_golden.py). Each tiny model is read as GGUF
  * file and as Hugging Face folder. Run from the repository's root. */
 #include "cli/options/commands.h"
 #include "kernels/cpu/isa.h"
@@ -34,7 +34,7 @@ assert_golden(const char *path, const char *text)
         assert_less(exact, 1e-4);
         assert_less(fast, 5e-2);
         const struct backend_options o = {.threads = 1, .isa = cpu_isas[i]->name, .exact = true};
-        if (golden.n_said > 0) /* numpy computed no more of the bundled one */
+        if (golden.n_said > 0) /* the file of the bundled model contains no tokens */
             assert_int_equal(golden_strays(&cpu_backend, m, &golden, &o), 0);
     }
     model_close(m);

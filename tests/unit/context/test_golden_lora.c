@@ -1,5 +1,5 @@
-/* Adapters merged into golden models, of PEFT's and of GGUF's format into folders and GGUF files alike, against
- * transformers with the same sums (make_lora_golden.py); and what is refused. Run from the repository's root. */
+/* Adapters in the formats of PEFT and GGUF, merged into golden models of both formats and compared with transformers
+ * (make_lora_golden.py). Adapters that do not fit are refused. Run from the repository's root. */
 #include <unistd.h>
 
 #include "tests/rigs/folders.h"
@@ -76,7 +76,7 @@ TEST(no_golden_file_of_adapters_lacks_a_test)
     golden_assert_listed(LORA, ".txt", texts, sizeof merged / sizeof *merged);
 }
 
-/* What is in blocks is held as F16 afterwards, and said. */
+/* Matrices in blocks are F16 after a merge, and the model counts them. */
 TEST(a_quantised_model_is_held_as_f16_where_it_is_merged)
 {
     struct model *m, *plain;
@@ -145,7 +145,7 @@ TEST_WITH(what_is_no_adapter_of_the_model_is_refused, folder_set_up, folder_tear
     }
 }
 
-/* Writes an adapter of rank 1 of zeros for one matrix. */
+/* Writes an adapter of rank 1 for one matrix; all values are zero. */
 static void
 write_adapter(const char *folder, const char *stem, uint32_t rows, uint32_t cols)
 {
@@ -181,7 +181,7 @@ TEST_WITH(a_git_lfs_pointer_in_place_of_adapter_config_is_called_that, folder_se
 TEST_WITH(adapters_of_recurrent_layers_add_to_whole_matrices_in_the_same_order, folder_set_up, folder_tear_down)
 {
     static const struct {
-        const char *model, *matrix, *says; /* NULL: it is merged */
+        const char *model, *matrix, *says; /* NULL: the adapter is merged */
         uint32_t rows, cols;
     } cases[] = {
         {"families/qwen3_5", "in_proj_z", NULL, 32, 24},

@@ -89,7 +89,7 @@ walk(const char *policy, float temperature)
     uint64_t random = seed;
     emulated.fail_at(0, 0);
     const uint64_t before = emulated.calls(),
-                   lost = emulated.allocations(); /* allocations of a device that another test lost */
+                   lost = emulated.allocations(); /* a device that another test lost can still have allocations */
     assert_ok(live(policy, temperature, &whole, &err), err);
     const uint64_t calls = emulated.calls() - before;
     assert_int_equal(whole.n, 4);

@@ -1,5 +1,5 @@
-/* Statistics of logits by the CUDA backend on the emulator (tests/emulator), compared with definitions in double.
- * SPECSCOPE_SEED=N chooses the cases. */
+/* Statistics of logits that the CUDA backend computes on the emulator (tests/emulator), compared with definitions in
+ * double. SPECSCOPE_SEED=N chooses the cases. */
 #include <math.h>
 
 #include "kernels/cuda/device/launch.h"

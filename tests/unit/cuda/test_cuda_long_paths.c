@@ -40,7 +40,7 @@ read_chunk(const struct rig *r, struct kv_cache *kv_cache, const slot_t *slots, 
 }
 
 struct chunks {
-    const uint32_t *sizes; /* (n), in turn */
+    const uint32_t *sizes; /* (n), the sizes of chunks in turn */
     uint32_t n;
 };
 

@@ -1,4 +1,4 @@
-/* The overlap of distributions by the CUDA backend on the emulator (tests/emulator), compared with
+/* Overlaps of distributions that the CUDA backend computes on the emulator (tests/emulator), compared with
  * kernels/cpu/sampling.h. SPECSCOPE_SEED=N chooses the cases. */
 #include <math.h>
 

@@ -256,8 +256,8 @@ TEST(rounds_together_are_walked_as_alone)
     assert_greater(accepted, 10);
 }
 
-/* In each round the first sibling cannot be accepted and the second is the only rest. So a block ends a round right
- * after it has read the remainder, and its next round writes there at once. */
+/* In each round the first sibling cannot be accepted, and the second is the only remaining one. A block therefore ends
+ * a round right after it has read the remainder, and its next round writes there at once. */
 TEST(a_round_waits_until_the_one_before_it_has_been_read)
 {
     struct bench *b = *state;

@@ -1,5 +1,5 @@
-/* The cost model: prices against a slow definition, counts of simulated rounds, corrections by rounds whose costs are
- * known, and its text. */
+/* The cost model: prices compared with a slow definition, counts of simulated rounds, corrections by rounds of known
+ * costs, and the model's text form. */
 #include <math.h>
 
 #include "base/rng.h"
@@ -14,7 +14,7 @@ enum { LAYERS = 6, ROWS = 200, CALLS = 200 };
 static uint64_t seed;
 TEST_SEED(seed, 7);
 
-/* With few digits, as the engine measures: a text has at most 15. */
+/* Returns a number with few digits, as the engine measures: the text form has at most 15. */
 static double
 random_to(uint64_t *random, double most)
 {
@@ -60,7 +60,7 @@ slow_call(const struct cost_model *m, enum cost_array array, uint32_t rows, doub
                  : array == COST_OF_DRAFT ? m->far[COST_FAR_DRAFT][i]
                  : array == COST_OF_PASS  ? m->far[COST_FAR_LAYER][0] * cost_rows[i]
                                           : 0;
-        far[i] = fmin(far[i], m->us[array][i] * 1000 / m->context); /* at position 0 a call costs at least nothing */
+        far[i] = fmin(far[i], m->us[array][i] * 1000 / m->context); /* the cost at position 0 is not negative */
     }
     return on_line(m->us[array], rows) + on_line(far, rows) * (position - m->context) / 1000;
 }
@@ -133,7 +133,7 @@ TEST(no_call_has_a_negative_price)
     for (uint32_t rows = 1; rows <= 8; rows++) {
         struct cost_count c = {.rounds = 0};
         cost_add(&c, COST_LAYER, rows, 1, 0);
-        assert_greater(cost_price(&m, &c, us), -1e-9); /* rounding */
+        assert_greater(cost_price(&m, &c, us), -1e-9); /* allows rounding errors */
     }
     assert_greater(cost_autoregressive(&m, LAYERS, 0), -1e-9);
 }
@@ -159,7 +159,7 @@ fill_record(struct layer_record *r, uint64_t *random)
     r->probes = 512;
 }
 
-static struct cost_count slow; /* by definition: a call for each layer of each pass */
+static struct cost_count slow; /* the count by definition: a call for each layer of each pass */
 
 static void
 slow_pass(uint32_t *depth, uint32_t rows, uint32_t to, enum cost_step step, uint32_t position)
@@ -173,7 +173,7 @@ slow_pass(uint32_t *depth, uint32_t rows, uint32_t to, enum cost_step step, uint
         alone += is_alone;
         if (n > 0 && !is_alone)
             cost_add(&slow, step, n, 1, position);
-        if (step == COST_DRAFT_ROWS) /* the last row's is part of its pass */
+        if (step == COST_DRAFT_ROWS) /* the last row's layer is part of its pass */
             cost_add(&slow, step, 1, -1, position);
     }
     if (step == COST_DRAFT_ROWS)
@@ -184,7 +184,7 @@ slow_pass(uint32_t *depth, uint32_t rows, uint32_t to, enum cost_step step, uint
         depth[i] = depth[i] < to ? to : depth[i];
 }
 
-/* Each token exits where a layer is sure; values[0]: the threshold, values[1]: drafts. */
+/* Each token exits at the first layer whose confidence reaches values[0]; a round has values[1] drafts. */
 static bool
 exits(const struct layer_record *r, const double *value, struct tally *out)
 {
@@ -277,8 +277,8 @@ random_rounds(uint64_t *random, bool model)
     return c;
 }
 
-/* On a machine whose phases take other multiples of the measured costs, for policies that draft with layers and with a
- * model in turn, and with times that vary by a tenth. */
+/* On a simulated machine each phase takes a different multiple of the measured cost. Its times vary by a tenth, and
+ * policies draft with layers and with a model in turn. */
 TEST(corrections_converge_to_the_true_costs)
 {
     for (int machine = 0; machine < 20; machine++) {
@@ -355,7 +355,7 @@ TEST(a_later_baseline_corrects_autoregressive_steps_alone)
     assert_true(near(cost_autoregressive(&m, LAYERS, 100), after));
 }
 
-/* ---- the text ---- */
+/* ---- the text form ---- */
 
 TEST(a_text_of_costs_reads_back_the_same)
 {

@@ -1,4 +1,4 @@
-/* The log under one appender and several readers. Run it with SANITIZE=thread as well. */
+/* The event log with one appender and several readers. Run the test with SANITIZE=thread as well. */
 #include <limits.h>
 #include <malloc.h>
 #include <pthread.h>
@@ -107,7 +107,7 @@ TEST(over_the_cap_a_slow_reader_loses_the_oldest_and_knows_how_many)
     struct event_log *log = open_log(cap);
     struct event_reader *slow = event_reader_open(log), *quick = event_reader_open(log);
     append_series(log, 10);
-    const struct event *held = event_reader_next(slow); /* stays valid whatever is dropped */
+    const struct event *held = event_reader_next(slow); /* the event stays valid when chunks are dropped */
     uint64_t quick_read = 0;
     for (int i = 0; i < 1000; i++) {
         append_series(log, 100);
@@ -128,7 +128,7 @@ TEST(over_the_cap_a_slow_reader_loses_the_oldest_and_knows_how_many)
     assert_int_equal(before, 100010);
     assert_int_equal(read + event_reader_lost(slow), 100010);
     assert_greater(event_reader_lost(slow), 0);
-    assert_at_most((read - 2000) * sizeof(struct event), cap); /* 2000: the chunk it stood in, and the tail */
+    assert_at_most((read - 2000) * sizeof(struct event), cap); /* 2000: the reader's current chunk, and the tail */
     event_reader_close(slow);
     event_reader_close(quick);
     event_log_close(log);
@@ -140,7 +140,7 @@ TEST(a_reader_that_lost_events_keeps_the_remaining_ones)
     struct event_reader *slow = event_reader_open(log), *quick = event_reader_open(log);
     append_series(log, 20000);
     const struct event *e;
-    while (event_reader_next(quick) != NULL) /* passing the chunks must not free what `slow` still has before it */
+    while (event_reader_next(quick) != NULL) /* must not free chunks that `slow` has not read yet */
         ;
     uint64_t read = 0;
     while ((e = event_reader_next(slow)) != NULL)
@@ -163,10 +163,10 @@ TEST(a_reader_that_lost_events_keeps_the_remaining_ones)
 TEST(append_allocates_nothing_after_reserve)
 {
 #if defined(OWN_MALLOC) || !defined(__GLIBC__)
-    skip(); /* the sanitizer's allocator keeps no such accounts */
+    skip(); /* the sanitizer's allocator does not count bytes */
 #else
     struct event_log *log = open_log(0);
-    struct event_reader *r = event_reader_open(log); /* reads nothing: no chunk comes back */
+    struct event_reader *r = event_reader_open(log); /* reads nothing, so that no chunk is released */
     char text[100];
     memset(text, 'x', sizeof text);
     for (int i = 0; i < 50; i++) {
@@ -203,7 +203,7 @@ watch(void *user)
     struct watcher *w = user;
     uint64_t before = 0;
     for (;;) {
-        bool finished = event_log_finished(w->log); /* before looking: then nothing comes after an empty look */
+        bool finished = event_log_finished(w->log); /* checked before reading: no event can follow an empty read */
         const struct event *e;
         while ((e = event_reader_next(w->reader)) != NULL) {
             char text[32];
@@ -263,7 +263,7 @@ sleep_for_news(void *arg)
     return NULL;
 }
 
-/* Whichever comes first, the event or the wait: either way the thread ends. */
+/* The thread ends whether the event or the wait comes first. */
 TEST(a_round_and_a_control_wake_a_reader)
 {
     const struct event woken_by[] = {

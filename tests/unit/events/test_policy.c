@@ -154,7 +154,7 @@ TEST(how_drafts_are_judged_is_declared)
         assert_int_equal(series_of_round(&p.info.series[i]), of_round[i]);
     }
     assert_int_equal(series_cells(&p.info.series[3]), 16);
-    assert_int_equal(series_of_grid(&p.info, 0, SERIES_MARKS, false), -1); /* those are the other grid's */
+    assert_int_equal(series_of_grid(&p.info, 0, SERIES_MARKS, false), -1); /* these series belong to the other grid */
     assert_int_equal(series_of_grid(&p.info, 4, SERIES_MARKS, false), 7);
     assert_int_equal(series_of_grid(&p.info, 4, SERIES_EDGES, true), 5);
     assert_int_equal(series_of_grid(&p.info, 4, SERIES_EDGES, false), 6);

@@ -1,4 +1,4 @@
-/* What a run can be let go on until: read, printed, and texts that end. */
+/* Conditions until which a run continues: parsing, printing, and texts that end a run. */
 #include "engine/events/until.h"
 #include "tests/rigs/test.h"
 
@@ -38,7 +38,7 @@ TEST(empty_files_are_refused_in_one_line)
     }
 }
 
-/* Against every place of every short text of two letters. */
+/* Compares with a search at every position in every short text of two letters. */
 TEST(a_text_ends_within_the_fresh_bytes)
 {
     for (unsigned bits = 0; bits < 1U << 10; bits++)

@@ -1,4 +1,4 @@
-/* Scales, ticks, labels, statistics and ramps against slow definitions of them. */
+/* Scales, ticks, labels, statistics and ramps, compared with slow definitions. */
 #include <math.h>
 
 #include "base/colour.h"
@@ -16,7 +16,7 @@ uniform(uint64_t *state)
     return splitmix64_uniform(state);
 }
 
-/* How many multiples of a step lie in a range: counted one by one. */
+/* Counts the multiples of a step in a range one by one. */
 static int
 multiples(double low, double high, double step)
 {
@@ -34,7 +34,7 @@ TEST(ticks_are_as_many_round_numbers_as_there_is_room_for)
         const double high = low + pow(10, 8 * uniform(&random) - 4);
         const int most = 2 + (int)(uniform(&random) * 12);
         double ticks[SCALE_TICKS], step;
-        if (high - low < 1e-4 * fabs(low)) /* no axis: its numbers would be the same */
+        if (high - low < 1e-4 * fabs(low)) /* no axis has such a range, because its labels would be equal */
             continue;
         const int n = scale_ticks(low, high, most, false, ticks, &step);
         const double power = pow(10, floor(log10(step) + 1e-9)), digit = step / power;
@@ -119,14 +119,14 @@ TEST(ranges_accept_numbers_only)
     assert_less(share.high, 1.1);
 }
 
-/* Wilson's bounds are where the share is z standard errors away: found by halving. */
+/* Finds a bound of Wilson's interval, where the share is z standard errors away, by bisection. */
 static double
 bound_by_halving(double share, double n, double from, double to)
 {
     for (int i = 0; i < 200; i++) {
         const double p = (from + to) / 2;
         if (fabs(share - p) > 1.959963985 * sqrt(p * (1 - p) / n))
-            from = p; /* outside */
+            from = p; /* p is outside the interval */
         else
             to = p;
     }
@@ -206,8 +206,7 @@ TEST(inks_are_read_on_every_step_of_the_ramp)
     }
 }
 
-/* Printed in grey, they are still not the same: each has another mark, and of the two that are drawn as lines one is
- * lighter. */
+/* Lines can be distinguished in a grey print: their marks differ, and so does the lightness of the first two. */
 TEST(lines_differ_without_their_hues)
 {
     for (int i = 0; i < LINE_STYLES; i++)
@@ -237,7 +236,7 @@ TEST(texts_are_cut_between_characters_to_fit)
     assert_less(strlen(lettering_fit(&l, text, 1000, small, sizeof small)), sizeof small);
 }
 
-/* Ideographs and emoji are wide; what sits on a letter, or joins its neighbours, takes no room. */
+/* Ideographs and emoji are wide. Combining marks and joiners have no width. */
 TEST(wide_characters_and_marks_have_their_widths)
 {
     const struct lettering l = LETTERS(10, INK);

@@ -1,5 +1,5 @@
-/* Every kind of figure, drawn from committed traces and benchmarks and compared shape by shape with what was looked at
- * once (tests/golden/figures; UPDATE=1 writes it anew), and what figures can't be made from. */
+/* Draws every kind of figure from committed traces and benchmarks. The shapes are compared with reviewed golden files
+ * (tests/golden/figures; UPDATE=1 rewrites them). Inputs that no figure can be made from are refused. */
 #include <math.h>
 
 #include "base/rng.h"
@@ -86,7 +86,7 @@ list_text(const struct drawing *d, const struct shape *s, FILE *out)
             l->upwards ? " upwards" : "", d->texts + s->text);
 }
 
-/* Writes one line per shape, with hundredths of a point. False if writing failed. */
+/* Writes one line per shape, with hundredths of a point. Returns false if writing failed. */
 static bool
 drawing_list(const struct drawing *d, FILE *out)
 {
@@ -108,7 +108,7 @@ drawing_list(const struct drawing *d, FILE *out)
     return ferror(out) == 0;
 }
 
-/* The list of shapes, without the program's version. Memory of the caller. */
+/* Returns the list of shapes without the program's version; the caller frees it. */
 static char *
 list_of(const struct drawing *d)
 {
@@ -169,7 +169,7 @@ TEST(every_kind_has_a_golden_figure_and_a_line_about_it)
     assert_null(figure_kind_what("pie"));
 }
 
-/* Nothing sticks out of the paper, and nothing is drawn that is no number. */
+/* All coordinates are numbers within the paper. */
 TEST(shapes_lie_on_the_paper)
 {
     for (size_t i = 0; i < sizeof goldens / sizeof *goldens; i++) {
@@ -199,7 +199,7 @@ TEST(shapes_lie_on_the_paper)
     }
 }
 
-/* ---- what they are counted from ---- */
+/* ---- counts ---- */
 
 static const struct record_wanted everything = {.seq = -1, .to = UINT32_MAX, .scope_to = UINT32_MAX};
 
@@ -236,7 +236,7 @@ TEST(a_record_contains_the_events_of_the_trace)
         assert_int_equal(got_verified, verified);
         assert_int_equal(got_accepted, accepted);
         assert_int_equal(r.n_rounds, rounds);
-        assert_int_equal(r.n_tokens, emitted + 1); /* and the prefill's */
+        assert_int_equal(r.n_tokens, emitted + 1); /* the prefill emits one token */
         for (size_t k = 1; k < r.n_tokens; k++)
             assert_int_equal(r.tokens[k].pos, r.tokens[k - 1].pos + 1);
         trace_reader_close(reader);
@@ -270,7 +270,7 @@ TEST(a_figure_marks_the_changes_after_the_first_round)
     record_close(&r);
 }
 
-/* ---- what can't be drawn ---- */
+/* ---- inputs that are refused ---- */
 
 static void
 refused(const char *kind, const char *const *inputs, size_t n, struct figure_options o, const char *words)
@@ -366,7 +366,7 @@ TEST_WITH(a_best_point_must_stand_out, folder_set_up, folder_tear_down)
     }
 }
 
-/* A trace is anybody's bytes: whatever stands in it, there is a figure or a sentence. */
+/* A trace can contain any bytes: drawing it gives a figure or an error message. */
 TEST_WITH(broken_traces_do_no_harm, folder_set_up, folder_tear_down)
 {
     const char *folder = *state, *const tables[] = {"tokens.csv",   "rounds.csv", "series.csv",

@@ -1,5 +1,5 @@
-/* What a template is told, where it fails and with which words, and what it may take. */
-/* cmocka wants these before it */
+/* Chat templates: the variables that a template gets, the place and text of its errors, and its limits. */
+/* cmocka.h needs these headers before it */
 #include "engine/jinja/chat.h"
 #include "tests/rigs/test.h"
 
@@ -255,7 +255,7 @@ TEST(a_template_is_stopped_at_its_bounds)
     assert_contains(err.text, "has no end");
 }
 
-/* Each reads 100,000 bytes, forty times. */
+/* Each expression reads 100,000 bytes, forty times. */
 TEST(work_is_charged_by_the_bytes_that_it_reads)
 {
     static const struct chat_bounds small = {.steps = 20000, .memory = 64u << 20, .output = 1u << 20, .depth = 100};

@@ -1,6 +1,6 @@
-/* Every feature of templates, and small templates under many dialogues, as jinja2 renders them (tests/golden/chat.json,
- * made by tests/jinja/make_chat_golden.py on the 5th of March 2025). */
-/* cmocka wants these before it */
+/* Every feature of templates, and small templates with many dialogues, compared with jinja2's output
+ * (tests/golden/chat.json, made by tests/jinja/make_chat_golden.py on the 5th of March 2025). */
+/* cmocka.h needs these headers before it */
 #include <cjson/cJSON.h>
 
 #include "base/file_read.h"
@@ -15,7 +15,7 @@ text_of(const cJSON *o, const char *key)
     return slice_of(text);
 }
 
-/* Whether it comes out as it should; else the test's reader is told. */
+/* Returns whether the template renders the expected text, and prints the difference if not. */
 static bool
 renders(const cJSON *golden)
 {

@@ -1,12 +1,12 @@
-/* The memory of weights and stores: pieces are zeroed, aligned, apart from each other, and stay so whatever is taken
- * after them; in huge pages and not. SPECSCOPE_SEED=N chooses the sizes. */
+/* The memory of weights and KV caches: pieces are zeroed, aligned and do not overlap, with and without huge pages.
+ * SPECSCOPE_SEED=N chooses the sizes. */
 #include "kernels/cpu/blocks.h"
 #include "tests/rigs/draws.h"
 #include "tests/rigs/test.h"
 
 enum { PIECES = 300 };
 
-/* Mostly small, a few larger than what regions have left, one larger than a region. */
+/* Returns mostly small sizes, a few that exceed the rest of a region, and one larger than a region. */
 static size_t
 some_size(int i)
 {
@@ -33,13 +33,13 @@ take_many(bool huge)
         memset(at[i], 1 + i % 255, size[i]);
     }
     assert_int_equal(b.bytes, sum);
-    for (int i = 0; i < PIECES; i++) /* nobody wrote over another's */
+    for (int i = 0; i < PIECES; i++) /* no piece overlaps another */
         for (size_t k = 0; k < size[i]; k++)
             if (at[i][k] != 1 + i % 255)
                 fail_msg("piece %d of %zu bytes was written over at %zu", i, size[i], k);
     blocks_free(&b);
     assert_int_equal(b.bytes, 0);
-    unsigned char *again = blocks_take(&b, 100, 1); /* it can be used again */
+    unsigned char *again = blocks_take(&b, 100, 1); /* the blocks can be used again */
     assert_non_null(again);
     assert_int_equal(again[99], 0);
     blocks_free(&b);
@@ -60,10 +60,10 @@ TEST(impossible_sizes_are_refused)
     for (int huge = 0; huge < 2; huge++) {
         struct blocks b = {.huge = huge};
         assert_null(blocks_take(&b, SIZE_MAX / 2, 4)); /* the product overflows */
-        if (BLOCKS_SHARE)                              /* no machine has it; a sanitizer would end the program */
+        if (BLOCKS_SHARE) /* no machine has this much memory; a sanitizer would end the program */
             assert_null(blocks_take(&b, SIZE_MAX / 4, 1));
         assert_int_equal(b.bytes, 0);
-        assert_non_null(blocks_take(&b, 1, 1)); /* and nothing is spoilt */
+        assert_non_null(blocks_take(&b, 1, 1)); /* a failed request leaves the blocks usable */
         blocks_free(&b);
     }
 }

@@ -1,5 +1,5 @@
-/* The contract: what a backend may write and when, what it refuses, what cancelling leaves behind; and what the check
- * backend notices that the CPU alone would let pass. */
+/* The contract of backends: when a backend writes results, which requests it refuses, and the state after cancelling.
+ * The check backend also reports errors that the CPU backend does not detect. */
 #include <math.h>
 
 #include "tests/rigs/backend_rig.h"
@@ -48,7 +48,7 @@ TEST(results_are_written_by_wait_and_nothing_else)
         assert_true(r.ops->draw(r.kv_cache, &(struct draw_req){.from = 0, .out = &token}, 1));
         assert_true(r.ops->verify(r.kv_cache, rounds, 2));
         assert_true(r.ops->read_logits(r.kv_cache, 5, 3, logits));
-        memset(probes, 0xff, sizeof probes); /* arguments are the caller's again */
+        memset(probes, 0xff, sizeof probes); /* the caller may reuse the arguments */
         memset(nodes, 0xff, sizeof nodes);
         memset(rounds, 0xff, sizeof rounds);
         memset(threshold, 0xff, sizeof threshold);
@@ -106,10 +106,10 @@ TEST(malformed_requests_are_refused_at_once)
         row.ring = RIG_NODES;
         assert_false(r.ops->step(r.kv_cache, &w));
         row = good.rows[0];
-        row.n_tail++; /* over the end of the tails */
+        row.n_tail++; /* the tail exceeds the array of tails */
         assert_false(r.ops->step(r.kv_cache, &w));
         row = good.rows[0];
-        row.tail = 1; /* so that its tail is short, which is well-formed, but is not its own path's end */
+        row.tail = 1; /* the shorter tail is well-formed, but does not end with the row itself */
         row.n_tail--;
         row.slot = 0;
         assert_false(r.ops->step(r.kv_cache, &w));
@@ -132,8 +132,8 @@ TEST(malformed_requests_are_refused_at_once)
         const struct verify_req rounds[2] = {{.nodes = nodes, .n = 1, .out = &verdict},
                                              {.nodes = nodes, .n = 2, .out = &verdict}};
         assert_false(r.ops->verify(r.kv_cache, &rounds[1], 1));
-        assert_false(r.ops->verify(r.kv_cache, rounds, 2)); /* none of them, then */
-        rig_wait(&r);                                       /* nothing of it left a trace */
+        assert_false(r.ops->verify(r.kv_cache, rounds, 2)); /* one wrong round refuses both */
+        rig_wait(&r);                                       /* a refused request has no effect */
         rig_step(&r, &node, 1, 3, 0);
         rig_close(&r);
     }
@@ -159,7 +159,7 @@ TEST(cancelling_drops_the_queue_and_rows_keep_their_depth)
         assert_int_equal(err.kind, ERR_CANCELLED);
         assert_int_equal(prediction.token, -9);
         atomic_store(&r.cancel, false);
-        rig_step(&r, &node, 1, 3, 0); /* and on it goes, from depth 0 */
+        rig_step(&r, &node, 1, 3, 0); /* runs the row again from depth 0 */
         rig_logits(&r, node, 3, got);
         if (b == 0)
             memcpy(want, got, sizeof want);
@@ -195,7 +195,7 @@ TEST(values_that_are_not_numbers_are_an_error)
         assert_false(r.ops->wait(r.kv_cache, &err));
         assert_int_equal(err.kind, ERR_WORK);
         assert_contains(err.text, "not numbers");
-        rig_wait(&r); /* an error is told once */
+        rig_wait(&r); /* an error is reported once */
         rig_close(&r);
     }
 }
@@ -236,7 +236,7 @@ TEST(loading_can_be_cancelled_and_checks_shapes)
     naive_model_free(model);
 }
 
-/* ---- what only the ledger sees ---- */
+/* ---- errors that only the ledger detects ---- */
 
 static void
 assert_noticed(struct rig *r, bool queued, const char *part)
@@ -275,14 +275,14 @@ TEST(the_ledger_detects_events_that_were_never_computed)
                    "before it was computed");
     assert_noticed(&r, r.ops->step(r.kv_cache, rig_forward(&r, (int[]){4, 3}, 2, 3, 0)), "before its ancestor");
     assert_noticed(&r, r.ops->step(r.kv_cache, rig_forward(&r, (int[]){3, 3}, 2, 3, 0)), "twice");
-    r.nodes[3].depth = 2; /* a lie */
+    r.nodes[3].depth = 2; /* the depth is wrong */
     assert_noticed(&r, r.ops->step(r.kv_cache, rig_forward(&r, chain + 3, 1, 3, 0)), "does not hold its hidden state");
     r.nodes[3].depth = 1;
     assert_noticed(&r, r.ops->step(r.kv_cache, rig_forward(&r, chain + 3, 1, 3, 2)), "trunk table does not name");
     assert_true(r.ops->trunk(r.kv_cache, 0, 0, (slot_t[]){1, 0, 2}, 3)); /* positions swapped */
     assert_noticed(&r, r.ops->step(r.kv_cache, rig_forward(&r, chain + 3, 1, 3, 3)), "its keys are for position");
     rig_trunk(&r, 0, 2);
-    rig_step(&r, chain + 3, 3, 3, 3); /* done properly, it works */
+    rig_step(&r, chain + 3, 3, 3, 3); /* a correct request works */
     rig_close(&r);
 }
 
@@ -300,7 +300,7 @@ TEST(the_ledger_knows_that_skipped_attention_leaves_no_keys)
     r.nodes[0].depth = r.nodes[1].depth = 3;
     assert_noticed(&r, r.ops->step(r.kv_cache, rig_forward(&r, chain + 2, 1, 3, 0)), "at layer 2");
     w = *rig_forward(&r, chain + 2, 1, 3, 0);
-    w.skip_attention = skip; /* with the same plan nobody looks there */
+    w.skip_attention = skip; /* the same plan does not read the missing keys */
     assert_true(r.ops->step(r.kv_cache, &w));
     rig_wait(&r);
     rig_close(&r);

@@ -1,5 +1,5 @@
-/* Guesses whose logits nobody keeps have the bits of those whose logits are compared with the last layer's, however
- * many there are. */
+/* Predictions whose logits are not kept have the same bits as predictions whose logits are compared with the last
+ * layer's, for any number of predictions. */
 #include <math.h>
 
 #include "kernels/cpu/kv_cache.h"
@@ -39,7 +39,7 @@ check_streams(struct rig *r, double bound)
     ask(r, probes, MOST, alone);
     for (size_t i = 0; i < MOST; i++)
         assert_memory_equal(&alone[i], &compared[i], offsetof(struct prediction, kl_final));
-    for (size_t n = 1; n < 70; n = 2 * n + 1) { /* any part of them */
+    for (size_t n = 1; n < 70; n = 2 * n + 1) { /* any part of the probes */
         const size_t first = rig_random(r, MOST - 70);
         ask(r, probes + first, n, alone);
         for (size_t i = 0; i < n; i++)

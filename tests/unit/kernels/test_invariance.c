@@ -1,4 +1,4 @@
-/* Batch invariance, to the bit: a row's hidden states and logits depend on its token, path and skip mask alone. */
+/* Batch invariance: the bits of a row's hidden states and logits depend only on its token, path and skip mask. */
 
 #include "kernels/cpu/isa.h"
 #include "tests/rigs/backend_rig.h"
@@ -10,13 +10,13 @@
 #define PATH       70 /* longer than a block of attention */
 #define VOCAB      600
 #define WIDTH      256
-#define VOCAB_MOST 1300 /* of other forms */
+#define VOCAB_MOST 1300 /* for shapes of other forms */
 
 static uint64_t seed; /* printed by main */
 
 #define IN_BLOCKS(kind, ...) RIG_SHAPE(2, 256, 4, 2, 64, 256, VOCAB, .type = kind, __VA_ARGS__)
 
-/* Those up to Q6_K at their type's place, later types two at a time. */
+/* Shapes of types up to Q6_K have the index of their type; later shapes have two types each. */
 static const struct naive_shape shapes[] = {
     RIG_SHAPE(2, 40, 5, 1, 14, 50, VOCAB, .type = WEIGHT_F32),
     RIG_SHAPE(2, 72, 4, 2, 32, 90, VOCAB, .type = WEIGHT_F16),
@@ -41,7 +41,7 @@ static const struct naive_shape shapes[] = {
 
 #define SHAPES (sizeof shapes / sizeof *shapes)
 
-/* Experts: whose weights are quantised, and rows of a call that share some of them, and some not. */
+/* Mixtures of experts with quantised weights. Rows of a call share some experts, but not all. */
 static const struct naive_shape mixtures[] = {
     RIG_SHAPE(2, 64, 4, 2, 32, 96, VOCAB, .type = WEIGHT_Q8_0, .optional = 1ull << LAYER_SHARED_MIX,
               .form = {.experts = {.n = 9, .used = 2, .ffn = 96, .shared_ffn = 64, .renormalised = true}}),
@@ -54,7 +54,7 @@ static const struct naive_shape mixtures[] = {
               .form = {.experts = {.n = 9, .used = 2, .ffn = 32, .routing = ROUTE_SPARSEMIXER, .jitter = 0.4f}}),
 };
 
-struct image { /* what a row left behind */
+struct image { /* results of a row */
     float hidden[RIG_DEPTH + 1][WIDTH], logits[VOCAB_MOST];
 };
 
@@ -76,7 +76,7 @@ assert_same(struct rig *r, int node, const struct image *want, const char *how)
         fail_msg("%s: node %d has other bits %s", r->ops->describe(r->backend), node, how);
 }
 
-/* The path alone in a new store, one row at a time, each committed to the trunk before the next. */
+/* Runs the path alone in a new KV cache, one row at a time, each committed to the trunk before the next. */
 static void
 one_by_one(struct rig *r, const token_t *tokens, struct image *last, struct image *middle)
 {
@@ -90,7 +90,7 @@ one_by_one(struct rig *r, const token_t *tokens, struct image *last, struct imag
     take(r, PATH / 2, middle);
 }
 
-/* The path in random chunks, with its trunk ending anywhere. */
+/* Runs the path in random chunks; the trunk ends at a random row. */
 static void
 chunked(struct rig *r, const token_t *tokens)
 {
@@ -98,7 +98,7 @@ chunked(struct rig *r, const token_t *tokens)
     int nodes[RIG_NODES];
     for (int at = 0; at < PATH;) {
         int n = at == 0 ? 33 + (int)rig_random(r, PATH - 33)
-                        : 1 + (int)rig_random(r, 33); /* some in tiles (kernels/cuda) */
+                        : 1 + (int)rig_random(r, 33); /* some chunks are computed in tiles (kernels/cuda) */
         n = n < PATH - at ? n : PATH - at;
         for (int i = 0; i < n; i++) {
             rig_add(r, at + i - 1, tokens[at + i]);
@@ -110,8 +110,8 @@ chunked(struct rig *r, const token_t *tokens)
     }
 }
 
-/* The path among strangers: side branches everywhere, rows joining the forward pass at their own depths. Tells which
- * nodes the path's last and middle rows are. */
+/* Runs the path in a tree with side branches everywhere; rows join the forward pass at their own depths. Stores the
+ * nodes of the path's last and middle rows. */
 static void
 in_a_tree(struct rig *r, const token_t *tokens, int *last, int *middle)
 {
@@ -122,7 +122,7 @@ in_a_tree(struct rig *r, const token_t *tokens, int *last, int *middle)
             nodes[n++] = rig_add(r, parent, (token_t)rig_random(r, r->desc->vocab));
         parent = path[i] = nodes[n++] = rig_add(r, parent, tokens[i]);
     }
-    for (int at = 0; at < n;) { /* nodes[0..at) are done; some of the next are sent ahead, part of the way */
+    for (int at = 0; at < n;) { /* nodes[0..at) are done; some of the next are first run through part of the layers */
         int m = 1 + (int)rig_random(r, 32);
         m = m < n - at ? m : n - at;
         const uint32_t part = rig_random(r, r->desc->n_layers);
@@ -141,7 +141,7 @@ everything(void)
     return getenv("SPECSCOPE_LONG") != NULL;
 }
 
-/* On the CPU with one thread, and with two or four by the seed, or both. */
+/* Runs with one thread; on the CPU also with two or four, as the seed chooses, or with both. */
 static void
 check_bits(const struct backend_ops *ops, const char *isa, const struct naive_shape *shape, bool exact)
 {
@@ -170,7 +170,7 @@ check_bits(const struct backend_ops *ops, const char *isa, const struct naive_sh
     }
 }
 
-/* With an instruction set that the seed chooses, with all where there is time. */
+/* Uses an instruction set that the seed chooses, or all with SPECSCOPE_LONG. */
 static void
 check_isas(const struct naive_shape *shape, size_t s, bool exact)
 {
@@ -201,7 +201,7 @@ TEST(a_rows_bits_are_its_own_when_exact)
     check_bits(&cpu_backend, "reference", &shapes[WEIGHT_F16], true);
 }
 
-/* A quarter of them exactly, too. */
+/* A quarter of the forms is also computed exactly. */
 TEST(a_rows_bits_are_its_own_in_every_form)
 {
     for (size_t s = CPU_FORMS_FROM; s < cpu_shapes_n; s++) {
@@ -211,8 +211,8 @@ TEST(a_rows_bits_are_its_own_in_every_form)
     }
 }
 
-/* An emulated GPU is slow: it takes one form or mixture, by the seed. test_cuda_products holds the types to the
- * same. */
+/* An emulated GPU is slow, so it runs one form or mixture, which the seed chooses. test_cuda_products checks the bits
+ * of all types. */
 TEST(a_rows_bits_are_its_own_on_cuda)
 {
     const struct backend_ops *cuda = cuda_for_tests();
@@ -231,7 +231,7 @@ TEST(a_rows_bits_are_its_own_on_cuda)
         check_bits(cuda, NULL, &cuda_shapes[i], seed % 4 != 1);
 }
 
-/* Final logits of predict, dist and verify are those of read_logits, whatever other rows the call contains. */
+/* The final logits of predict, dist and verify are those of read_logits for any other rows in the call. */
 TEST(final_logits_are_the_same_in_every_request)
 {
     static float want[VOCAB], got[VOCAB];

@@ -1,4 +1,4 @@
-/* Every instruction set's kernels against the portable ones and against sums in double precision. */
+/* Compares the kernels of every instruction set with the portable ones and with sums in double precision. */
 #include <math.h>
 #include <unistd.h>
 
@@ -40,12 +40,12 @@ TEST(an_unknown_instruction_set_is_a_usage_error)
     assert_null(cpu_isa_choose("mmx", &err));
     assert_int_equal(err.kind, ERR_USAGE);
     assert_contains(err.text, "mmx");
-    for (size_t i = 0; cpu_isas[i] != NULL; i++) /* those of this build are all named */
+    for (size_t i = 0; cpu_isas[i] != NULL; i++) /* the message names all instruction sets of this build */
         assert_contains(err.text, cpu_isas[i]->name);
 }
 
-/* Integer dot products are exact and the rest is done in the same order: all vector tables agree to the bit, and one
- * row with many. */
+/* Integer dot products are exact, and all other operations have the same order. So all vector tables give the same
+ * bits, for one row and for many. */
 TEST(products_with_blocks_are_the_same_bits_on_all_vector_instruction_sets)
 {
     enum { COLS = 512, ROWS = 48, N = 37, MOST = COLS * 2 };
@@ -57,7 +57,7 @@ TEST(products_with_blocks_are_the_same_bits_on_all_vector_instruction_sets)
         x[i] = (float)(rand() % 1000) / 100 - 5;
     bool any = false;
     for (enum weight_type type = WEIGHT_Q8_0; type < WEIGHT_TYPES; type++) {
-        for (size_t i = 0; i < sizeof rows; i++) /* as halves, all of these are finite */
+        for (size_t i = 0; i < sizeof rows; i++) /* all of these bytes are finite as halves */
             rows[i] = (unsigned char)((rand() >> 7) & 0xbb);
         any = false;
         for (size_t i = 0; cpu_isas[i] != NULL; i++) {
@@ -86,8 +86,7 @@ TEST(products_with_blocks_are_the_same_bits_on_all_vector_instruction_sets)
         skip();
 }
 
-/* Weights in F16, BF16 or F32 that no instruction set finds odd: the exponent's upper bit is clear, so they are
- * finite. */
+/* Fills weights in F16, BF16 or F32. The exponent's upper bit is clear, so all weights are finite. */
 static void
 fill_weights(uint16_t *w, size_t n)
 {
@@ -95,7 +94,7 @@ fill_weights(uint16_t *w, size_t n)
         w[i] = (uint16_t)((unsigned)rand() >> 3 & 0xbfffu);
 }
 
-/* The rows are more than pass over a panel together, the inputs more than a panel holds, and neither is a multiple. */
+/* There are more rows than share a panel and more inputs than a panel holds, and neither number is a multiple. */
 TEST(products_of_many_rows_have_the_bits_of_a_row_alone)
 {
     enum { OUTS = 53, N = 131, MOST = 2600 };
@@ -134,12 +133,12 @@ TEST(products_of_many_rows_have_the_bits_of_a_row_alone)
 
 #define QEMU "{ command -v qemu-aarch64 || command -v qemu-aarch64-static; }"
 
-/* With a cross compiler and qemu at hand, the same checks for NEON. Its two tables take seconds to compile: the seed
- * chooses one, which takes the other's place, and SPECSCOPE_LONG=1 has both in more rounds. */
+/* Runs the same checks for NEON if there are a cross compiler and qemu. The two tables take seconds to compile, so the
+ * seed chooses one to replace the other. SPECSCOPE_LONG=1 runs both in more rounds. */
 TEST(neon_kernels_under_qemu)
 {
 #if defined(__aarch64__)
-    skip(); /* they ran natively */
+    skip(); /* the checks above ran natively */
 #endif
     if (system("command -v aarch64-linux-gnu-gcc >/dev/null && " QEMU " >/dev/null && test -f kernels/cpu/neon.c") != 0)
         skip();

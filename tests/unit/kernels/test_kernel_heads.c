@@ -1,4 +1,4 @@
-/* The CPU backend's heads against their definitions: predictions, early exit, distributions, verdicts. */
+/* The CPU backend's heads, compared with their definitions: predictions, early exit, distributions, verdicts. */
 #include <math.h>
 
 #include "kernels/cpu/sampling.h"
@@ -15,14 +15,14 @@ static void
 check_predictions(struct rig *r, double bound)
 {
     (void)bound;
-    enum { PROBES = 230 }; /* several tables full */
+    enum { PROBES = 230 }; /* enough for several tables */
     static struct probe probes[PROBES];
     static struct prediction predictions[PROBES];
     static float logits[8][RIG_DEPTH + 1][RIG_VOCAB];
     const uint32_t depth = r->desc->n_layers, vocab = r->desc->vocab;
     rig_tree(r, 8);
     rig_step_all(r);
-    for (size_t i = 0; i < PROBES; i++) /* one ring entry gets far more than a table's worth */
+    for (size_t i = 0; i < PROBES; i++) /* one ring entry gets far more probes than a table holds */
         probes[i] = (struct probe){.ring = rig_random(r, 3) > 0 ? 5 : rig_random(r, 8),
                                    .layer = rig_random(r, depth + 1),
                                    .temperature = rig_random(r, 2) == 0 ? 1.0f : 1.4f,
@@ -55,7 +55,7 @@ check_until(struct rig *r, double bound)
     struct prediction want[RIG_DEPTH + 1], probed[RIG_DEPTH + 1];
     for (uint32_t l = 0; l <= RIG_DEPTH; l++) {
         temperature[l] = 1.2f;
-        threshold[l] = l % 2 == 0 ? 2 : 0.02f; /* even layers are not looked at */
+        threshold[l] = l % 2 == 0 ? 2 : 0.02f; /* even layers are not probed */
     }
     rig_chain(r, 8);
     int chain[8] = {0, 1, 2, 3, 4, 5, 6, 7};
@@ -109,7 +109,7 @@ TEST(distributions_and_draws_are_the_samplers_on_the_logits)
     rig_step_all(&r);
     const struct sampling sampling = {.temperature = 0.9f, .top_k = 50, .top_p = 0.95f};
     struct dist_req requests[70];
-    for (uint32_t i = 0; i < 70; i++) /* more than a table's worth */
+    for (uint32_t i = 0; i < 70; i++) /* more than a table holds */
         requests[i] = (struct dist_req){.ring = i % 6, .layer = i % 2 == 0 ? depth : 1, .sampling = sampling, .out = i};
     assert_true(r.ops->dist(r.kv_cache, requests, 70));
     token_t drawn[2] = {-5, -5};

@@ -1,4 +1,4 @@
-/* The CPU backend against a naive transformer in double precision: layers, trees, skips, rotations. */
+/* Compares the CPU backend with a naive transformer in double precision: layers, trees, skips, rotations. */
 #include <math.h>
 
 #include "kernels/cpu/forward.h"
@@ -77,7 +77,7 @@ check_skips(struct rig *r, double bound)
     for (int i = 0; i < 12; i++)
         chain[i] = i;
     rig_step(r, chain, 6, r->desc->n_layers, 0);
-    struct forward_pass forward = *rig_forward(r, chain + 6, 6, r->desc->n_layers, 0); /* a draft on top of full rows */
+    struct forward_pass forward = *rig_forward(r, chain + 6, 6, r->desc->n_layers, 0); /* a draft after full rows */
     forward.skip_attention = attention;
     forward.skip_mlp = mlp;
     assert_true(r->ops->step(r->kv_cache, &forward));
@@ -89,7 +89,7 @@ check_skips(struct rig *r, double bound)
     rig_assert_near_naive(r, 5, 1e-7, bound);
     rig_assert_near_naive(r, 6, 1e-7, bound);
     rig_assert_near_naive(r, 11, 1e-7, bound);
-    forward.skip_attention = none; /* masks of falses are no masks */
+    forward.skip_attention = none; /* masks that are all false skip nothing */
     forward.skip_mlp = none;
     assert_true(r->ops->step(r->kv_cache, &forward));
     rig_wait(r);
@@ -132,7 +132,7 @@ count_touched(struct rig *r, const int *nodes, int n, uint32_t touched[RIG_DEPTH
     rig_wait(r);
 }
 
-/* One row goes to as many as the form says, others to more, a dense layer and a skipped one to none. */
+/* One row uses the number of experts in the form, many rows use more. Dense and skipped layers use none. */
 TEST(a_forward_pass_reports_how_many_experts_it_read)
 {
     const struct naive_shape shape =
@@ -169,8 +169,8 @@ TEST(a_forward_pass_reports_how_many_experts_it_read)
 
 #define ROUTED 12 /* rows */
 
-/* What the forward pass said of node number `row` of its rows at layers 1..L, from layer `from` on, is what the
- * definition says of it. */
+/* Asserts that the reported routes of a node, row number `row` of the forward pass, are those of the definition. The
+ * pass began at layer `from`; earlier layers have no routes. */
 static void
 assert_naive_routes(struct rig *r, int node, struct route *told, size_t row, uint32_t from)
 {
@@ -207,14 +207,14 @@ step_and_tell(struct rig *r, const int *nodes, int n, uint32_t to, struct route 
     struct forward_pass forward = *rig_forward(r, nodes, n, to, 0);
     forward.routes = told;
     assert_true(r->ops->step(r->kv_cache, &forward));
-    for (size_t i = 0; i < entries; i++) /* wait() writes, and nothing else */
+    for (size_t i = 0; i < entries; i++) /* only wait() writes results */
         assert_int_equal(told[i].expert, 12345);
     rig_wait(r);
     for (int i = 0; i < n; i++)
         r->nodes[nodes[i]].depth = to;
 }
 
-/* In two forward passes: rows join at their own depths. */
+/* Uses two forward passes, so that rows join at different depths. */
 static void
 check_routes(struct rig *r, double bound)
 {
@@ -240,7 +240,7 @@ TEST(a_forward_pass_reports_the_experts_of_its_rows)
 {
     const struct naive_shape shape = RIG_SHAPE(3, 50, 5, 5, 10, 77, 101, .dense = 1,
                                                .form = {.experts = {.n = 9, .used = 2, .ffn = 19, .shared_ffn = 8}});
-    struct rig r; /* behind a worker thread */
+    struct rig r; /* runs with a worker thread */
     on_every_isa_and_shape(true, seed, check_routes);
     rig_open(&r, &check_backend, &shape, seed, &(struct backend_options){.threads = 2, .exact = true});
     check_routes(&r, 0);
@@ -262,7 +262,7 @@ TEST(rope_rotates_pairs_of_both_layouts_and_leaves_the_rest)
         assert_non_null(model);
         struct model_desc d = *naive_model_desc(model);
         d.rope = layout == 0 ? ROPE_ADJACENT : ROPE_HALVES;
-        d.rope_dims = 6; /* of 10 */
+        d.rope_dims = 6; /* of 10 dimensions */
         d.rope_factors = factors;
         d.rope_scale = 0.5f;
         struct backend *b;

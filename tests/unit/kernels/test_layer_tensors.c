@@ -1,12 +1,12 @@
-/* What backends ask before they load a model: every tensor of the list is looked at, whichever they are. */
+/* The check of tensors before a backend loads a model: it includes every tensor of the list. */
 #include "kernels/experts.h"
 #include "tests/rigs/naive_model.h"
 #include "tests/rigs/test.h"
 
 #define LAYERS 2u
-#define ALL    (~(LAYER_ROUTING | LAYER_OF_RECURRENT)) /* of a layer of attention that has no experts */
+#define ALL    (~(LAYER_ROUTING | LAYER_OF_RECURRENT)) /* tensors of an attention layer without experts */
 
-struct model { /* one that fits, to be damaged */
+struct model { /* a valid model, which tests damage */
     struct naive_model *naive;
     struct model_desc desc;
     struct layer_desc layers[LAYERS];
@@ -82,7 +82,7 @@ TEST(every_tensor_has_its_shape_and_a_type_that_fits_it)
         *t = was;
         t->type = WEIGHT_TYPES;
         assert_refused(&m, i);
-        t->type = WEIGHT_Q4_K; /* blocks of 256; a vector has none at all */
+        t->type = WEIGHT_Q4_K; /* has blocks of 256; a vector must not have blocks */
         assert_refused(&m, i);
         *t = was;
     }
@@ -103,7 +103,7 @@ TEST(an_optional_tensor_is_refused_where_a_backend_does_not_compute_with_it)
     naive_model_free(m.naive);
 }
 
-/* A layer of experts needs its router and each expert's matrices, in their shapes; biases it may have. */
+/* A layer of experts needs its router and each expert's matrices in the right shapes. Biases are optional. */
 TEST(every_expert_has_its_tensors)
 {
     const struct naive_shape shape = {.n_layers = 1,

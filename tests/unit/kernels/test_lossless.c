@@ -1,6 +1,6 @@
-/* Verification keeps the target's distribution. A made-up language of six words, a target and a draft that disagree:
- * the first two words that come out of a round are counted and compared with what the target alone would say. The same
- * chi-square must catch verification that was told the wrong q. */
+/* Verification keeps the target's distribution. A target and a draft disagree on a language of six words. The first two
+ * words of many rounds are counted and compared with the target's distribution. The same chi-square test must detect
+ * verification with a wrong q. */
 #include "base/rng.h"
 #include "kernels/cpu/sampling.h"
 #include "tests/rigs/chi_square.h"
@@ -24,19 +24,19 @@ static const float draft[V + 1][V] = {
 
 struct round_shape {
     const char *name;
-    uint32_t first, second; /* candidates for the first and second word, drawn without replacement; the tree goes on */
-                            /* from the first one of the first */
+    uint32_t first, second; /* candidates for the first and second word, drawn without replacement; */
+                            /* those for the second word follow the first candidate for the first word */
     struct sampling sampling;
-    bool greedy_draft; /* candidates are the draft's best ones: q = DIST_NONE */
+    bool greedy_draft; /* candidates are the draft's most likely words: q = DIST_NONE */
     bool no_last_row;  /* the candidates for the second word have no rows */
-    bool wrong_q;      /* verification is told that candidates were drawn uniformly */
-    bool replaced;     /* siblings are drawn with replacement: a token that comes again can't be accepted any more */
-    bool picky; /* the last candidate is dropped when its word is low: a stopping rule that looked at the value */
+    bool wrong_q;      /* verification gets a uniform q */
+    bool replaced;     /* siblings are drawn with replacement; a repeated token cannot be accepted */
+    bool picky;        /* the last candidate is dropped if its word is low, so stopping depends on the value */
 };
 
 static const float uniform[V] = {1.0f / V, 1.0f / V, 1.0f / V, 1.0f / V, 1.0f / V, 1.0f / V};
 
-/* k candidates from q into nodes n..; returns how many there were. */
+/* Draws up to k candidates from q into nodes n..; returns their number. */
 static uint32_t
 propose(const struct round_shape *shape, uint64_t seed, const float *q, uint32_t k, int32_t parent, uint32_t pos,
         struct verify_node *nodes, const float **qs, uint32_t n)
@@ -68,7 +68,7 @@ propose(const struct round_shape *shape, uint64_t seed, const float *q, uint32_t
     return made;
 }
 
-/* One round: the first two words. */
+/* Runs a round and stores its first two words. */
 static void
 speak(const struct round_shape *shape, uint64_t seed, token_t word[2])
 {
@@ -97,14 +97,14 @@ speak(const struct round_shape *shape, uint64_t seed, token_t word[2])
         word[words] = nodes[v.path[words]].token;
     if (words < 2 && v.kind != NEXT_CANDIDATE)
         word[words++] = v.next;
-    if (words < 2) { /* the round gave one word: the target alone says the second */
+    if (words < 2) { /* the round emitted one word, so the second is drawn from the target */
         const struct rng_key key = {.seed = seed, .seq = 1};
         sampling_dist(target[word[0]], V, &shape->sampling, p, order);
         word[1] = sampling_draw(p, V, &key, NULL, 0);
     }
 }
 
-/* Is the count of word pairs compatible with the target at level 0.001, shared by all tests (Bonferroni)? */
+/* Returns whether the counts of word pairs fit the target at level 0.001, divided among all tests (Bonferroni). */
 static bool
 keeps_the_distribution(const struct round_shape *shape)
 {
@@ -198,8 +198,8 @@ TEST(the_same_test_catches_biased_verification)
 
 enum { FEW = 5, MANY = 8 };
 
-/* One round of k candidates, drawn without replacement by a draft over so many words; dropped: those that the target
- * does not know are left out instead of being verified. Are its first words the target's? */
+/* Runs rounds of k candidates, drawn without replacement from the draft. If `dropped`, a candidate that the target
+ * lacks ends the list. Returns whether the rounds' words have the target's distribution. */
 static bool
 keeps_it_across(uint32_t target_words, uint32_t draft_words, uint32_t k, const struct sampling *s, bool dropped)
 {
@@ -256,7 +256,7 @@ TEST(drafts_of_another_vocabulary_keep_the_targets_distribution)
     assert_false(keeps_it_across(FEW, MANY, 1, &plain, true));
 }
 
-/* A better draft is accepted more often, and a perfect one always: verification does not buy exactness with drafts. */
+/* Verification must not reject drafts without need: a draft from the target's own distribution is always accepted. */
 TEST(a_draft_equal_to_the_target_is_always_accepted)
 {
     const struct sampling s = FILTERED;

@@ -1,6 +1,6 @@
-/* Distributions of two models meet in a pool: a model of many tokens and one of few, on every backend that is here.
- * What one made the other reads, draws from, verifies and compares; against kernels/cpu/sampling.h, whose own tests
- * hold it to the definitions. SPECSCOPE_SEED=N chooses the cases. */
+/* A pool of distributions of two models, of many tokens and of few, on every available backend. Each model reads, draws
+ * from, verifies and compares the other's distributions. The results are compared with kernels/cpu/sampling.h, which
+ * has tests of its own. SPECSCOPE_SEED=N chooses the cases. */
 #include <math.h>
 
 #include "kernels/cpu/sampling.h"
@@ -49,7 +49,7 @@ on_every_backend(void (*check)(struct pair *))
     }
 }
 
-/* Of a random row and layer. */
+/* Makes a distribution of a random row and layer. */
 static void
 make_dist(struct rig *r, dist_t d, float temperature, uint32_t top_k)
 {
@@ -87,7 +87,7 @@ check_reading(struct pair *p)
     make_dist(&p->many, 3, 5, 0);
     read_dist(&p->few, 3, seen);
     assert_greater(seen[MANY - 1], 0);
-    make_dist(&p->few, 3, 5, 0); /* in the same place */
+    make_dist(&p->few, 3, 5, 0); /* overwrites the same place */
     read_dist(&p->few, 3, made);
     read_dist(&p->many, 3, seen);
     assert_memory_equal(made, seen, sizeof made);
@@ -114,7 +114,7 @@ TEST(distributions_of_one_model_are_read_by_others)
 
 /* ---- verification ---- */
 
-/* Siblings that the draft drew, and the target's verdict: that of the reference. */
+/* Draws siblings from the draft and verifies them. Returns whether the verdict is that of the reference. */
 static bool
 same_verdict(struct rig *target, struct rig *draft, uint32_t round, uint32_t *kinds)
 {
@@ -158,7 +158,7 @@ check_verdicts(struct pair *p)
                   different);
     assert_greater(kinds[NEXT_CORRECTION], 5);
     assert_greater(kinds[NEXT_CANDIDATE], 5);
-    assert_at_most(different, strcmp(p->many.ops->name, "cuda") == 0); /* one may fall on a rounding there */
+    assert_at_most(different, strcmp(p->many.ops->name, "cuda") == 0); /* CUDA may round one near a threshold */
     struct verdict v;
     const struct verify_node greedy[2] = {{.parent = -1, .ring = 2, .q = DIST_NONE},
                                           {.token = FEW, .ring = RING_NONE, .q = DIST_NONE}};
@@ -194,7 +194,7 @@ check_overlaps(struct pair *p)
     }
     memcpy(given, requests, sizeof given);
     assert_true(p->few.ops->overlap(p->few.kv_cache, given, PLACES * PLACES));
-    memset(given, 0xff, sizeof given); /* arguments are the caller's again, results are written by wait() */
+    memset(given, 0xff, sizeof given); /* the caller may reuse the arguments; wait() writes results */
     for (uint32_t i = 0; i < PLACES * PLACES; i++) {
         assert_less(all[i].similarity, -6);
         assert_less(all[i].acceptance, -6);
@@ -239,7 +239,7 @@ TEST(overlap_does_not_depend_on_threads)
     }
 }
 
-/* ---- what is refused ---- */
+/* ---- refusals ---- */
 
 static void
 check_refusals(struct pair *p)
@@ -256,7 +256,7 @@ check_refusals(struct pair *p)
         assert_false(ops->overlap(p->many.kv_cache, &bad[i], 1));
     struct verify_node nodes[2] = {{.parent = -1, .q = DIST_NONE}, {.token = FEW, .ring = 1, .q = DIST_NONE}};
     const struct verify_req r = {.nodes = nodes, .n = 2, .out = &v};
-    assert_false(ops->verify(p->few.kv_cache, &r, 1)); /* such a token has no row here */
+    assert_false(ops->verify(p->few.kv_cache, &r, 1)); /* this model has no row for the token */
     nodes[1].ring = RING_NONE;
     nodes[1].token = MANY;
     assert_false(ops->verify(p->few.kv_cache, &r, 1)); /* the pool lacks this token */
@@ -277,7 +277,7 @@ check_refusals(struct pair *p)
     assert_ok(ops->kv_cache(p->few.weights, &d, &s, &err), err);
     ops->drop(s);
     ops->drop_dists(pool);
-    d.dists = NULL; /* a store without a pool does all that needs none */
+    d.dists = NULL; /* a KV cache without a pool accepts requests that need no pool */
     assert_ok(ops->kv_cache(p->few.weights, &d, &s, &err), err);
     token_t t;
     assert_false(ops->dist(s, &(struct dist_req){.sampling = {.top_p = 1}}, 1));
@@ -308,7 +308,7 @@ TEST(the_check_backend_notices_two_kv_caches_at_one_distribution)
     assert_false(check_backend.wait(p.few.kv_cache, &err));
     assert_int_equal(err.kind, ERR_WORK);
     assert_contains(err.text, "distribution 0 is used by two stores");
-    rig_wait(&p.many); /* it was there first, and now it is done: */
+    rig_wait(&p.many); /* this request was first; after it, the other is accepted */
     assert_true(check_backend.overlap(p.few.kv_cache, &compared, 1));
     rig_wait(&p.few);
     close_pair(&p);

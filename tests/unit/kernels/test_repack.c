@@ -1,5 +1,5 @@
-/* Weights in blocks multiply from the file, are repacked, and multiply from memory: the bits are always the same,
- * whichever thread repacks them, and the file's pages are released. */
+/* Products with weights in blocks have the same bits before and after the weights are repacked from the file into
+ * memory, whichever thread repacks them. The file's pages are released. */
 #include <fcntl.h>
 #include <pthread.h>
 #include <sys/mman.h>
@@ -11,11 +11,11 @@
 #include "tests/rigs/seed.h"
 #include "tests/rigs/test.h"
 
-#define ROWS 40 /* more than vectors alone multiply where there are tiles */
+#define ROWS 40 /* more rows than the limit up to which vector code is used instead of tiles */
 
 static uint64_t seed; /* printed by main */
 
-/* Widths that sixteen does not divide, so that workers share groups; a head that is used once a call. */
+/* Widths that are not multiples of sixteen make workers share groups. The head is used once a call. */
 static const struct naive_shape odd = RIG_SHAPE(3, 96, 4, 2, 24, 160, 203, .type = WEIGHT_Q8_0),
                                 large =
                                     RIG_SHAPE(2, 256, 4, 2, 64, 256, 300, .type = WEIGHT_Q4_K, .second = WEIGHT_Q6_K),
@@ -27,7 +27,7 @@ struct said {
     float hidden[ROWS][RIG_WIDTH], logits[2][RIG_VOCAB];
 };
 
-/* The same tokens in `passes` forward passes; the head after each. */
+/* Runs the same tokens in `passes` forward passes, and the head after each. */
 static void
 say(struct rig *r, int passes, struct said *out)
 {
@@ -66,7 +66,7 @@ check_bits(const struct naive_shape *shape, const struct backend_options *o)
     static struct said repacked_first, said;
     struct rig r;
     rig_open(&r, &cpu_backend, shape, seed, o);
-    const bool moves = !repacked(r.weights); /* there is an instruction set that takes no blocks */
+    const bool moves = !repacked(r.weights); /* one instruction set does not repack blocks */
     r.ops->repack(r.weights, NULL);
     assert_true(repacked(r.weights));
     say(&r, 1, &repacked_first);
@@ -104,7 +104,7 @@ TEST(settling_that_is_cancelled_leaves_the_rest)
     on_every_isa(check_cancelled);
 }
 
-/* ---- several stores ---- */
+/* ---- several KV caches ---- */
 
 struct reader {
     struct rig rig;
@@ -154,7 +154,7 @@ TEST(kv_caches_of_one_model_repack_it_at_the_same_time)
 
 /* ---- pages ---- */
 
-/* Pages of [at, at + bytes) that are in the process's tables; -1: the system does not say. */
+/* Returns the number of pages of [at, at + bytes) that are mapped, or -1 if the system does not report it. */
 static long
 pages_present(const void *at, size_t bytes)
 {
@@ -174,7 +174,7 @@ pages_present(const void *at, size_t bytes)
     return present;
 }
 
-/* A matrix of Q8_0 in a file of 12 MiB is the head of a model, whose layers are in memory. */
+/* The head of the model is a Q8_0 matrix in a file of 12 MiB; its layers are in memory. */
 TEST(pages_of_the_file_are_given_back)
 {
     enum { WIDTH = 256, VOCAB = 45000 };
@@ -199,9 +199,9 @@ TEST(pages_of_the_file_are_given_back)
     assert_ok(cpu_backend.open(&b, &(struct backend_options){.threads = 2}, &err), err);
     assert_ok(cpu_weights_load(b, &d, NULL, NULL, &w, &err), err);
     if (repacked(w) || pages_present(map, bytes) < (long)(bytes / (size_t)sysconf(_SC_PAGESIZE)))
-        skip(); /* nothing moves here, or the system does not tell */
+        skip(); /* weights are not repacked here, or pages cannot be counted */
     cpu_weights_repack(w, NULL);
-    assert_in_range(pages_present(map, bytes), 0, 64); /* a window or two that came again */
+    assert_in_range(pages_present(map, bytes), 0, 64); /* the kernel may have mapped a window or two again */
     d.embedding.mapped = d.head.mapped = false;
     assert_ok(cpu_weights_load(b, &d, NULL, NULL, &held, &err), err);
     cpu_weights_repack(held, NULL);

@@ -1,8 +1,8 @@
-/* Philox4x32-10 against the published vectors, and the uniform numbers made of it. */
+/* Philox4x32-10, compared with the published vectors, and the uniform numbers that are made from it. */
 #include "base/rng.h"
 #include "tests/rigs/test.h"
 
-/* Known answers that come with Random123, the authors' own implementation. */
+/* The known answers are from Random123, the authors' implementation. */
 TEST(philox_gives_the_published_vectors)
 {
     static const struct {
@@ -39,7 +39,7 @@ TEST(every_part_of_the_key_changes_the_number)
         assert_true(rng_uniform(&key) != rng_uniform(&other[i]));
 }
 
-/* 100 bins x 100,000 numbers: chi-square with 99 degrees of freedom is below 160 but for one seed in 10,000. */
+/* With 100 bins and 100,000 numbers, chi-square with 99 degrees of freedom exceeds 160 for one seed in 10,000. */
 TEST(neighbouring_keys_are_uniform_and_uncorrelated)
 {
     enum { N = 100000, BINS = 100 };
@@ -74,7 +74,7 @@ TEST(sequences_of_nearby_seeds_never_share_a_seed)
     static uint64_t all[SEEDS * SEQUENCES];
     for (uint32_t i = 0; i < SEEDS * SEQUENCES; i++)
         all[i] = rng_sequence_seed(7 + i / SEQUENCES, i % SEQUENCES);
-    assert_int_equal(all[0], 7); /* the first sequence of a batch is what a run of one sequence is */
+    assert_int_equal(all[0], 7); /* the first sequence of a batch has the seed of a run of one sequence */
     qsort(all, SEEDS * SEQUENCES, sizeof *all, ascending);
     for (size_t i = 1; i < SEEDS * SEQUENCES; i++)
         assert_int_not_equal(all[i], all[i - 1]);

@@ -1,5 +1,5 @@
-/* Distributions against a slow double of themselves, draws, and the greedy walk. Whether verification keeps the
- * target's distribution is test_lossless.c's question. */
+/* Distributions, compared with a slow definition in double, draws, and the greedy walk. test_lossless.c tests that
+ * verification keeps the target's distribution. */
 #include <math.h>
 
 #include "base/rng.h"
@@ -15,12 +15,12 @@ random_below(uint64_t seed, uint32_t i, uint32_t n)
     return (uint32_t)(rng_uniform(&key) * n);
 }
 
-/* The definition, by sorting: temperature, then top-k, then top-p of what is left. */
+/* Computes the definition by sorting: temperature, then top-k, then top-p of the remaining tokens. */
 static void
 naive_dist(const float *logits, uint32_t n, const struct sampling *s, double *p)
 {
     uint32_t order[MAX_VOCAB];
-    for (uint32_t i = 0; i < n; i++) { /* insertion: equal logits stay in order of id */
+    for (uint32_t i = 0; i < n; i++) { /* insertion sort keeps equal logits in order of id */
         uint32_t at = i;
         for (; at > 0 && logits[order[at - 1]] < logits[i]; at--)
             order[at] = order[at - 1];
@@ -54,7 +54,7 @@ TEST(distributions_follow_the_definition)
     for (int round = 0; round < 2000; round++) {
         const uint32_t n = 1 + random_below(seed, r++, MAX_VOCAB);
         float logits[MAX_VOCAB], p[MAX_VOCAB];
-        for (uint32_t v = 0; v < n; v++) /* steps of 1/8: many ties */
+        for (uint32_t v = 0; v < n; v++) /* steps of 1/8 make many ties */
             logits[v] = (float)random_below(seed, r++, 64) / 8.0f - 4.0f;
         const float temperature = 0.3f + (float)random_below(seed, r++, 15) / 10.0f;
         const uint32_t k = random_below(seed, r++, n + 2);
@@ -96,7 +96,7 @@ TEST(top_p_keeps_the_token_that_crosses_it)
     sampling_dist(logits, 3, &(struct sampling){.temperature = 1, .top_p = 1e-9f}, p, order);
     assert_at_least(p[0], 1);
     assert_at_most(p[1], 0);
-    assert_at_most(p[2], 0); /* at least one stays */
+    assert_at_most(p[2], 0); /* at least one token is kept */
 }
 
 TEST(temperature_zero_is_one_at_the_lowest_argmax)
@@ -168,7 +168,7 @@ TEST(draw_reports_an_empty_distribution)
 
 enum { VOCAB = 4, NODES = 6 };
 
-/* Logits that peak at token t, and at t + 1 just as high. */
+/* Logits with two equal maxima, at tokens t and t + 1. */
 #define PEAK(t)                                                                                                        \
     {                                                                                                                  \
         (t) == 0 || (t) == -1, (t) == 0 || (t) == 1, (t) == 1 || (t) == 2, (t) == 2 || (t) == 3                        \
@@ -206,7 +206,7 @@ TEST(greedy_walk_follows_the_argmax_through_the_tree)
     assert_int_equal(v.kind, NEXT_CANDIDATE);
     assert_int_equal(v.next, 1);
 
-    const float *const off[NODES] = {p1, p0, p1, p0, p1, NULL}; /* after node 2 the target says 1: no such child */
+    const float *const off[NODES] = {p1, p0, p1, p0, p1, NULL}; /* node 2 has no child for the target's token 1 */
     assert_true(greedy(off, NODES, &v));
     assert_int_equal(v.n_path, 1);
     assert_int_equal(v.kind, NEXT_CORRECTION);
@@ -220,13 +220,13 @@ TEST(greedy_walk_follows_the_argmax_through_the_tree)
     assert_int_equal(v.next, 0); /* the tie of 0 and 1 goes to 0 */
 
     const float *const tie[NODES] = {p2, p0, p2,
-                                     p0, p1, NULL}; /* 2 and 3 tie: 2 it is, so node 1 (token 3) is not taken */
+                                     p0, p1, NULL}; /* 2 and 3 tie, and 2 is chosen: node 1 (token 3) is not accepted */
     assert_true(greedy(tie, NODES, &v));
     assert_int_equal(v.n_path, 0);
     assert_int_equal(v.kind, NEXT_CORRECTION);
     assert_int_equal(v.next, 2);
 
-    assert_true(greedy(all, 1, &v)); /* no drafts at all: an autoregressive step */
+    assert_true(greedy(all, 1, &v)); /* without drafts it is an autoregressive step */
     assert_int_equal(v.n_path, 0);
     assert_int_equal(v.kind, NEXT_BONUS);
     assert_int_equal(v.next, 1);

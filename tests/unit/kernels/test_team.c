@@ -12,7 +12,7 @@
 
 struct tally {
     uint32_t most;
-    unsigned count[CHUNKS_MOST]; /* plain: who claims a chunk has it alone */
+    unsigned count[CHUNKS_MOST]; /* not atomic, because only one thread claims a chunk */
     atomic_uint done, wrong;
     bool hold; /* a helper keeps its chunk until all others are done */
     atomic_bool held;
@@ -63,7 +63,7 @@ TEST(a_helper_that_is_held_up_delays_only_its_own_chunk)
 {
     struct team *team = team_open(3, true);
     assert_non_null(team);
-    run_steps(team, 3, 200, true); /* hangs where other chunks wait for the one that is held */
+    run_steps(team, 3, 200, true); /* hangs if other chunks wait for the held one */
     team_close(team);
 }
 
@@ -85,15 +85,15 @@ TEST(two_threads_may_lead_one_team)
     team_close(team);
 }
 
-/* ---- sizing: a machine that is simulated ---- */
+/* ---- sizing on a simulated machine ---- */
 
 struct machine {
-    double ms[4];    /* that a pass takes, by threads - 1 */
+    double ms[4];    /* duration of a pass, by threads - 1 */
     bool busy;       /* the leader does not always run */
     uint64_t now_ns; /* its clock */
 };
 
-/* Passes for so many seconds; returns the share of the time with that size. */
+/* Simulates passes for so many seconds; returns the share of the time at the given size. */
 static double
 run_passes(struct team_sizing *s, struct machine *m, double seconds, uint32_t size)
 {
@@ -114,7 +114,7 @@ TEST(the_fastest_size_is_found_and_left_again)
     struct team_sizing s;
     struct machine m = {.ms = {2, 1}};
     team_sizing_open(&s, 2);
-    assert_greater(run_passes(&s, &m, 2, 2), 0.99); /* nothing is tried while nothing disturbs */
+    assert_greater(run_passes(&s, &m, 2, 2), 0.99); /* other sizes are tried only after a disturbance */
     m = (struct machine){{2, 4}, true, m.now_ns};
     run_passes(&s, &m, 2, 1);
     assert_greater(run_passes(&s, &m, 4, 1), 0.8);
@@ -122,7 +122,7 @@ TEST(the_fastest_size_is_found_and_left_again)
     m = (struct machine){{2, 1}, false, m.now_ns};
     assert_greater(run_passes(&s, &m, 4, 2), 0.7);
     assert_int_equal(s.home, 2);
-    m.busy = true; /* preempted, and yet faster with two */
+    m.busy = true; /* although it is preempted, two threads are faster */
     assert_greater(run_passes(&s, &m, 4, 2), 0.8);
     assert_int_equal(s.home, 2);
 }
@@ -137,7 +137,7 @@ TEST(a_size_between_is_found)
     assert_int_equal(s.home, 3);
 }
 
-/* Passes of other kinds and lengths make no speed of their own. */
+/* The duration of a pass is compared only with passes of the same kind and length. */
 TEST(kinds_of_passes_are_compared_with_their_own)
 {
     struct team_sizing s;

@@ -1,4 +1,4 @@
-/* Rows of tensors of every type: against what the gguf package makes of the same blocks (make_blocks_golden.py). */
+/* Rows of tensors of every type, compared with the gguf package's (make_blocks_golden.py). */
 #include <inttypes.h>
 #include <math.h>
 
@@ -50,7 +50,7 @@ check_kind(const char *file, enum weight_type type)
             assert_int_equal(fscanf(text, "%lf", &want), 1);
             const bool same =
                 type < WEIGHT_MXFP4 ? fabs((double)y[k] - want) <= 2e-6 * (1 + fabs(want)) : y[k] == (float)want;
-            if (!same) /* later types are products, not sums: no rounding */
+            if (!same) /* values of later types are products without sums, so they are not rounded */
                 fail_msg("%s, row %u, column %u: %.9g, expected %.9g", file, r, k, (double)y[k], want);
         }
     }
@@ -72,11 +72,11 @@ digested_blocks(enum weight_type type, unsigned char *blocks, size_t bytes)
     const size_t block = tensor_block_bytes(type);
     for (size_t i = 0; i < bytes; i++)
         blocks[i] = (unsigned char)(splitmix64_mix(i / 8 * SPLITMIX64_STEP) >> i % 8 * 8);
-    for (size_t i = 0; i < bytes && type != WEIGHT_MXFP4; i += block) /* F16 scales are finite */
+    for (size_t i = 0; i < bytes && type != WEIGHT_MXFP4; i += block) /* makes F16 scales finite */
         blocks[i + 1 + (type == WEIGHT_IQ1_M ? 54 : type == WEIGHT_TQ1_0 ? 52 : type == WEIGHT_TQ2_0 ? 64 : 0)] &= 0xbf;
 }
 
-/* Of types that are looked up in tables, every row of these. */
+/* Compares every row of the tables that values of some types are looked up in. */
 TEST(every_row_of_every_table_equals_the_gguf_packages)
 {
     FILE *f = fopen("tests/golden/blocks/digests.txt", "r");
@@ -107,7 +107,7 @@ TEST(every_row_of_every_table_equals_the_gguf_packages)
     fclose(f);
 }
 
-/* What `info` says of memory is what is held: interleaved, sixteen rows together. */
+/* The bytes that `info` prints are those of repacked blocks, which interleave sixteen rows. */
 TEST(held_bytes_are_those_of_repacked_blocks)
 {
     for (enum weight_type type = WEIGHT_Q8_0; type < WEIGHT_TYPES; type++) {

@@ -1,4 +1,4 @@
-/* Trained heads in a backend against their definitions in double precision: z = W norm(h + A h + b), z = W_l
+/* Trained heads in a backend, compared with their definitions in double precision: z = W norm(h + A h + b), z = W_l
  * norm(h). */
 #include <math.h>
 
@@ -21,7 +21,7 @@ static const struct naive_shape shapes[] = {
 };
 #define N_SHAPES (sizeof shapes / sizeof *shapes)
 
-/* Heads by layer: 1 has none, 2 an affine one, 3 a full one. */
+/* Heads by layer: layer 1 has none, layer 2 an affine one, layer 3 a full one. */
 struct heads {
     struct exit_head by_layer[LAYERS + 1];
     float a[MOST_WIDTH * MOST_WIDTH], b[MOST_WIDTH], weight[MOST_VOCAB * MOST_WIDTH];
@@ -57,7 +57,7 @@ make_heads(struct rig *r, struct heads *h)
     assert_ok(r->ops->heads(r->weights, h->by_layer, &err), err);
 }
 
-/* Softmax of the layer's head on a node's hidden state. */
+/* Computes the softmax of the layer's head on a node's hidden state. */
 static void
 expected(struct rig *r, const struct heads *h, int node, uint32_t layer, enum head_choice head, double *p)
 {
@@ -101,9 +101,9 @@ distance(const float *got, const double *want, uint32_t n)
     return sum / 2;
 }
 
-/* ---- what is checked ---- */
+/* ---- checks ---- */
 
-/* Distributions and predictions of every node and layer, with both heads, all in one call. */
+/* Checks distributions and predictions of every node and layer with both heads in one call. */
 static void
 check_predictions(struct rig *r, const struct heads *h, double bound)
 {
@@ -161,7 +161,7 @@ check_predictions(struct rig *r, const struct heads *h, double bound)
     }
 }
 
-/* An early exit sees what a prediction with the same head sees. */
+/* Checks that an early exit has the same predictions as a request with the same head. */
 static void
 check_until(struct rig *r, const struct heads *h, double bound)
 {
@@ -190,7 +190,7 @@ check_until(struct rig *r, const struct heads *h, double bound)
     }
 }
 
-/* The model's own word is nobody's business but the model's: verdicts and the last layer's logits keep their bits. */
+/* Checks that heads do not change the bits of verdicts and of the last layer's logits. */
 static void
 check_last_layer(struct rig *r, const struct heads *h, double bound)
 {
@@ -206,7 +206,7 @@ check_last_layer(struct rig *r, const struct heads *h, double bound)
     rig_logits(r, 3, LAYERS, with);
     assert_true(r->ops->predict(r->kv_cache, p, 2, trained));
     rig_wait(r);
-    assert_ok(r->ops->heads(r->weights, NULL, &err), err); /* without them, all are the lens */
+    assert_ok(r->ops->heads(r->weights, NULL, &err), err); /* without heads, all predictions use the logit lens */
     rig_logits(r, 3, LAYERS, without);
     assert_memory_equal(with, without, r->desc->vocab * sizeof *with);
     assert_true(r->ops->predict(r->kv_cache, p, 2, lens));
@@ -270,7 +270,7 @@ TEST(a_gpu_has_them_too)
             }
 }
 
-/* No step in between, which would give copies that are on their way the time to arrive. */
+/* No forward pass comes in between, because it would give pending copies the time to finish. */
 TEST(heads_are_there_for_the_very_next_request)
 {
     static struct heads heads;

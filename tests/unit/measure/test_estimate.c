@@ -1,5 +1,5 @@
-/* The ratio estimator against its definition written out, and against what it claims: how often the truth is within two
- * standard errors. */
+/* The ratio estimator, compared with its definition, and the share of its intervals of two standard errors that contain
+ * the true value. */
 #include <math.h>
 
 #include "base/rng.h"
@@ -18,8 +18,8 @@ normal(uint64_t *random)
     return sqrt(-2 * log(1 - uniform(random))) * cos(2 * 3.14159265358979323846 * uniform(random));
 }
 
-/* A round as specbound has them: up to eight drafts, each accepted with probability a, then a token of the target's;
- * drafting takes its time and verification another, which vary by a tenth. */
+/* Simulates a round of specbound: up to eight drafts, each accepted with probability a, and then a token of the target.
+ * Drafting and verification take different times, which vary by a tenth. */
 static void
 simulate(uint64_t *random, double a, double *tokens, double *seconds)
 {
@@ -30,7 +30,7 @@ simulate(uint64_t *random, double a, double *tokens, double *seconds)
     *seconds = (0.5e-3 * (accepted + 1) + 2e-3) * exp(0.1 * normal(random));
 }
 
-/* What rounds give in the long run: expectations of both, by enumeration. */
+/* Returns the expected tokens per expected second, by enumeration. */
 static double
 truth(double a)
 {
@@ -75,7 +75,7 @@ TEST(undefined_measures_are_nan)
     assert_number_equal(ratio_estimate(&sums).value, 0.75);
     sums = (struct ratio_sums){0};
     ratio_add(&sums, 3, 4);
-    assert_true(isnan(ratio_estimate(&sums).se)); /* one sample tells nothing of its spread */
+    assert_true(isnan(ratio_estimate(&sums).se)); /* one sample has no standard error */
     const struct estimate one = ratio_estimate(&sums), none = {.value = NAN, .se = NAN};
     assert_int_equal(estimate_difference(one, one).verdict, DIFFERENCE_UNKNOWN);
     assert_int_equal(estimate_difference(one, none).verdict, DIFFERENCE_UNKNOWN);
@@ -101,7 +101,7 @@ TEST(two_standard_errors_contain_the_truth_95_times_of_100)
                 held += fabs(e.value - truth(a)) <= 2 * e.se;
             }
             const double share = (double)held / REPEATS;
-            const double least = rounds[k] < 100 ? 0.91 : 0.935; /* few of a skewed kind hold it less often */
+            const double least = rounds[k] < 100 ? 0.91 : 0.935; /* few rounds have a skewed distribution */
             if (!(share > least && share < 0.97))
                 fail_msg("%d rounds at a = %.1f: %.3f of the intervals hold the truth", rounds[k], a, share);
         }
@@ -144,7 +144,7 @@ TEST(differences_are_found_with_enough_rounds)
     assert_int_equal(estimate_difference(fast, slow).verdict, DIFFERENCE_MORE);
     assert_int_equal(estimate_difference(slow, fast).verdict, DIFFERENCE_LESS);
     assert_number_equal(estimate_difference(slow, fast).value, -10);
-    fast.value = 12.8; /* 2.8 apart, 2 * √2 = 2.83 */
+    fast.value = 12.8; /* the difference is 2.8, two standard errors are 2 * √2 = 2.83 */
     assert_int_equal(estimate_difference(fast, slow).verdict, DIFFERENCE_NOISE);
 }
 

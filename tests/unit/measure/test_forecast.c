@@ -1,5 +1,5 @@
-/* Forecasts: measures of simulated rounds with their uncertainty, gains on the same text, and what is learned from
- * wrong drafts. */
+/* Forecasts: measures of simulated rounds with their uncertainty, gains on the same text, and estimates from wrong
+ * drafts. */
 #include <math.h>
 
 #include "base/rng.h"
@@ -13,7 +13,7 @@ enum { LAYERS = 4, ROWS = 168 };
 
 static struct layer_record record;
 
-/* Layers disagree at every fourth row, with confidences of 0.1 and 0.6 in turn; else they are sure. */
+/* Makes a record: layers disagree at every fourth row, with confidences of 0.1 and 0.6 in turn; else they are sure. */
 static void
 fill_record(void)
 {
@@ -31,7 +31,7 @@ fill_record(void)
     record.probes = 64;
 }
 
-/* Drafts with layer 2 until its confidence is below values[0], at most values[1]. */
+/* Drafts with layer 2 until its confidence is below values[0], at most values[1] tokens. */
 static bool
 chain(const struct layer_record *r, const double *values, struct tally *out)
 {
@@ -72,14 +72,14 @@ TEST(a_forecast_has_the_measures_of_its_rounds)
     assert_near((double)f.modelled, ROWS * (LAYERS + 1) / (t.layers + t.heads), 1e-5);
 }
 
-/* Without wrong drafts there is nothing to draw. */
+/* Without wrong drafts, nothing is drawn at random. */
 TEST(draws_differ_only_where_words_are_drawn)
 {
     fill_record();
     const struct forecast sure = forecast_with(0.5, 1), goes_on = forecast_with(0.05, 12);
     assert_number_equal(sure.draw[0], sure.draw[1]);
     assert_number_equal(sure.draw[0], sure.draw[FORECAST_DRAWS - 1]);
-    assert_greater(goes_on.draw[0], 0); /* below every confidence: it goes on in any draw */
+    assert_greater(goes_on.draw[0], 0); /* the threshold is below every confidence, so drafting continues in any draw */
     assert_number_equal(goes_on.draw[0], goes_on.draw[3]);
     record.lost = 0.5;
     const struct forecast drawn = forecast_with(0.5, 12);
@@ -110,7 +110,7 @@ TEST(a_gain_is_of_the_same_text)
     assert_number_equal(none.value, 0);
     assert_number_equal(none.se, 0);
     assert_false(forecast_better(&now, &now));
-    assert_true(forecast_better(&more, &now)); /* every fourth token is wrong: 3 drafts are right, in each block */
+    assert_true(forecast_better(&more, &now)); /* every fourth token is wrong, so 3 drafts of each block are right */
     assert_less(forecast_gain(&far, &now).value, 0);
     assert_false(forecast_better(&far, &now));
     assert_less(forecast_gain(&more, &now).se, (double)more.se + (double)now.se);
@@ -139,7 +139,7 @@ TEST(a_ceiling_is_the_speed_with_all_drafts_accepted)
     assert_true(forecast_make(&policy, &record, values, 1, &cheap, &f) && f.in_time);
     assert_less(f.acceptance, 1);
     const double ceiling = forecast_ceiling(&policy, &record, values, 1, &cheap);
-    /* seven tokens for six drafts of two layers and a head each, and a verification */
+    /* a round emits seven tokens for six drafts of two layers and a head each, and a verification */
     assert_greater(ceiling, (double)f.speedup);
     assert_greater(ceiling, 1.1);
     assert_less(ceiling, 4);
@@ -148,7 +148,7 @@ TEST(a_ceiling_is_the_speed_with_all_drafts_accepted)
     assert_true(record.cells[0].agrees && !record.cells[3 * LAYERS].agrees && !record.accepts);
 }
 
-/* Another text may repeat itself where this one does not. */
+/* A copied draft has no ceiling, because another text may repeat itself more. */
 TEST(copies_of_a_text_have_no_ceiling)
 {
     fill_record();
@@ -169,7 +169,7 @@ TEST(copies_of_a_text_have_no_ceiling)
 TEST(a_gain_below_2_per_cent_is_not_better)
 {
     struct forecast now = {.speedup = 2, .tokens = ROWS}, more = now;
-    more.speedup = 2.03f; /* in every part and draw: there is no doubt about it */
+    more.speedup = 2.03f; /* the gain is the same in every part and draw, so it is certain */
     for (uint32_t i = 0; i < FORECAST_DRAWS; i++) {
         now.draw[i] = now.speedup;
         more.draw[i] = more.speedup;
@@ -191,7 +191,7 @@ TEST(a_short_text_has_few_blocks)
     }
 }
 
-/* Passages of 5 to 15 tokens are easy or hard, so that neighbouring tokens resemble each other. */
+/* Makes a record of passages of 5 to 15 tokens that are easy or hard, so that neighbouring tokens are similar. */
 static void
 fill_with_passages(uint32_t rows, uint64_t *random)
 {
@@ -213,8 +213,7 @@ fill_with_passages(uint32_t rows, uint64_t *random)
     record.probes = 64;
 }
 
-/* Returns the share of texts of so many tokens whose interval contains the gain on all texts, of 6 drafts a round over
- * 1. */
+/* Returns the share of texts of so many tokens whose interval contains the true gain of 6 drafts a round over 1. */
 static double
 covering(uint32_t tokens, double truth, uint64_t *random)
 {
@@ -277,7 +276,7 @@ ask(uint32_t pos, float confidence)
                         .layer = {.pos = pos, .layer = 2, .confidence = confidence, .probed_by = PROBED_POLICY}});
 }
 
-/* A round that drafts four tokens after position `pos` and has `right` of them accepted. */
+/* Plays a round that drafts four tokens after position `pos` and has `right` of them accepted. */
 static void
 play_round(uint32_t pos, uint32_t right, float confidence)
 {
@@ -301,7 +300,7 @@ TEST(words_after_a_wrong_draft_are_collected)
     for (uint32_t i = 0; i < 400; i++)
         play_round(20, 0, 0.25f);
     assert_int_equal(paths.n_words, WRONG_PATH_WORDS);
-    assert_number_equal(paths.words[0].confidence, 0.25f); /* the oldest are gone */
+    assert_number_equal(paths.words[0].confidence, 0.25f); /* the oldest were dropped */
 }
 
 TEST(the_share_of_lost_predictions_follows_the_events)
@@ -317,7 +316,7 @@ TEST(the_share_of_lost_predictions_follows_the_events)
         for (uint32_t n = 0; n < 200; n++)
             play_round(10, 0, (float)(0.7625 - 0.4125 * lost[i]));
         wrong_paths_estimate(&paths, &record);
-        assert_near(record.lost, lost[i], 0.06); /* the prior is in it */
+        assert_near(record.lost, lost[i], 0.06); /* the estimate includes the prior */
         assert_less(record.lost_se, RECORD_LOST_SE);
     }
 }

@@ -1,4 +1,4 @@
-/* The measures against numbers worked out by hand from their definitions. */
+/* The measures, compared with numbers that were calculated by hand from their definitions. */
 #include <math.h>
 
 #include "engine/measure/metrics.h"
@@ -98,7 +98,7 @@ TEST(measures_that_are_not_defined_are_nan)
     s = metrics_measures(&m, &m.total);
     assert_true(isnan(s.acceptance_rate) && isnan(s.per_token_acceptance) && isnan(s.predicted));
     assert_true(isnan(s.speedup) && isnan(s.overhead)); /* no baseline was measured */
-    assert_near(1, s.modelled, 1e-9);                   /* it did what a baseline does */
+    assert_near(1, s.modelled, 1e-9);                   /* the step equals a baseline step */
 }
 
 TEST(perfect_drafts_are_the_limit_of_the_prediction)
@@ -137,10 +137,10 @@ TEST(a_new_run_starts_over_but_for_the_baseline)
     assert_number_equal(m.baseline, 398.5f);
     assert_int_equal(m.baseline_t_us, 5000);
     assert_int_equal(m.baseline_round, 1);
-    assert_int_equal(m.lossless, LOSSLESS_UNKNOWN); /* of a run that is not compared yet */
+    assert_int_equal(m.lossless, LOSSLESS_UNKNOWN); /* the new run has not been compared yet */
     assert_int_equal(m.layers, 32);
     control(&m, "run", "prompt", 0, 0);
-    assert_number_equal(m.baseline, 0); /* that was another prompt's */
+    assert_number_equal(m.baseline, 0); /* the baseline was measured on another prompt */
 }
 
 TEST(a_speedup_is_of_one_state_of_the_machine)
@@ -157,7 +157,7 @@ TEST(a_speedup_is_of_one_state_of_the_machine)
     assert_true(isnan(metrics_baseline(&m).value) && isnan(metrics_measures(&m, &m.total).speedup));
     control(&m, "baseline", "500", 1, 1);
     assert_near(20, metrics_measures(&m, &m.total).speedup, 1e-9);
-    assert_true(isnan(metrics_baseline(&m).se)); /* nobody said */
+    assert_true(isnan(metrics_baseline(&m).se)); /* no standard error was recorded */
     control(&m, "run", "restart", 0, 0);
     assert_near(500, metrics_baseline(&m).value, 1e-9);
     control(&m, "pace", "0", 1, 1);
@@ -203,7 +203,7 @@ TEST(a_round_of_several_sequences_is_one_sample)
     assert_near(1, run.se / ratio_estimate(&all).se, 1e-9);
 }
 
-/* Autoregressive decoding of a batch reads the layers once for all sequences; sequences end one after the other. */
+/* Autoregressive decoding of a batch reads the layers once for all sequences. Sequences end one after another. */
 TEST(a_batch_is_modelled_against_autoregressive_decoding_of_the_batch)
 {
     struct metrics plain, drafted;
@@ -216,7 +216,7 @@ TEST(a_batch_is_modelled_against_autoregressive_decoding_of_the_batch)
             e.round_end = (struct round_event){
                 .emitted = 1, .layers_loaded = 32.0f / (float)live, .heads_loaded = 1.0f / (float)live};
             metrics_event(&plain, &e);
-            e.round_end.emitted = 3; /* for twice the loads */
+            e.round_end.emitted = 3; /* three times the tokens for twice the loads */
             e.round_end.layers_loaded *= 2;
             e.round_end.heads_loaded *= 2;
             metrics_event(&drafted, &e);
@@ -239,7 +239,7 @@ TEST(the_result_of_a_comparison_is_stored)
     assert_int_equal(m.lossless, LOSSLESS_UNKNOWN);
     round_of(&m, 8, 8, 8, 9, 72, 30);
     control(&m, "lossless", "yes", 1, 1);
-    assert_int_equal(m.compared, 10); /* the prefill's token among them */
+    assert_int_equal(m.compared, 10); /* includes the prefill's token */
     round_of(&m, 8, 8, 8, 9, 72, 30);
     control(&m, "lossless", "nothing to compare yet", 1, 1);
     assert_int_equal(m.lossless, LOSSLESS_YES);
@@ -249,7 +249,7 @@ TEST(the_result_of_a_comparison_is_stored)
     assert_int_equal(m.compared, 19);
     control(&m, "lossless", "sampled", 1, 1);
     assert_int_equal(m.lossless, LOSSLESS_SAMPLED);
-    control(&m, "baseline", "nonsense", 1, 1); /* as a foreign trace may say */
+    control(&m, "baseline", "nonsense", 1, 1); /* a trace of another program may contain this */
     control(&m, "baseline", "-1", 1, 1);
     control(&m, "baseline", "nan", 1, 1);
     assert_number_equal(m.baseline, 0);
@@ -257,7 +257,7 @@ TEST(the_result_of_a_comparison_is_stored)
     assert_int_equal(m.lossless, LOSSLESS_SAMPLED);
 }
 
-/* Older traces say "yes" of several sequences for those that were there at the time, however many had left. */
+/* In older traces, "yes" does not include the number of sequences, so the compared tokens are unknown. */
 TEST(a_comparison_of_several_sequences_contains_their_number)
 {
     struct metrics m;
@@ -287,10 +287,10 @@ TEST(the_drafts_time_is_split_where_it_is_known)
     metrics_event(&m, &e);
     struct measures s = metrics_measures(&m, &m.total);
     assert_near(0.6, s.draft_share, 1e-9);
-    assert_near(0.15, s.heads_share, 1e-9); /* a part of the draft's */
-    assert_near(0.2, s.wait_share, 1e-9);   /* 250 of 1250: nobody worked */
+    assert_near(0.15, s.heads_share, 1e-9); /* a part of the draft's time */
+    assert_near(0.2, s.wait_share, 1e-9);   /* all threads were idle in 250 of 1250 */
     assert_near(1e6 / 900, s.tokens_per_s, 1e-9);
-    e.round_end.heads_us = NAN; /* an older trace, or a backend that can't tell: then nothing is said */
+    e.round_end.heads_us = NAN; /* an older trace, or a backend that cannot measure it */
     metrics_event(&m, &e);
     s = metrics_measures(&m, &m.total);
     assert_true(isnan(s.heads_share));
@@ -345,7 +345,7 @@ TEST(percents_add_up_to_a_hundred)
         for (int i = 0; i < count; i++) {
             all += percent[i];
             if (sum > 0)
-                assert_near(percent[i], share[i] / sum * 100, 1); /* none is off by a whole percent */
+                assert_near(percent[i], share[i] / sum * 100, 1); /* no error reaches a whole percent */
         }
         assert_int_equal(all, sum > 0 ? 100 : 0);
     }

@@ -1,5 +1,5 @@
-/* Two settings compared segment by segment, on rounds whose times are made up: how often equal ones are called
- * different, and real differences found. Nothing here is timed. */
+/* Comparison of two settings segment by segment, on rounds with simulated times: how often equal settings are called
+ * different, and how often real differences are found. */
 #include <math.h>
 
 #include "base/rng.h"
@@ -15,8 +15,8 @@ normal(uint64_t *random)
     return sqrt(-2 * log(1 - u)) * cos(2 * 3.14159265358979323846 * v);
 }
 
-/* How far a draft of up to `most` tokens gets at a place of the text: a matter of the text alone, as it is when
- * greedy. */
+/* Returns the tokens of a round with a draft of up to `most` tokens. They depend only on the place in the text, as in
+ * greedy decoding. */
 static uint32_t
 round_length(uint64_t text, uint32_t at, uint32_t most)
 {
@@ -27,10 +27,9 @@ round_length(uint64_t text, uint32_t at, uint32_t most)
 }
 
 struct machine {
-    double wobble,
-        drift;    /* deviations of the logarithm of a time: of each round; a step of what is the same for both */
-    double burst; /* how often another process takes the processor for 4 ms */
-    double slow;  /* the machine now */
+    double wobble, drift; /* deviations of log time: of a round; of a step of the common drift */
+    double burst;         /* probability that another process takes the processor for 4 ms */
+    double slow;          /* the current log slowdown */
 };
 
 static uint32_t
@@ -43,7 +42,7 @@ time_of(struct machine *m, uint64_t *random, uint32_t drafted, double factor)
     return (uint32_t)us;
 }
 
-/* A run of TOKENS tokens in turns, with drafts of so many tokens; the second one takes `factor` of the time. */
+/* Runs two settings in turn with drafts of up to most0 and most1 tokens. The second takes `factor` times as long. */
 static struct comparison
 run(uint64_t *random, const struct machine *of, uint32_t most0, uint32_t most1, double factor)
 {
@@ -62,7 +61,7 @@ run(uint64_t *random, const struct machine *of, uint32_t most0, uint32_t most1, 
 }
 
 static const struct machine machines[] = {
-    {.wobble = 0.03, .drift = 0.002}, /* idle */
+    {.wobble = 0.03, .drift = 0.002}, /* an idle machine */
     {.wobble = 0.1, .drift = 0.05},   /* its speed drifts by a third */
     {.wobble = 0.1, .drift = 0.02, .burst = 0.1},
 };
@@ -88,7 +87,7 @@ TEST(equal_settings_have_a_z_of_deviation_one)
     }
 }
 
-/* Settings that draft differently, so that they are not faster by as much everywhere in the text. */
+/* The settings draft differently, so that their ratio of speeds varies over the text. */
 TEST(a_fifth_is_found_in_most_runs)
 {
     static const struct {
@@ -98,7 +97,7 @@ TEST(a_fifth_is_found_in_most_runs)
         uint64_t random = 80 + i;
         double ratio = 0;
         int found = 0, wrong = 0;
-        for (int k = 0; k < RUNS; k++) /* what they differ by of themselves */
+        for (int k = 0; k < RUNS; k++) /* the ratio of speeds without a factor */
             ratio += log(run(&random, &machines[0], drafts[i].first, drafts[i].second, 1).value) / RUNS;
         for (int k = 0; k < RUNS; k++) {
             const struct comparison c = run(&random, &machines[0], drafts[i].first, drafts[i].second, exp(ratio) / 1.2);
@@ -121,7 +120,7 @@ TEST(segments_are_whole_rounds_of_both)
 {
     struct paired p = {0};
     assert_false(add(&p, 0, 6, 600));
-    assert_false(add(&p, 1, 6, 300)); /* they end together, too early for a segment */
+    assert_false(add(&p, 1, 6, 300)); /* both rounds end together, but too early for a segment */
     assert_false(add(&p, 0, 6, 600));
     assert_false(add(&p, 1, 5, 300));
     assert_true(add(&p, 1, 1, 300));
@@ -129,7 +128,7 @@ TEST(segments_are_whole_rounds_of_both)
     assert_number_equal(p.to, 12);
     assert_near(p.y, 1200e-6, 1e-12);
     assert_near(p.x, 900e-6, 1e-12);
-    assert_int_equal(paired_comparison(&p).verdict, DIFFERENCE_UNKNOWN); /* one says nothing of the spread */
+    assert_int_equal(paired_comparison(&p).verdict, DIFFERENCE_UNKNOWN); /* one segment has no standard error */
     for (int i = 0; i < 3; i++) {
         add(&p, 0, 8, 1000 + 10 * (uint32_t)i);
         assert_true(add(&p, 1, 8, 500));
@@ -137,7 +136,7 @@ TEST(segments_are_whole_rounds_of_both)
     assert_int_equal(paired_comparison(&p).n, 4);
 }
 
-/* One emits 5 tokens a round, after a first 2, the other 5: no rounds end together. */
+/* Both settings emit 5 tokens a round, but the first emits 2 in its first round: no rounds end together. */
 TEST(rounds_that_never_end_together_are_divided)
 {
     struct paired p = {0};
@@ -157,7 +156,7 @@ TEST(a_restart_discards_the_lead_of_one_side)
 {
     struct paired p = {0};
     add(&p, 0, 9, 900);
-    paired_restart(&p); /* the first is ahead by nine tokens, of which nothing may count */
+    paired_restart(&p); /* the first is nine tokens ahead, which must not count */
     assert_false(add(&p, 1, 9, 900));
     add(&p, 0, 8, 500);
     assert_true(add(&p, 1, 8, 250));
@@ -165,19 +164,19 @@ TEST(a_restart_discards_the_lead_of_one_side)
     assert_near(p.x, 250e-6, 1e-12);
     paired_restart(&p);
     add(&p, 0, 8, 100);
-    assert_true(add(&p, 1, 8, 100)); /* both stood together when it changed */
+    assert_true(add(&p, 1, 8, 100)); /* both were at the same token at the restart */
     assert_int_equal(paired_comparison(&p).n, 1);
 }
 
-/* A run that drafts, with slices of four autoregressive steps in between; `factor`: the steps' time, of that which
- * makes both as fast. */
+/* Runs a policy that drafts, with slices of four autoregressive steps in between. `factor` scales the time of a step at
+ * which both are equally fast. */
 static struct estimate
 run_with_slices(uint64_t *random, const struct machine *of, double factor)
 {
     const uint64_t text = splitmix64(random);
     struct machine m = *of;
     struct sliced s = {0};
-    const double even = 2250.0 / 2.61; /* microseconds of a round, by its tokens */
+    const double even = 2250.0 / 2.61; /* mean microseconds of a round, divided by its mean tokens */
     for (uint32_t at = 0, rounds = 1; at < 2 * TOKENS; rounds++) {
         const uint32_t tokens = round_length(text, at, 5);
         sliced_round(&s, tokens, time_of(&m, random, 5, 1) * 1e-6);

@@ -1,4 +1,4 @@
-/* Acceptance by position: the rates of rounds that were counted by hand, and identities that hold for any rounds. */
+/* Acceptance by position: rates of rounds that were counted by hand, and identities that hold for any rounds. */
 #include <math.h>
 
 #include "engine/measure/positions.h"
@@ -56,7 +56,7 @@ TEST(unconditional_rates_never_rise_and_add_up_to_the_tokens_of_a_round)
     }
 }
 
-/* An accepted end of text has no bonus after it, and the drafts after it are in no rate. */
+/* An accepted end of text is followed by no bonus, and no rate includes the drafts after it. */
 TEST(tokens_of_a_round_are_those_that_were_emitted)
 {
     const struct round_event rounds[] = {round_of(3, 1),
@@ -83,10 +83,10 @@ TEST(prompts_are_the_samples_of_unconditional_rates)
     positions_add(&all, &a);
     positions_add(&all, &b);
     assert_near(positions_unconditional(&all, 0).value, 0.5, 1e-12);
-    assert_near(positions_unconditional(&all, 0).se, 0.5, 1e-12); /* of 200 rounds: 0.035 */
+    assert_near(positions_unconditional(&all, 0).se, 0.5, 1e-12); /* over 200 rounds it would be 0.035 */
 }
 
-/* The definition: the deviation of a rate over samples of as many prompts, drawn with replacement. */
+/* By definition, the error is the deviation of a rate over samples of as many prompts, drawn with replacement. */
 TEST(errors_over_prompts_are_those_of_resampled_prompts)
 {
     enum { PROMPTS = 40, SAMPLES = 4000 };

@@ -1,4 +1,4 @@
-/* The letters that segments go by. */
+/* The letters that name segments. */
 #include "engine/measure/segments.h"
 #include "tests/rigs/test.h"
 

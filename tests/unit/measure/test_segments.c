@@ -1,4 +1,4 @@
-/* Segments, compared with a slow definition: the longest spans of a run's rounds with the same settings. */
+/* Segments, the longest spans of a run's rounds with the same settings, compared with a slow definition. */
 #include <math.h>
 
 #include "tests/rigs/seed.h"
@@ -201,7 +201,7 @@ SEGMENTS_TEST(a_knob_that_is_back_has_not_changed)
     assert_null(segments_coming(f->segments));
     made_play(f, 1);
     assert_int_equal(segments_held(f->segments), 1);
-    made_choose(f, 1); /* whose E has another value by now */
+    made_choose(f, 1); /* the value of E has changed since */
     assert_string_equal(text(f, segments_coming(f->segments), true), "specbound→layerskip, E 4→9");
 }
 
@@ -229,9 +229,9 @@ SEGMENTS_TEST(a_verdict_belongs_to_the_segments_it_compared)
     assert_int_equal(a->lossless, LOSSLESS_YES);
     assert_int_equal(c->lossless, LOSSLESS_YES);
     assert_int_equal(c->compared, c->total.emitted);
-    assert_int_equal(other->lossless, LOSSLESS_UNKNOWN); /* of another run */
+    assert_int_equal(other->lossless, LOSSLESS_UNKNOWN); /* belongs to another run */
     assert_close(segment_estimates(other, &f->info).tokens_per_s.value / 250,
-                 segment_speedup(other, &f->info).value); /* but the same prompt */
+                 segment_speedup(other, &f->info).value); /* but has the same prompt */
     made_play(f, 1);
     assert_less(c->compared, c->total.emitted);
     char differs[40];
@@ -260,7 +260,7 @@ SEGMENTS_TEST(a_verdict_belongs_to_the_segments_it_compared)
     assert_close(250, c->baseline.value);
 }
 
-/* The machine becomes slower by the round: a baseline from the beginning promises what the later settings do not do. */
+/* The machine becomes slower with each round, so a baseline from the beginning does not apply to later settings. */
 SEGMENTS_TEST(a_speedup_is_of_slices_in_the_segment)
 {
     struct fixture *f = *state;
@@ -310,7 +310,7 @@ SEGMENTS_TEST(a_race_is_one_segment_and_the_prompt_before_it_is_the_same_after_i
         made_play(f, 1);
     }
     made_control(f, "race", "", "ends");
-    made_play(f, 1); /* the rest of its last run */
+    made_play(f, 1); /* the rest of the race's last run */
     assert_int_equal(segments_held(f->segments), 2);
     const struct segment *race = segments_at(f->segments, 0), *mine = segments_at(f->segments, 1);
     assert_int_equal(race->races, SEGMENTS + 40);
@@ -318,7 +318,7 @@ SEGMENTS_TEST(a_race_is_one_segment_and_the_prompt_before_it_is_the_same_after_i
     made_control(f, "tau", "0.55", "0.7");
     assert_string_equal(text(f, segments_coming(f->segments), true), "τ 0.55→0.7");
     made_control(f, "tau", "0.7", "0.55");
-    assert_int_equal(race->total.rounds, 3); /* of the last run */
+    assert_int_equal(race->total.rounds, 3); /* the rounds of the last run */
     made_begin(f, "prompt");
     made_control(f, "prompt", "", "mine");
     made_play(f, 1);

@@ -1,5 +1,5 @@
-/* The table of architectures: its words mean something, docs/models.md lists its lines, and each line has a golden
- * model. Run from the repository's root. */
+/* The table of architectures: its words are valid, docs/models.md lists its lines, and each line has a golden model.
+ * Run from the repository's root. */
 #include <glob.h>
 
 #include "base/file_read.h"

@@ -1,4 +1,4 @@
-/* The GGUF reader on files that are right. */
+/* The GGUF reader on valid files. */
 #include <math.h>
 
 #include "engine/model/files/gguf.h"

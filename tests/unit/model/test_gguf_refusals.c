@@ -1,4 +1,4 @@
-/* The GGUF reader on files that are wrong in every way that came to mind. */
+/* The GGUF reader on files with all kinds of errors. */
 #include <sys/resource.h>
 #include <unistd.h>
 
@@ -7,14 +7,14 @@
 #include "tests/rigs/gguf_bytes.h"
 #include "tests/rigs/test.h"
 
-/* Parses b and frees it. The reason of a failure has to say `says`. */
+/* Parses b, which must fail with an error that contains `says`, and frees b. */
 static void
 assert_refused(struct gguf_bytes *b, const char *says)
 {
     struct gguf *g = NULL;
     struct err err = {0};
     assert_false(b->failed);
-    /* Exactly as much memory as there are bytes, so that a sanitizer sees the first one read beyond. */
+    /* The memory has exactly the size of the bytes, so that a sanitizer detects any read after them. */
     unsigned char *exact = malloc(b->len + (b->len == 0));
     assert_non_null(exact);
     if (b->len > 0)
@@ -183,7 +183,7 @@ TEST(a_file_cut_anywhere_is_refused)
     struct gguf *g;
     assert_ok(gguf_parse(&g, "whole", bytes, len, &err), err);
     gguf_close(g);
-    const size_t metadata = 16000; /* of more than that: every cut there, then some */
+    const size_t metadata = 16000; /* more than 16,000 bytes: tries every cut in them, and then some */
     for (size_t cut = 0; cut < len; cut += cut < metadata ? 1 : 997) {
         unsigned char *part = malloc(cut + 1);
         assert_non_null(part);

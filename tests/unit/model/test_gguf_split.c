@@ -1,4 +1,4 @@
-/* Models split over several GGUF files: any part opens all of them, and a part that is missing or strange is named. */
+/* Models split over several GGUF files: any part opens the model, and errors name a part that is missing or invalid. */
 #include <unistd.h>
 
 #include "engine/model/files/gguf.h"
@@ -27,7 +27,7 @@ write_bytes(const char *path, const void *bytes, size_t n)
     assert_int_equal(fclose(f), 0);
 }
 
-struct lies { /* what a part's metadata say; the truth when 0 */
+struct lies { /* false values for a part's metadata; 0: the correct value */
     uint32_t no_of_second, count, tensors;
 };
 
@@ -42,7 +42,7 @@ put_split(struct gguf_bytes *b, uint32_t no, uint32_t count, uint32_t tensors)
     put_u32(b, tensors);
 }
 
-/* The model's tensors, dealt out: metadata and every third tensor to the first part, the others to the second and
+/* Distributes the model's tensors: metadata and every third tensor to the first part, the others to the second and
  * third. */
 static void
 write_split(const struct gguf *g, const struct lies *lies)
@@ -55,7 +55,7 @@ write_split(const struct gguf *g, const struct lies *lies)
         for (uint64_t i = 0; i < g->n_tensors; i++)
             n += i % PARTS == part;
         put_header(&b, 3, n, 3 + (part == 0 ? g->n_values : 0));
-        if (part == 0) { /* the metadata as they are, from the first key's length to the end of the last value */
+        if (part == 0) { /* copies the metadata, from the first key's length to the end of the last value */
             const unsigned char *start = (const unsigned char *)g->values[0].key.data - 8;
             const unsigned char *end = (const unsigned char *)g->tensors[0].name.data - 8;
             put_bytes(&b, start, (size_t)(end - start));

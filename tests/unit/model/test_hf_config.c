@@ -1,4 +1,4 @@
-/* A Hugging Face model's config.json and tensors: what they may say, and what they must. From memory. */
+/* A Hugging Face model's config.json and tensors: optional and required entries. The files are in memory. */
 #include <math.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -16,7 +16,7 @@ struct read {
     struct err err;
 };
 
-/* A model of this config and these weights, without a tokenizer. */
+/* Reads a model with this config and these weights, without a tokenizer. */
 static struct read
 read_config(const char *config, const struct tiny_weights *weights)
 {
@@ -108,7 +108,7 @@ TEST(a_head_is_tied_as_the_config_or_its_default_requires)
     static const char untied[] = TINY_CONFIG("llama", ",\"tie_word_embeddings\":false"),
                       silent[] = TINY_CONFIG("llama", ""),
                       tied[] = TINY_CONFIG("llama", ",\"tie_word_embeddings\":true");
-    struct read r = accept(tied, &plain); /* a head that is there and another one than the embedding is the head */
+    struct read r = accept(tied, &plain); /* a head that differs from the embedding is used */
     assert_false(r.model->tied);
     drop(&r);
     r = accept(tied, &headless);
@@ -147,7 +147,7 @@ TEST(rope_is_read_as_transformers_4_and_5_write_it)
 
 TEST(llama3_scaling_divides_low_frequencies_and_leaves_high_ones)
 {
-    /* base 10^4 over 4 dimensions: wavelengths 2π and 200π; between old/high and old/low: interpolated */
+    /* Base 10^4 over 4 dimensions has wavelengths 2π and 200π. Between old/high and old/low they are interpolated. */
     static const char far_apart[] = TINY_CONFIG(
         "llama",
         ",\"rope_scaling\":{\"rope_type\":\"llama3\",\"factor\":8,\"low_freq_factor\":1,\"high_freq_factor\":4,"
@@ -226,14 +226,14 @@ TEST(biases_and_head_norms_come_as_f32)
         assert_false(tensor_present(&y->bq));
         drop(&r);
     }
-    struct read r = accept(TINY_CONFIG("llama", ",\"attention_bias\":true"), &biased); /* InternLM's way */
+    struct read r = accept(TINY_CONFIG("llama", ",\"attention_bias\":true"), &biased); /* InternLM's format */
     assert_true(tensor_present(&r.model->desc.layers[0].bk));
     drop(&r);
     refuse(TINY_CONFIG("qwen2", ""), &plain, "tensor 'model.layers.0.self_attn.q_proj.bias' is missing");
     refuse(TINY_CONFIG("qwen3", ",\"head_dim\":4"), &plain,
            "tensor 'model.layers.0.self_attn.q_norm.weight' is missing");
     refuse(TINY_CONFIG("qwen3", ""), &normed,
-           "tensor 'model.layers.0.self_attn.q_proj.weight' is 8 x 8"); /* 128 wide */
+           "tensor 'model.layers.0.self_attn.q_proj.weight' is 8 x 8"); /* the default head is 128 wide */
     refuse(TINY_CONFIG("llama", ""), &normed,
            "'model.layers.0.self_attn.k_norm.weight' does not belong to a plain llama");
 }

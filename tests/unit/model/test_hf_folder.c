@@ -1,4 +1,4 @@
-/* Hugging Face folders: whole ones, and those that are not. */
+/* Hugging Face folders: complete ones and incomplete ones. */
 #include <cjson/cJSON.h>
 #include <math.h>
 #include <sys/stat.h>
@@ -153,7 +153,7 @@ TEST(json_that_python_writes_is_read)
     assert_int_equal(rmdir(folder), 0);
 }
 
-/* ---- whole folders ---- */
+/* ---- complete folders ---- */
 
 #define GOLDEN "tests/golden/models/"
 
@@ -272,7 +272,7 @@ TEST(stop_tokens_that_are_no_tokens_are_refused)
     assert_folder_refused(folder, "an eos_token_id in generation_config.json is no token");
     write_text(folder, "generation_config.json", "{\"eos_token_id\":[1,3]}");
     struct model *m;
-    if (!model_open(&m, folder, &err)) /* config.json isn't asked */
+    if (!model_open(&m, folder, &err)) /* config.json is not read for it */
         fail_msg("%s", err.text);
     assert_true(tokenizer_is_end(m->tokenizer, 1) && tokenizer_is_end(m->tokenizer, 3));
     model_close(m);

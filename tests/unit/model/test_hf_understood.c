@@ -1,11 +1,10 @@
-/* config.json as transformers understands it: which entries count, what is meant where one is missing, RoPE in one
- * form. */
+/* config.json as transformers interprets it: the entries that are used, defaults of missing ones, RoPE in one form. */
 #include <math.h>
 
 #include "engine/model/arch/arch_hf.h"
 #include "tests/rigs/test.h"
 
-/* Of a configuration written with ' for ". */
+/* Interprets a configuration that is written with ' instead of ". */
 static cJSON *
 understood(const char *model_type, const char *text, struct err *err)
 {
@@ -23,7 +22,7 @@ understood(const char *model_type, const char *text, struct err *err)
     return c;
 }
 
-/* An entry of it, "rope_parameters.factor" one within another, as JSON without blanks; "": it is not there. */
+/* Asserts that an entry, such as "rope_parameters.factor", is `wanted` as JSON without blanks, or is missing if "". */
 static void
 says(const char *model_type, const char *text, const char *entry, const char *wanted)
 {
@@ -60,7 +59,7 @@ TEST(entries_of_other_architectures_are_passed_over)
     says("falcon", "{'parallel_attn':true}", "parallel_attn", "true");
     says("falcon", "{'rms_norm_eps':0.01}", "rms_norm_eps", "");
     says("mistral", "{'layer_types':['full_attention']}", "layer_types", "");
-    says("llama", "{'hidden_size':8}", "hidden_size", "8"); /* sizes are everyone's */
+    says("llama", "{'hidden_size':8}", "hidden_size", "8"); /* every architecture has sizes */
 }
 
 TEST(missing_values_are_the_architectures_defaults)

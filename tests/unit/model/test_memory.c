@@ -1,4 +1,4 @@
-/* The amount of memory, read from made-up /proc and /sys; and models that do not fit. */
+/* The amount of memory, read from simulated /proc and /sys, and models that do not fit. */
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -10,7 +10,7 @@
 
 static char root[] = "/tmp/specscope-memory-XXXXXX";
 
-/* Writes a file below the root, its folders too. */
+/* Writes a file below the root, and makes its folders. */
 static void
 put(const char *path, const char *text)
 {
@@ -60,12 +60,12 @@ TEST_WITH(a_control_group_of_version_2_bounds_it, fresh_root, remove_root)
     put("/sys/fs/cgroup/user/app/memory.max", "max\n");
     put("/sys/fs/cgroup/user/app/memory.current", "5000\n");
     assert_int_equal(memory_available_under(root), (uint64_t)2 << 30);
-    put("/sys/fs/cgroup/user/memory.max", "1000000\n"); /* the one above */
+    put("/sys/fs/cgroup/user/memory.max", "1000000\n"); /* the parent group */
     put("/sys/fs/cgroup/user/memory.current", "400000\n");
     assert_int_equal(memory_available_under(root), 600000);
     put("/sys/fs/cgroup/user/memory.stat", "anon 300000\ninactive_file 100000\n");
     assert_int_equal(memory_available_under(root), 700000);
-    put("/sys/fs/cgroup/user/app/memory.max", "4000\n"); /* already above its bound */
+    put("/sys/fs/cgroup/user/app/memory.max", "4000\n"); /* usage is already above the limit */
     assert_int_equal(memory_available_under(root), 0);
 }
 
@@ -76,7 +76,7 @@ TEST_WITH(a_control_group_of_version_1_bounds_it, fresh_root, remove_root)
     put("/sys/fs/cgroup/memory/memory.limit_in_bytes", "9223372036854771712\n");
     put("/sys/fs/cgroup/memory/memory.usage_in_bytes", "123\n");
     assert_int_equal(memory_available_under(root), (uint64_t)2 << 30);
-    put("/sys/fs/cgroup/memory/memory.limit_in_bytes", "1000000\n"); /* in a container the group's own is the root */
+    put("/sys/fs/cgroup/memory/memory.limit_in_bytes", "1000000\n"); /* in a container, this is the group's folder */
     put("/sys/fs/cgroup/memory/memory.stat", "total_inactive_file 23\n");
     assert_int_equal(memory_available_under(root), 1000000 - 100);
     put("/sys/fs/cgroup/memory/docker/abc/memory.limit_in_bytes", "500\n");
@@ -108,7 +108,7 @@ TEST(a_model_that_does_not_fit_is_refused_with_the_numbers)
     assert_contains(err.text, "tiny.gguf: needs ");
     assert_contains(err.text, " for its weights and 256.0 KiB for a context of 512, but ");
     assert_contains(err.text, " of memory are available; lower -c");
-    assert_ok(memory_fits(m, 512, false, false, weights + kv + 4096, 4096, &err), err); /* beside others */
+    assert_ok(memory_fits(m, 512, false, false, weights + kv + 4096, 4096, &err), err); /* together with other models */
     assert_false(memory_fits(m, 512, false, false, weights + kv + 4095, 4096, &err));
     assert_contains(err.text, " of memory are available, of which other models take 4.0 KiB; lower -c");
     assert_int_equal(memory_need(m, 512, false, false), weights + kv);
@@ -117,7 +117,7 @@ TEST(a_model_that_does_not_fit_is_refused_with_the_numbers)
     assert_false(memory_fits(m, 512, true, false, weights + kv, 0, &err));
     assert_contains(err.text, " for its weights in F32 and 512.0 KiB");
     assert_int_equal(model_weight_bytes(m, true, false), m->parameters * 4);
-    assert_less(model_weight_bytes(m, false, true), weights); /* a copy for the model and one for the backend */
+    assert_less(model_weight_bytes(m, false, true), weights); /* memory for the model's copy and the backend's */
     assert_greater(model_weight_bytes(m, false, true), m->parameters * 2);
     model_close(m);
     free(bytes);

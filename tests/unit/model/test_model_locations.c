@@ -1,11 +1,11 @@
-/* The folders of models of Ollama and LM Studio, with trees as these programs make them. */
+/* The model folders of Ollama and LM Studio, in trees like those that these programs make. */
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include "tests/rigs/folders.h"
 #include "tests/rigs/test.h"
 
-static char service[256]; /* Ollama's service keeps its models here */
+static char service[256]; /* the folder of models of Ollama's service */
 #define OLLAMA_SERVICE service
 #include "engine/model/model_locations.c"
 
@@ -130,7 +130,7 @@ TEST(lm_studios_folder_of_models_is_that_of_its_settings)
     put(folder, ".lmstudio-home-pointer", text);
     put(folder, "studio/models/org/three/three.gguf", "");
     assert_listed(folder, "/studio/models/org/three/three.gguf", "/studio/models/org/three/three.gguf", 1);
-    snprintf(text, sizeof text, "%s/.lmstudio", folder); /* where it is anyway */
+    snprintf(text, sizeof text, "%s/.lmstudio", folder); /* the default home folder */
     put(folder, ".lmstudio-home-pointer", text);
     assert_listed(folder, "/disk/llms/org/two/two.gguf", "/disk/llms/org/two/two.gguf", 1);
     put(folder, ".lmstudio/settings.json", "{");

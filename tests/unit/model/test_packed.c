@@ -1,5 +1,5 @@
-/* What a folder has packed: what is refused, and what is only looked at. That it is unpacked rightly is
- * test_golden_families's. Run from the repository's root. */
+/* Packed weights of a folder: weights that are refused, and weights that are only inspected. test_golden_families
+ * checks the unpacked values. Run from the repository's root. */
 #include <math.h>
 
 #include "base/little_endian.h"
@@ -17,7 +17,7 @@
 
 static const struct packed_options open_room = {.room = UINT64_MAX};
 
-/* The weights of one of the golden folders under another setting. */
+/* Opens the weights of a golden folder with another configuration. */
 static bool
 unpack(const char *folder, const char *config, const struct packed_options *o, struct model *m, struct packed **p,
        struct err *err)
@@ -73,7 +73,7 @@ TEST(weights_that_cannot_be_unpacked_are_refused)
     }
 }
 
-/* A matrix of 4 by 8 in bitsandbytes' 4 bits: two blocks of 16, all codes the second of the table. */
+/* Opens a 4 x 8 matrix in bitsandbytes' 4 bits: two blocks of 16, in which every code is the second of the table. */
 static bool
 unpack_bnb4(const char *state, float largest, const char *absmax, struct model *m, struct packed **p, struct err *err)
 {
@@ -112,7 +112,7 @@ TEST(the_declared_layout_of_four_bits_is_checked)
     static const struct {
         const char *state, *absmax;
         float largest;
-        const char *says; /* NULL: it is unpacked */
+        const char *says; /* NULL: the matrix is unpacked */
     } cases[] = {
         {"{\"shape\":[4,8],\"blocksize\":16}", TWO, 3, NULL},
         {"{\"shape\":[4,9],\"blocksize\":16}", TWO, 3, "is packed in pieces that don't fit each other"},

@@ -9,7 +9,7 @@ struct file {
     size_t len;
 };
 
-/* The header as it is given, then DATA_BYTES bytes that count up. */
+/* Makes a file of the given header and DATA_BYTES bytes that count up. */
 static struct file
 with_header(const char *header)
 {

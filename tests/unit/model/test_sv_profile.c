@@ -1,4 +1,4 @@
-/* Speculative Verification's profile: cells against a plain count, entropies against their definition, the file. */
+/* Speculative Verification's profile: cells compared with a plain count, entropies with their definition, the file. */
 #include <math.h>
 #include <unistd.h>
 
@@ -18,7 +18,7 @@ uniform(uint64_t *random_state)
     return (double)(splitmix64(random_state) >> 11) * 0x1p-53;
 }
 
-/* Acceptance goes with s and a; a is often exactly 1, as in life. */
+/* Makes observations whose acceptance grows with s and a. As in real runs, a is often exactly 1. */
 static struct sv_observation *
 observe(uint64_t *random_state)
 {
@@ -69,7 +69,7 @@ TEST(cells_hold_means_and_entropies_are_the_definitions)
     assert_ok(sv_profile_make(&p, 12, 10, o, N, &err), err);
     assert_int_equal(p.n_s, 12);
     assert_at_least(p.n_a, 6);
-    assert_less(p.n_a, 10); /* four tenths of a are one value, and so one bin */
+    assert_less(p.n_a, 10); /* 40% of the values of a are equal and share one bin */
     assert_int_equal(sv_profile_observations(&p), N);
     int *s = malloc(N * sizeof *s), *a = malloc(N * sizeof *a), *both = malloc(N * sizeof *both),
         *none = calloc(N, sizeof *none);
@@ -94,7 +94,7 @@ TEST(cells_hold_means_and_entropies_are_the_definitions)
                 assert_near(sv_profile_accepted(&p, (double)one->s, (double)one->a), sum / n, 1e-9);
             in_row += n;
         }
-        assert_at_most(fabs(in_row - N / 12.0), 2); /* of equal population */
+        assert_at_most(fabs(in_row - N / 12.0), 2); /* bins have about the same number of observations */
     }
     assert_near(p.entropy.h, entropy_by(none, o, 1), 1e-9);
     assert_near(p.entropy.given_s, entropy_by(s, o, SV_BINS), 1e-9);
@@ -133,7 +133,7 @@ TEST(invalid_observations_make_no_profile)
     o.a = 1;
     assert_false(sv_profile_make(&p, SV_BINS + 1, 10, &o, 1, &err));
     assert_int_equal(err.kind, ERR_USAGE);
-    assert_ok(sv_profile_make(&p, 10, 10, &o, 1, &err), err); /* one observation is one bin */
+    assert_ok(sv_profile_make(&p, 10, 10, &o, 1, &err), err); /* one observation gives one bin */
     assert_int_equal(p.n_s * p.n_a, 1);
 }
 
@@ -168,7 +168,7 @@ TEST(a_profile_is_read_as_it_was_written)
     free(o);
 }
 
-/* Any one byte of the file changed, or its end cut off: read, or refused in one line; never worse. */
+/* A file with one changed byte, or cut off at any place, is read, or refused with a one-line message. */
 TEST(damaged_files_are_refused_in_one_line)
 {
     struct sv_observation o[] = {{0.1f, 0.1f, 0.2f}, {0.4f, 0.6f, 0.4f}, {0.9f, 0.9f, 1}, {0.5f, 0.2f, 0.8f}};
@@ -195,7 +195,7 @@ TEST(damaged_files_are_refused_in_one_line)
             assert_between(q, 0, 1);
         }
     }
-    assert_int_equal(refused, n); /* cut anywhere */
+    assert_int_equal(refused, n); /* every cut file is refused */
 }
 
 TEST(numbers_that_make_no_sense_are_refused)
