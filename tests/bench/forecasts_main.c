@@ -1,7 +1,7 @@
-/* forecasts OPTIONS OF BENCH: how exact forecasts in time are (docs/forecasts.md: Cost model). It measures a grid of
- * settings as any benchmark, and forecasts each of them from the layers' predictions in one run of each prompt.
- * Corrections are learned as in a live run: a setting's forecast is made before its own rounds correct the cost model.
- * Settings come in a random order. */
+/* forecasts OPTIONS OF BENCH: measures the accuracy of time forecasts (docs/forecasts.md: Cost model). It measures a
+ * grid of settings like any benchmark, and forecasts each of them from the layers' predictions in one run of each
+ * prompt. Corrections are learned as in a live run: a setting's forecast is made before its own rounds correct the cost
+ * model. Settings run in random order. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -17,7 +17,7 @@
 #include "engine/tune/results.h"
 #include "policies/registry.h"
 
-#define VALUES 4 /* of a knob, at most */
+#define VALUES 4 /* values of a knob, at most */
 #define KNOBS  3
 
 static const struct grid {
@@ -25,7 +25,7 @@ static const struct grid {
     struct {
         const char *knob;
         bool depth;           /* values are shares of the model's layers */
-        double value[VALUES]; /* 0: no more */
+        double value[VALUES]; /* 0: no further values */
     } axis[KNOBS];
 } grids[] = {
     {"layerskip", {{"exit_layer", true, {0.125, 0.25, 0.5, 0.75}}, {"gamma", false, {2, 4, 8}}}},
@@ -49,7 +49,7 @@ struct forecast_row {
 
 struct forecasts {
     struct bench *b;
-    struct layer_record *record; /* (n_records) of each prompt with the lens, then with trained heads; owned */
+    struct layer_record *record; /* (n_records) of each prompt with the logit lens, then with trained heads; owned */
     size_t n_records;
     struct cost_model cost, plain;
     struct forecast_row *row; /* (n) owned; without ar */
@@ -130,7 +130,7 @@ record_prompt(struct bench *b, const char *prompt, enum head_mode head, struct l
 {
     const bool draft = engine_has(b->engine, AUX_DRAFT);
     const struct bench_candidate plain = {.policy =
-                                              draft ? "sd" : "ar"}; /* a draft model is read if the policy needs it */
+                                              draft ? "sd" : "ar"}; /* the draft model is read if the policy needs it */
     struct session_options so = bench_session(b, &plain);
     struct session *session = NULL;
     struct scope *scope = NULL;
@@ -242,7 +242,7 @@ measure(const struct forecasts *f, struct forecast_row *r, double ar_us, struct 
     r->verify_us = t->verify_us / (double)t->emitted;
 }
 
-/* Corrects the cost model by a candidate's rounds. */
+/* Corrects the cost model with a candidate's rounds. */
 static void
 correct(struct forecasts *f, const double us[COST_PHASES], const struct tally *t)
 {
@@ -433,7 +433,7 @@ forecasts(struct bench *b, struct err *err)
     bool ok = bench_append(b, &(struct bench_candidate){.policy = "ar"}, err);
     for (size_t i = 0; i < sizeof grids / sizeof *grids && ok; i++)
         ok = append_grid(&f, &grids[i], err);
-    for (size_t i = 0; i < f.n && ok; i++) /* candidates do not move any more */
+    for (size_t i = 0; i < f.n && ok; i++) /* candidates do not move in memory from here on */
         f.row[i].candidate = &b->candidates[i + 1];
     ok = ok && record_all(&f, err);
     if (ok)

@@ -1,5 +1,5 @@
-/* synth OUT.gguf SHAPE [--type TYPE] [--plant K,ACCEPTANCE] [--seed N]: a model of random weights in a real one's
- * shape, as a GGUF file (engine/model/synthetic/synthetic.h). */
+/* synth OUT.gguf SHAPE [--type TYPE] [--plant K,ACCEPTANCE] [--seed N]: writes a model with random weights in the shape
+ * of a real one, as a GGUF file (engine/model/synthetic/synthetic.h). */
 #include <errno.h>
 #include <getopt.h>
 #include <inttypes.h>

@@ -16,9 +16,9 @@
 #include "traces/trace_folder.h"
 
 static char folder[64];
-static int keyboard = -1; /* the other end of standard input and output */
+static int keyboard = -1; /* the other end of the terminal that is standard input and output */
 
-/* What is drawn, and the app's questions, are read away. */
+/* Reads and discards the app's output. */
 static void *
 look_away(void *user)
 {
@@ -41,7 +41,7 @@ app_rig_open(char root[4096])
     close(screen);
     setenv("TERM", "xterm-256color", 1);
     setenv("HOME", folder, 1);
-    setenv("COLORTERM", "truecolor", 1); /* it is not asked, and so not waited for */
+    setenv("COLORTERM", "truecolor", 1); /* the app then neither queries the terminal nor waits for a reply */
     MUST(pthread_create(&thread, NULL, look_away, NULL) == 0 && pthread_detach(thread) == 0);
     MUST(chdir(folder) == 0);
 }
@@ -66,7 +66,8 @@ app_rig_size(int rows, int cols)
     ioctl(keyboard, TIOCSWINSZ, &(struct winsize){.ws_row = (unsigned short)rows, .ws_col = (unsigned short)cols});
 }
 
-/* One file of it as it is, but for what says how far it goes: run.json's word for that, and the later rounds. */
+/* Copies one file of a trace. Leaves out later rounds, and renames run.json's closed_event, which would contradict
+ * that. */
 static void
 put_file(const char *from, const char *to, const char *name, int rounds)
 {
@@ -75,7 +76,7 @@ put_file(const char *from, const char *to, const char *name, int rounds)
     struct err err = {0};
     snprintf(path, sizeof path, "%s/%s", from, name);
     if (access(path, F_OK) != 0)
-        return; /* a table that it has no lines of */
+        return; /* the trace has no lines for this table */
     MUST(file_text(path, 16u << 20, &text, &n, &err));
     char *word = strstr(text, "\"closed_event\"");
     if (word != NULL && strcmp(name, "run.json") == 0)

@@ -11,7 +11,7 @@
 #include "base/rng.h"
 #include "tests/fuzz/fuzz.h"
 
-#define MOST_SECONDS 300 /* for one input: a parser that takes so long hangs */
+#define MOST_SECONDS 300 /* for one input; a parser that takes longer is treated as hanging */
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 #pragma weak LLVMFuzzerCustomMutator /* not all targets have one */
@@ -61,7 +61,8 @@ read_input(const char *path, struct input *in)
     return 1;
 }
 
-/* One edit: flipped bits, an interesting number, bytes cut out, doubled, or taken from another input. */
+/* Makes one edit: flips bits, inserts an interesting number, cuts bytes out, doubles them, or copies some from another
+ * input. */
 static size_t
 edit(uint8_t *d, size_t n, const struct input *other, uint64_t *rng)
 {
@@ -84,7 +85,7 @@ edit(uint8_t *d, size_t n, const struct input *other, uint64_t *rng)
             memcpy(d + at, &v, width);
         return n;
     }
-    case 3: return below(rng, 4) == 0 ? at : n; /* cut the end off, now and then */
+    case 3: return below(rng, 4) == 0 ? at : n; /* cuts the end off, now and then */
     case 4:
         if (at + len >= n)
             return n;
@@ -99,7 +100,7 @@ edit(uint8_t *d, size_t n, const struct input *other, uint64_t *rng)
     }
 }
 
-/* As libFuzzer has it, without a place for a state. */
+/* Has libFuzzer's signature, which has no parameter for a state. */
 size_t
 LLVMFuzzerMutate(uint8_t *data, size_t size, size_t max_size)
 {
@@ -108,7 +109,7 @@ LLVMFuzzerMutate(uint8_t *data, size_t size, size_t max_size)
     return size < max_size ? edit(data, size, &none, &random) : size;
 }
 
-/* Every second time a target's own mutations. */
+/* Uses the target's own mutator every second time. */
 static size_t
 mutate(uint8_t *work, size_t n, const struct input *inputs, size_t n_inputs, uint64_t *rng)
 {

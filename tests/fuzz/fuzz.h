@@ -1,4 +1,4 @@
-/* What fuzz targets share: the entry that each defines, demands, mutators, and files for the code under test. */
+/* Shared code of fuzz targets: the entry that each defines, checks, mutators, and files for the code under test. */
 #ifndef TESTS_FUZZ_FUZZ_H
 #define TESTS_FUZZ_FUZZ_H
 
@@ -14,7 +14,7 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
-/* ---- demands: a target that found something aborts ---- */
+/* ---- checks: a target that finds an error aborts ---- */
 
 #define MUST(condition)                                                                                                \
     do {                                                                                                               \
@@ -22,18 +22,18 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
             abort();                                                                                                   \
     } while (0)
 
-/* What was not accepted was refused in one line without control characters. */
+/* Checks that the error of refused input has one line without control characters. */
 static inline void
 must_refuse(const struct err *err)
 {
     MUST(err->kind != ERR_NONE && err->text[0] != '\0' && strpbrk(err->text, "\n\r\033") == NULL);
 }
 
-/* Encodes the text with and without special tokens: ids are the tokenizer's own, and become text again. Returns false
- * if the tokenizer refused the text. */
+/* Encodes the text with and without special tokens. Checks that the ids are the tokenizer's own and can be decoded.
+ * Returns false if the tokenizer refused the text. */
 bool use_tokenizer(const struct tokenizer *, const char *text, size_t len);
 
-/* ---- mutations that know the form of the input: its framing is valid, and its contents differ ---- */
+/* ---- mutations that preserve the form of the input: its framing remains valid, its contents change ---- */
 
 /* libFuzzer's own or the driver's: changes bytes. Returns the new size, at most max_size. */
 size_t LLVMFuzzerMutate(uint8_t *data, size_t size, size_t max_size);
@@ -42,10 +42,10 @@ size_t LLVMFuzzerCustomMutator(uint8_t *data, size_t size, size_t max_size, unsi
 /* Changes, removes, doubles or moves a value of a JSON text. Changes bytes if the text is not JSON, and sometimes
  * otherwise. */
 size_t mutate_json(uint8_t *data, size_t size, size_t max_size, unsigned int seed);
-/* The same for the part after `skip` bytes and before the first byte 0xff; what follows that byte stays as it is. */
+/* Does the same to the part after `skip` bytes and before the first byte 0xff. Bytes from there on do not change. */
 size_t mutate_json_part(uint8_t *data, size_t size, size_t max_size, unsigned int seed, size_t skip);
-/* Changes a number in the header of a GGUF file, a value of its metadata, or a tensor's shape, type or place; lengths
- * of texts and lists follow. */
+/* Changes a number in the header of a GGUF file, a value of its metadata, or a tensor's shape, type or offset. Lengths
+ * of texts and lists are adjusted. */
 size_t mutate_gguf(uint8_t *data, size_t size, size_t max_size, unsigned int seed);
 /* Removes, doubles or swaps lines of a text, or replaces a word by another of its words. */
 size_t mutate_lines(uint8_t *data, size_t size, size_t max_size, unsigned int seed);
@@ -58,15 +58,15 @@ size_t mutate_lines(uint8_t *data, size_t size, size_t max_size, unsigned int se
     }                                                                                                                  \
     _Static_assert(true, "a semicolon follows")
 
-/* ---- files ---- */
+/* ---- temporary files ---- */
 
-/* Makes a folder for the target, in memory where the machine has a file system for that; writes its path of `size`
- * bytes. All of it is removed at exit. */
+/* Makes a folder for the target, in memory if the machine has such a file system, and writes its path of `size` bytes.
+ * The folder is removed at exit. */
 void scratch_folder(char *out, size_t size, const char *target);
 void scratch_put(const char *path, const void *bytes, size_t n);
-void scratch_remove(const char *folder); /* with all that is in it */
+void scratch_remove(const char *folder); /* with its contents */
 
-/* Tries bytes as a safetensors file twice: as they are, and as a header of the right length before n_data bytes of
+/* Tries bytes as a safetensors file twice: unchanged, and as a header of the right length before n_data bytes of
  * data. */
 void try_as_safetensors(const uint8_t *data, size_t size, size_t n_data,
                         void (*use_file)(const unsigned char *, size_t));

@@ -1,5 +1,5 @@
-/* Acceptance heads for a draft model of width 4: any bytes, and any bytes as a header of the right length with some
- * data behind it. Whatever is accepted has finite weights and can be asked and freed. */
+/* Acceptance heads for a draft model of width 4: any bytes, and any bytes as a header of the right length before some
+ * data. An accepted head has finite weights and can be evaluated and freed. */
 #include <math.h>
 
 #include "engine/model/model.h"
@@ -30,7 +30,7 @@ use_file(const unsigned char *bytes, size_t len)
     MUST(accept_predictor_open(&predictor, h, 1, &err));
     const double p = accept_predictor_ask(predictor, x);
     accept_predictor_close(predictor);
-    MUST(isnan(p) || (p >= 0 && p <= 1)); /* finite weights may overflow on the way */
+    MUST(isnan(p) || (p >= 0 && p <= 1)); /* finite weights may overflow in between */
     MUST(strpbrk(h->draft, "\n\r\033") == NULL && strpbrk(h->target, "\n\r\033") == NULL);
     accept_head_free(h);
 }

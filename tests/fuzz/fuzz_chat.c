@@ -1,5 +1,5 @@
-/* Chat templates and dialogues from unsupported: any bytes render within their bounds, twice the same, or fail in one
- * line. Input is a template, and behind a byte 0xff (which no UTF-8 has) a JSON object of variables. */
+/* Untrusted chat templates and dialogues: any bytes render within their bounds, twice with the same result, or fail in
+ * one line. Input is a template and, after a byte 0xff (which UTF-8 never contains), a JSON object of variables. */
 
 #include "engine/jinja/chat.h"
 #include "tests/fuzz/fuzz.h"

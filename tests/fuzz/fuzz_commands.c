@@ -1,6 +1,5 @@
-/* Scripts of ':' commands against a live session on a tiny model: whatever they say, each is done or refused in one
- * line, and the session ends well. The first byte says which policy begins, and whether there are one sequence or
- * three. */
+/* Scripts of ':' commands in a live session on a tiny model. Each command is executed or refused in one line, and the
+ * session ends without an error. The first byte selects the first policy, and one or three sequences. */
 #include <unistd.h>
 
 #include "policies/registry.h"

@@ -1,10 +1,10 @@
-/* The config file: any bytes become options that can be used, or are refused in one line. */
+/* The config file: any bytes become usable options, or are refused in one line. */
 #include "cli/options/options.h"
 #include "tests/fuzz/fuzz.h"
 
 #include <string.h>
 
-/* Prompt files are read when they are named, and "-" would wait for standard input: those inputs are left out. */
+/* Skips inputs that name prompt files, because options read them, and "-" would wait for standard input. */
 static bool
 names_a_file(const char *json, size_t len)
 {

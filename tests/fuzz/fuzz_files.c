@@ -1,5 +1,5 @@
-/* Files that only paths lead to: lists of prompts, histories, tables of bench, the index of a folder of weights. The
- * first byte selects one. Each is refused in one line, or what was read holds. */
+/* Files that are read by path: lists of prompts, histories, tables of bench, the index of a folder of weights. The
+ * first byte selects one. Each is refused in one line or read completely. */
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -13,7 +13,7 @@ struct place {
     char folder[64], file[96], index[128], config[96];
 };
 
-static struct place place; /* the fuzzer's only entry has no place for it */
+static struct place place; /* static, because the fuzzer's entry has no parameter for it */
 
 static void
 make_place(void)
@@ -76,7 +76,7 @@ try_index(const uint8_t *data, size_t size)
     struct hf_folder *f;
     struct err err = {0};
     scratch_put(place.index, data, size);
-    if (hf_folder_open(&f, place.folder, true, &err)) /* one that names no file: none is there */
+    if (hf_folder_open(&f, place.folder, true, &err)) /* only an index that names no file opens, since there is none */
         hf_folder_close(f);
     else
         must_refuse(&err);

@@ -1,6 +1,7 @@
-/* GGUF files: parse, open as a model, tokenize and detokenize with it. Input that begins with "GGUF" is a whole file;
- * any other is a list of edits on a small valid model, which leads deeper than random bytes do: 4 bytes each, a
- * place in the metadata (24 bits, little-endian) and a value. What is left over is text for the tokenizer. */
+/* GGUF files: parses them, opens them as a model, tokenizes and detokenizes with it. Input that begins with "GGUF" is a
+ * whole file. Any other is a list of edits of a small valid model, which reach more code than random bytes: 4 bytes
+ * each, an offset in the metadata (24 bits, little-endian) and a value. The remaining bytes are text for the
+ * tokenizer. */
 
 #include "engine/model/files/gguf.h"
 #include "engine/model/model_open.h"
@@ -9,7 +10,7 @@
 
 #define MOST_EDITS 8
 #define TEXT_MOST  600
-#define METADATA   9000 /* about what precedes the tensors' data in that model */
+#define METADATA   9000 /* approximate size of that model's header and metadata */
 
 static void
 use_file(const void *bytes, size_t len, const char *text, size_t text_len)
@@ -30,7 +31,7 @@ use_file(const void *bytes, size_t len, const char *text, size_t text_len)
         use_tokenizer(t, text, text_len);
         tokenizer_close(t);
     }
-    if (!model_read(&m, file, &err)) { /* the file is closed by now */
+    if (!model_read(&m, file, &err)) { /* model_read() has closed the file */
         must_refuse(&err);
         return;
     }

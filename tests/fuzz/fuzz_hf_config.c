@@ -1,5 +1,6 @@
-/* A Hugging Face folder's config.json, with weights of one of three kinds (plain, biased, with norms on the heads; the
- * first byte chooses) that fit TINY_CONFIG: whatever the text says, a model that is accepted has shapes that hold. */
+/* A Hugging Face folder's config.json, with weights that fit TINY_CONFIG. The first byte selects one of three kinds of
+ * weights: plain, biased, with norms on the heads. A model that is accepted must have shapes that agree with its
+ * weights. */
 #include <math.h>
 
 #include "engine/model/arch/arch.h"
@@ -23,7 +24,7 @@ check_model(const struct model *m)
     (void)touched;
 }
 
-/* The weights that the first byte says, made once. */
+/* Returns the weights that the first byte selects. They are made once. */
 static unsigned char *
 weights(uint8_t which, size_t *len)
 {

@@ -1,5 +1,5 @@
-/* Keys, mouse reports, answers of terminals and what is pasted, from anybody: the scope on a replayed trace goes
- * through them and gives the terminal back. The first two bytes are the terminal's size, a byte 0xfe resizes it. */
+/* Untrusted keys, mouse reports, replies of terminals and pasted text: the scope processes them on a replayed trace and
+ * restores the terminal. The first two bytes are the terminal's size; a byte 0xfe resizes it. */
 #include "tests/fuzz/app_rig.h"
 #include "tests/fuzz/fuzz.h"
 

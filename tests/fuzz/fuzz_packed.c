@@ -1,5 +1,5 @@
-/* Packed weights: pieces of one weight, of types and sizes that the input chooses, under one of several settings. What
- * is unpacked has to lie in memory of the size that its shape and type say. */
+/* Packed weights: pieces of one weight, whose types and sizes the input chooses, under one of several settings. The
+ * unpacked weight must be in memory of the size that follows from its shape and type. */
 
 #include "base/little_endian.h"
 #include "engine/model/arch/packed.h"
@@ -37,7 +37,8 @@ static const unsigned sizes[] = {0, 1, 2, 3, 4, 8, 16, 32};
 
 #define COUNT(list) (sizeof list / sizeof *list)
 
-/* Two bytes a piece: whether it is there and of what type, and its sizes. *behind: bytes of all pieces. */
+/* Writes the header from two bytes per piece: whether it exists and its type, and its sizes. *behind: bytes of all
+ * pieces. */
 static size_t
 write_header(const uint8_t *data, size_t size, char *out, size_t room, size_t *behind)
 {
@@ -115,7 +116,7 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         return 0;
     const size_t header = write_header(data + 1, size - 1, (char *)bytes + 8, room, &behind);
     put_little_endian(bytes, 8, header);
-    for (size_t i = 0; i < behind; i++) /* small numbers, so that groups exist */
+    for (size_t i = 0; i < behind; i++) /* small numbers, so that groups are present */
         bytes[8 + header + i] = data[i % size] & (i % 4 == 0 ? 0x3u : i % 3 == 0 ? 0xffu : 0x0u);
     use(settings[data[0] % COUNT(settings)], bytes, 8 + header + behind, (data[0] & 64u) != 0);
     free(bytes);

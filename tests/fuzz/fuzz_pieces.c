@@ -1,6 +1,5 @@
-/* tokenizer.model: whatever it says, a tokenizer that opens gives ids of its own for any bytes, and text back. Input is
- * what lies beside it as JSON (tokenizer_config.json, for added_tokens.json, too) up to a byte 0xff, behind it the
- * model. */
+/* tokenizer.model: a tokenizer that opens encodes any bytes to ids of its own, and decodes them. Input is the JSON of
+ * the files beside it (one text for tokenizer_config.json and added_tokens.json) up to a byte 0xff, then the model. */
 
 #include "tests/fuzz/fuzz.h"
 

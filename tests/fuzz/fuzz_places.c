@@ -1,6 +1,6 @@
-/* Where models are: Ollama's manifests, names that models are asked for by, names of files in the Hugging Face cache,
- * parts of a GGUF file, which are known by their names and by what they say of themselves. The first byte says which.
- * Each is refused in one line, or leads to a file that is there. */
+/* Locations of models: Ollama's manifests, names of models, names of files in the Hugging Face cache, and parts of a
+ * GGUF file, which are identified by their names and their metadata. The first byte selects one. Each is refused in one
+ * line, or leads to an existing file. */
 #include <limits.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -9,11 +9,11 @@
 #include "engine/model/model_locations.h"
 #include "tests/fuzz/fuzz.h"
 
-#define NAME_ROOM 160 /* bytes of a name that is tried */
+#define NAME_ROOM 160 /* bytes of the longest name */
 #define MANIFESTS "manifests/registry.ollama.ai/library/toy"
 #define SNAPSHOT  "models--org--tiny/snapshots/abc"
 
-static char place[64]; /* a folder of its own; the fuzzer's only entry has no place for it */
+static char place[64]; /* a temporary folder; static, because the fuzzer's entry has no parameter for it */
 
 static void
 put_below(const char *name, const char *text)
@@ -86,14 +86,15 @@ told(void *user, const char *name, const char *path)
 {
     struct told *t = user;
     if (strncmp(name, "ollama:", 7) == 0)
-        return true; /* the one that is always there */
+        return true; /* the model that is always there */
     t->n++;
     snprintf(t->name, sizeof t->name, "%s", name);
     snprintf(t->path, sizeof t->path, "%s", path);
     return true;
 }
 
-/* A file of that name in the cache: it is told of or it isn't, and by the name that is told it is found. */
+/* Adds a file of that name to the cache. If the list of models has an entry for it, the entry's name must find the
+ * file. */
 static void
 try_file(const char *name)
 {
@@ -138,13 +139,13 @@ put_part(const char *path, const uint8_t *says)
         n += put_number(bytes + n, length, 8);
         memcpy(bytes + n, keys[i], length);
         n += length;
-        n += put_number(bytes + n, 4, 4); /* 32 bits without a sign */
+        n += put_number(bytes + n, 4, 4); /* unsigned 32 bits */
         n += put_number(bytes + n, says[i] < 250 ? says[i] : (uint32_t)says[i] << 9 << (says[i] & 15), 4);
     }
     scratch_put(path, bytes, n);
 }
 
-/* Three files, what each says of itself, and the name of the first. */
+/* Writes three files, with the metadata of each, and opens the first by its name. */
 static void
 try_parts(const uint8_t *data, size_t size, const char *name)
 {

@@ -1,4 +1,4 @@
-/* Presets are files that others may have written: any bytes are refused in one line, or are words that fit. */
+/* Presets are untrusted files: any bytes are refused in one line, or become words that fit. */
 #include "engine/tune/preset.h"
 #include "tests/fuzz/fuzz.h"
 

@@ -1,5 +1,5 @@
-/* Safetensors files: any bytes, and any bytes as a header of the right length with some data behind it. Every tensor
- * that is reported has to lie inside the file and have the size that its shape says. */
+/* Safetensors files: any bytes, and any bytes as a header of the right length before some data. Every tensor that is
+ * reported must be inside the file and have the size that follows from its shape. */
 #include "engine/model/files/safetensors.h"
 #include "tests/fuzz/fuzz.h"
 

@@ -1,4 +1,5 @@
-/* Scripts: any bytes are refused with file and line, or give lines that are safe to run, split, complete and show. */
+/* Scripts: any bytes are refused with file and line, or become lines that can safely be run, split, completed and
+ * shown. */
 #include "base/text.h"
 #include "tests/fuzz/fuzz.h"
 #include "tui/app/command.h"

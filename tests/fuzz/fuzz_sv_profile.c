@@ -1,11 +1,11 @@
-/* A verification profile's JSON: whatever the text says, one that is accepted has bins that can be looked up, and says
- * probabilities; one that isn't is refused in one line. */
+/* A verification profile's JSON: a profile that is accepted has bins that can be looked up and contain probabilities.
+ * Any other is refused in one line. */
 #include <math.h>
 
 #include "engine/model/trained/sv_profile.h"
 #include "tests/fuzz/fuzz.h"
 
-#define LOOKS 40 /* along each side of the table */
+#define LOOKS 40 /* look-ups along each side of the table */
 
 static void
 check_edges(const float *edge, uint32_t n_bins)

@@ -1,4 +1,4 @@
-/* Themes are files from unsupported: any bytes are refused in one line, or become a theme that can be used. */
+/* Themes are untrusted files: any bytes are refused in one line, or become a usable theme. */
 #include "tests/fuzz/fuzz.h"
 #include "tui/terminal/theme.h"
 

@@ -1,6 +1,6 @@
-/* tokenizer.json: whatever it says, a tokenizer that opens gives ids of its own for any bytes, and text back. Input is
- * the JSON, and after bytes 0xff (which no JSON has) tokenizer_config.json, a text, added_tokens.json and
- * special_tokens_map.json, as far as they are there. */
+/* tokenizer.json: a tokenizer that opens encodes any bytes to ids of its own, and decodes them. Input is the JSON and,
+ * each after a byte 0xff (which JSON never contains), optionally tokenizer_config.json, a text, added_tokens.json and
+ * special_tokens_map.json. */
 
 #include "tests/fuzz/fuzz.h"
 

@@ -1,8 +1,9 @@
-/* A trace of which one file is what the fuzzer says, wholly or in part: the reader may refuse it, but what it hands out
- * must hold what traces/reader.h promises.
+/* A trace in which the input replaces one file, wholly or in part. The reader may refuse it, but all that it returns
+ * must satisfy the guarantees of traces/reader.h.
  *
- * Input: a byte that picks the file; a byte whose lowest bit says whether the rest is the file, or is put into a good
- * one; then in that case two bytes for the place and two for how many bytes it replaces. */
+ * Input: a byte that selects the file, then a byte whose lowest bit selects whether the rest is the whole file or is
+ * put into a valid one. In the latter case two bytes for the offset follow, and two for the number of bytes to
+ * replace. */
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
@@ -94,7 +95,7 @@ append_events(struct event_log *log)
             e[i].run = 1;
             e[i].round = round;
             e[i].t_us = 1000 * round + i;
-            for (e[i].seq = 0; e[i].seq < (i < 2 ? 1 : 2); e[i].seq++) /* two sequences take turns */
+            for (e[i].seq = 0; e[i].seq < (i < 2 ? 1 : 2); e[i].seq++) /* two sequences alternate */
                 event_log_append(log, &e[i]);
         }
     }
@@ -139,7 +140,7 @@ write_base(void)
     return &base;
 }
 
-static struct base *the_base; /* the fuzzer's only entry has no place for it */
+static struct base *the_base; /* static, because the fuzzer's entry has no parameter for it */
 
 static void
 put(const struct base *b, unsigned file, const char *bytes, size_t n)
@@ -162,7 +163,7 @@ put_together(const struct base *b, unsigned file, const uint8_t *data, size_t n)
     free(text);
 }
 
-/* ---- what reader.h promises ---- */
+/* ---- the guarantees of reader.h ---- */
 
 static void
 check_token(token_t t, bool may_be_none, const struct run_info *run)
@@ -269,14 +270,14 @@ check_trace(const char *path)
         MUST(trace_reader_time(r, &e) <= trace_reader_state(r).duration_us);
     }
     MUST(err.kind == ERR_NONE || err.text[0] != '\0');
-    if (trace_reader_rewind(r, false, NULL)) /* says the same again */
+    if (trace_reader_rewind(r, false, NULL)) /* must return the same events again */
         while (trace_reader_next(r, &e, NULL))
             second++;
     MUST(first == second);
     trace_reader_close(r);
 }
 
-/* Its two sequences beside each other, as trace_pair.h has them. */
+/* Reads its two sequences in parallel with trace_pair.h. */
 static void
 check_pair(const char *path)
 {

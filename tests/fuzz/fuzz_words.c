@@ -1,6 +1,6 @@
-/* Words that people and files say in a line: values of options and knobs, grids, spans of a sweep, what a run goes on
- * until, second settings, synthetic models, reports of a terminal. The first byte says which; each is refused in one
- * line, or means something that holds. */
+/* Texts of one line from users and files: values of options and knobs, grids, spans of a sweep, the end of a run,
+ * second settings, synthetic models, reports of a terminal. The first byte selects one. Each is refused in one line, or
+ * has a valid value. */
 #include <math.h>
 
 #include "base/text.h"
@@ -86,7 +86,7 @@ try_versus(const char *text)
     struct settings s = {0};
     settings_read_versus(&s, &info, text);
     MUST(s.policy <= info.n_policies);
-    for (int i = 0; i < 2; i++) /* 0: it was not named */
+    for (int i = 0; i < 2; i++) /* 0: the text does not name the knob */
         MUST(s.value[0][i] >= 0 && s.value[0][i] <= policies[0].knobs[i].max && s.value[1][i] == 0);
 }
 
@@ -101,7 +101,7 @@ try_synthetic(const char *text)
         must_refuse(&err);
 }
 
-/* The value of an option that reads no file; the first byte says which. */
+/* Reads the value of an option that reads no file; the first byte selects the option. */
 static void
 try_options(const char *text)
 {
@@ -120,7 +120,7 @@ try_options(const char *text)
     options_free(&o);
 }
 
-/* The events of a text are the same in one piece and byte by byte. */
+/* Checks that the events of a text are the same whether it arrives at once or byte by byte. */
 static void
 try_input(const char *text)
 {

@@ -14,9 +14,9 @@ enum kind { NUMBER, TEXT, LIST, TENSOR_TYPE };
 
 struct item {
     enum kind kind;
-    size_t at, len; /* of a text its bytes; of a list its elements */
-    size_t count;   /* where a text's or list's length stands; it has 8 bytes */
-    size_t each;    /* of a list: bytes of an element; 0: they are texts */
+    size_t at, len; /* the bytes of a text, the elements of a list */
+    size_t count;   /* offset of a text's or list's length, which has 8 bytes */
+    size_t each;    /* bytes of a list's element; 0: the elements are texts */
 };
 
 struct walk {
@@ -112,7 +112,7 @@ take_tensor(struct walk *w)
     take(w, 8);
 }
 
-/* To the end of what precedes the tensors' data; false: it is framed otherwise. */
+/* Walks over the header up to the tensors' data. Returns false if the file's framing is invalid. */
 static bool
 walk_file(struct walk *w)
 {
@@ -150,8 +150,8 @@ another_number(uint8_t *at, size_t len, uint64_t *random)
     put_little_endian(at, len, value);
 }
 
-/* Cuts bytes out of the header, or doubles them; the tensors' data begins at the next multiple of the alignment
- * again. */
+/* Cuts bytes out of the header, or doubles them. The tensors' data then begins at the next multiple of the
+ * alignment. */
 static size_t
 resize(uint8_t *data, size_t size, size_t max_size, size_t header, size_t at, size_t len, bool longer)
 {
@@ -210,7 +210,7 @@ mutate_gguf(uint8_t *data, size_t size, size_t max_size, unsigned int seed)
     }
     for (uint64_t n = splitmix64(&random) % 3; n > 0; n--)
         change(data, &w.item[splitmix64(&random) % w.n], &random);
-    const struct item *last = &w.item[splitmix64(&random) % w.n]; /* it may move what is behind it */
+    const struct item *last = &w.item[splitmix64(&random) % w.n]; /* last, because it may move the bytes after it */
     if ((last->kind == TEXT || last->kind == LIST) && splitmix64(&random) % 3 == 0)
         size = change_length(data, size, max_size, w.at, last, &random);
     else

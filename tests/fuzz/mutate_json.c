@@ -10,7 +10,7 @@
 #define NODES_MOST 4096
 
 struct tree {
-    cJSON *node[NODES_MOST]; /* all of them, the root first */
+    cJSON *node[NODES_MOST]; /* all nodes, the root first */
     cJSON *parent[NODES_MOST];
     uint32_t n;
 };
@@ -92,7 +92,7 @@ another_value(uint64_t *random, const cJSON *old)
     }
 }
 
-/* One change; members keep their names but for one in eight. */
+/* Makes one change. Members keep their names, except one in eight. */
 static void
 change(struct tree *t, uint64_t *random)
 {
@@ -118,13 +118,13 @@ change(struct tree *t, uint64_t *random)
             cJSON_Delete(made);
         return;
     }
-    if (node->string != NULL) { /* it takes the old one's name, which goes with that */
+    if (node->string != NULL) { /* the new value takes the old one's name, which the replacement frees */
         char *name = strdup(node->string);
         if (name == NULL || !cJSON_ReplaceItemViaPointer(parent, node, made)) {
             free(name);
             cJSON_Delete(made);
         } else {
-            cJSON_free(made->string); /* a copy has one */
+            cJSON_free(made->string); /* a copy has a name */
             made->string = name;
         }
         return;

@@ -6,7 +6,7 @@
 
 #define PIECES_MOST 2048
 
-struct pieces { /* with what ends them */
+struct pieces { /* pieces include their terminators */
     const uint8_t *at[PIECES_MOST];
     size_t len[PIECES_MOST];
     uint32_t n;

@@ -1,5 +1,5 @@
-/* Renders chat templates for scripts that compare: a line of JSON in, {"template", "context": an object as text, "day":
- * [year, month, day]}, and a line out, {"text"} or {"error"}. */
+/* Renders chat templates for scripts that compare them. An input line is JSON: {"template", "context": the text of an
+ * object, "day": [year, month, day]}. The output line is {"text"} or {"error"}. */
 #include <cjson/cJSON.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -22,7 +22,7 @@ day_of(const cJSON *o)
     for (int i = 0; i < 3 && cJSON_GetArraySize(day) == 3; i++)
         part[i] = (int)cJSON_GetNumberValue(cJSON_GetArrayItem(day, i));
     struct tm tm = {.tm_year = part[0] - 1900, .tm_mon = part[1] - 1, .tm_mday = part[2], .tm_isdst = -1};
-    mktime(&tm); /* the day of the week */
+    mktime(&tm); /* computes the day of the week */
     return tm;
 }
 

@@ -29,7 +29,7 @@ read_ids(const char *at)
     return t;
 }
 
-/* One forward pass over the whole text. */
+/* Computes the whole text in one forward pass. */
 static bool
 compute(struct kv_cache *s, const struct model *m, const struct text *t, float *logits, struct err *err)
 {

@@ -2,8 +2,9 @@
  *
  * Scales are chosen so that a random network behaves: every projection keeps unit variance, the sublayers together
  * add RESIDUAL_GAIN times the embedding's size to the residual stream, and the head's rows make logits of standard
- * deviation `sharpness`. A tied head sees its own input row in the stream, and would echo it; there the sublayers add
- * more, so that the echo stands two deviations out. */
+ * deviation `sharpness`. A tied head would mostly predict the input token again, because the stream contains that
+ * token's embedding. With a tied head the sublayers therefore add more, which leaves the input token's logit two
+ * standard deviations above the mean. */
 #include "tests/golden/tinymodel.h"
 
 #include <errno.h>
@@ -23,24 +24,25 @@
 #define ALIGNMENT      32u
 #define MAX_FILE_BYTES (1u << 30)
 
-/* One tensor to be written: (rows, cols) normal values of this deviation around `mean`. */
+/* A tensor of the file: (rows, cols) normal values of this deviation around `mean`. */
 struct entry {
     char name[48];
     uint32_t rows, cols; /* rows 0: a vector */
     enum weight_type type;
     float mean, deviation;
     bool vocabulary; /* rows are tokens: those of byte and control tokens are small */
-    uint64_t stream; /* of random numbers: a tensor's place in the whole model */
+    uint64_t stream; /* of random numbers: the tensor's index in the whole model */
 };
 
 struct plan_of_file {
     struct entry *entries;
     size_t n;
-    unsigned turn; /* of the mixed types */
+    unsigned turn; /* index of the next of the mixed types */
     uint64_t streams;
 };
 
-/* Nearly normal, exactly reproducible: the sum of four 16-bit uniforms has variance 4/12 of their range squared. */
+/* Returns a nearly normal number that is exactly reproducible: the sum of four 16-bit uniforms has variance 4/12 of
+ * their range squared. */
 static float
 normal(uint64_t *state)
 {
@@ -50,7 +52,7 @@ normal(uint64_t *state)
     return (float)(sum - 131070) * (1.7320508f / 65535.0f);
 }
 
-/* 32 values: a half scale d = max/127, then 32 signed bytes. */
+/* Writes 32 values: a half scale d = max/127, then 32 signed bytes. */
 static void
 put_q8_0(struct gguf_bytes *b, const float *x, uint32_t n)
 {
@@ -274,7 +276,7 @@ put_data(struct gguf_bytes *b, const struct plan_of_file *plan, const struct tin
     for (size_t i = 0; i < plan->n; i++) {
         const struct entry *e = &plan->entries[i];
         uint64_t state =
-            m->seed * 0x2545f4914f6cdd1du + e->stream; /* a stream a tensor: types don't change the values */
+            m->seed * 0x2545f4914f6cdd1du + e->stream; /* a stream per tensor: types do not change values */
         splitmix64(&state);
         for (uint32_t r = 0; r < (e->rows == 0 ? 1 : e->rows); r++) {
             const float size = e->vocabulary && !tinyvocab_is_text(m->vocab, r) ? 0.25f : 1.0f;

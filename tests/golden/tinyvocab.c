@@ -118,7 +118,7 @@ put_tokens(struct gguf_bytes *b, uint32_t vocab, uint32_t padding, bool nasty)
 void
 tinyvocab_put(struct gguf_bytes *b, uint32_t vocab, uint32_t padding, bool nasty, bool space_prefix)
 {
-    enum { NORMAL = 1, UNKNOWN, CONTROL, USER, UNUSED, BYTE }; /* as in the file */
+    enum { NORMAL = 1, UNKNOWN, CONTROL, USER, UNUSED, BYTE }; /* types as in the file */
     put_key_text(b, "tokenizer.ggml.model", "llama");
     put_tokens(b, vocab, padding, nasty);
     put_key_array(b, "tokenizer.ggml.scores", GGUF_F32, vocab + padding);

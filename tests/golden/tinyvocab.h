@@ -11,11 +11,11 @@
 #include "tests/rigs/gguf_bytes.h"
 
 #define TINYVOCAB_MAX  (1u << 20)
-#define TINYVOCAB_KEYS 11u /* metadata entries put */
+#define TINYVOCAB_KEYS 11u /* number of metadata entries */
 
 /* `padding` unused tokens follow the `vocab` tokens. */
 void tinyvocab_put(struct gguf_bytes *, uint32_t vocab, uint32_t padding, bool nasty, bool space_prefix);
-/* A piece or </s>, as opposed to a byte or control token. */
+/* Returns whether the token is a piece or </s>, not a byte or control token. */
 bool tinyvocab_is_text(uint32_t vocab, uint32_t id);
 
 #endif

@@ -109,7 +109,7 @@ rig_chain(struct rig *r, int n)
 void
 rig_tree(struct rig *r, int n)
 {
-    for (int i = 0; i < n; i++) /* mostly chains: short trees would never leave a block */
+    for (int i = 0; i < n; i++) /* mostly chains, because short trees would never leave a block */
         rig_add(r,
                 i == 0                 ? -1
                 : rig_random(r, 4) > 0 ? i - 1
@@ -146,8 +146,8 @@ rig_forward(struct rig *r, const int *nodes, int n, uint32_t to, uint32_t n_trun
     for (int i = 0; i < n; i++) {
         const struct rig_node *node = &r->nodes[nodes[i]];
         int path[RIG_NODES], length = rig_path(r, nodes[i], path);
-        uint32_t trunk = n_trunk < (uint32_t)length ? n_trunk : (uint32_t)length - 1; /* itself is in the tail */
-        if (trunk > 0 && r->desc->form.recurrent.value_heads > 0) { /* state t is the one after t rows */
+        uint32_t trunk = n_trunk < (uint32_t)length ? n_trunk : (uint32_t)length - 1; /* the tail has the row */
+        if (trunk > 0 && r->desc->form.recurrent.value_heads > 0) { /* state t is the state after t rows */
             slot_t slots[RIG_NODES];
             for (uint32_t k = 0; k < trunk; k++)
                 slots[k] = r->nodes[path[k]].slot;
@@ -230,7 +230,7 @@ rig_assert_near_naive(struct rig *r, int node, double embedding, double bound)
     assert_at_most(d->width, RIG_WIDTH);
     assert_at_most(d->vocab, RIG_VOCAB);
     rig_naive(r, node, hidden, logits);
-    if (tensor_present(&d->embedding_norm)) /* which rounds as a layer does */
+    if (tensor_present(&d->embedding_norm)) /* a normed embedding has a layer's rounding error */
         embedding = bound;
     for (uint32_t l = 0; l <= d->n_layers; l++) {
         rig_hidden(r, node, l, got);

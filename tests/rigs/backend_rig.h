@@ -22,7 +22,7 @@ struct rig_node {
     token_t token;
     int parent;        /* -1: position 0 */
     uint32_t position; /* filled by rig_node() */
-    uint32_t depth;    /* after the last forward pass */
+    uint32_t depth;    /* of the last forward pass */
     slot_t slot;
     uint32_t ring;
     const bool *skip_attention, *skip_mlp; /* as of its last forward pass, for the naive model */
@@ -35,7 +35,7 @@ struct rig {
     struct backend *backend;
     struct weights *weights;
     struct dists *dists;      /* RIG_DISTS of them, over the model's vocabulary */
-    const struct rig *beside; /* whose backend and pool they are, or NULL: its own */
+    const struct rig *beside; /* the rig that owns them; NULL: this one owns them */
     struct kv_cache *kv_cache;
     atomic_bool cancel;
     struct rig_node nodes[RIG_NODES];
@@ -45,32 +45,32 @@ struct rig {
 
 void rig_open(struct rig *, const struct backend_ops *, const struct naive_shape *, uint64_t seed,
               const struct backend_options *);
-/* Another model on the same backend and pool, of a vocabulary that is no larger. It is closed first. */
+/* Opens another model on the same backend and pool. Its vocabulary must not be larger, and it must be closed first. */
 void rig_open_beside(struct rig *, const struct rig *, const struct naive_shape *, uint64_t seed);
 void rig_close(struct rig *);
-void rig_restart(struct rig *); /* an empty tree in a new store */
+void rig_restart(struct rig *); /* starts an empty tree in a new KV cache */
 
 uint32_t rig_random(struct rig *, uint32_t below);
 
 int rig_add(struct rig *, int parent, token_t);      /* a node, embedded */
 void rig_chain(struct rig *, int n);                 /* n random tokens in a row, from the start */
 void rig_tree(struct rig *, int n);                  /* n random nodes */
-void rig_trunk(struct rig *, seq_t, int node);       /* the path to node becomes the trunk of a sequence */
-int rig_path(const struct rig *, int node, int *to); /* nodes from position 0 to node; their number */
+void rig_trunk(struct rig *, seq_t, int node);       /* makes the path to node the trunk of a sequence */
+int rig_path(const struct rig *, int node, int *to); /* writes the nodes from position 0 to node; returns how many */
 
-/* The forward pass that takes nodes to a depth. Every path is divided after n_trunk rows of sequence 0's trunk at most,
- * which must be the path's own first rows. Valid until the next call. */
+/* Returns the forward pass that takes nodes to a depth; it is valid until the next call. A path is divided after at
+ * most n_trunk rows of sequence 0's trunk, which must be the path's own first rows. */
 const struct forward_pass *rig_forward(struct rig *, const int *nodes, int n, uint32_t to, uint32_t n_trunk);
 void rig_step(struct rig *, const int *nodes, int n, uint32_t to, uint32_t n_trunk);
-void rig_step_all(struct rig *); /* all nodes to depth L, nothing in a trunk */
+void rig_step_all(struct rig *); /* takes all nodes to depth L; no node is in a trunk */
 void rig_wait(struct rig *);     /* must succeed */
 
 void rig_logits(struct rig *, int node, uint32_t layer, float *out);    /* (vocab) */
 void rig_hidden(struct rig *, int node, uint32_t layer, float *out);    /* (width) */
 void rig_naive(struct rig *, int node, double *hidden, double *logits); /* (L + 1, width), (vocab) of layer L */
 
-/* The node's hidden states and last logits are the naive model's: at depth 0 to within `embedding` (unless it
- * is normed), then `bound`. */
+/* Fails the test unless the node's hidden states and last logits are near the naive model's: within `embedding` at
+ * depth 0 (if the embedding is not normed), within `bound` elsewhere. */
 void rig_assert_near_naive(struct rig *, int node, double embedding, double bound);
 
 double rig_distance(const float *, const double *, size_t n); /* |a - b| / |b| */

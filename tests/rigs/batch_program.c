@@ -10,13 +10,13 @@
 
 enum { MAX_LAYERS = 4, MAX_WIDTH = 64, MAX_TOKENS = 64, DISTS = BATCH_MOST * BATCH_NODES };
 
-struct member { /* a sequence, twice */
+struct member { /* a sequence, in both contexts */
     seq_t seq;
     struct context *alone; /* its sequence is 0 */
     token_t tokens[BATCH_CTX];
     uint32_t len;
     token_t pending;
-    struct verify_row rows[BATCH_NODES], alone_rows[BATCH_NODES]; /* the round's, node by node */
+    struct verify_row rows[BATCH_NODES], alone_rows[BATCH_NODES]; /* the round's rows by node */
     uint32_t n;
     struct sampling sampling;
     uint64_t seed;
@@ -45,7 +45,7 @@ random_token(const struct group *g)
 
 /* ---- sequences ---- */
 
-/* A new prompt, in place of what the sequence had. */
+/* Replaces the sequence's tokens by a new prompt. */
 static void
 begin(struct group *g, struct member *m, uint32_t n)
 {
@@ -70,7 +70,7 @@ cut(struct group *g, struct member *m, uint32_t len)
     g->cut++;
 }
 
-/* A row for node i in both contexts, at depth L in its own. */
+/* Appends a row for node i in both contexts and advances it to depth L in its own context. */
 static void
 append(struct group *g, struct member *m, uint32_t i, int32_t parent, token_t token)
 {
@@ -83,7 +83,8 @@ append(struct group *g, struct member *m, uint32_t i, int32_t parent, token_t to
     assert_true(context_advance(m->alone, &m->alone_rows[i].slot, 1, g->w->desc->n_layers, NULL));
 }
 
-/* The pending token's row and a random tree of candidates, chosen or drawn, the last one perhaps without a row. */
+/* Appends the pending token's row and a random tree of candidates, which are chosen or drawn. The last candidate may
+ * lack a row. */
 static void
 draft(struct group *g, struct member *m)
 {
@@ -117,9 +118,10 @@ draft(struct group *g, struct member *m)
     }
 }
 
-/* ---- together ---- */
+/* ---- the shared context ---- */
 
-/* Node by node the rows of all, in forward passes as large as they may be; some of them stop on the way. */
+/* Advances the rows of all sequences, node by node, in forward passes that are as large as possible; sometimes all rows
+ * stop at a lower depth first. */
 static void
 advance(struct group *g)
 {
@@ -136,7 +138,7 @@ advance(struct group *g)
             assert_true(context_advance(g->c, rows + at, n - at < most ? n - at : most, stops[stop], NULL));
 }
 
-/* Rows of several sequences in one call of the head, guessed and made distributions of. */
+/* Compares predictions and distributions of rows of several sequences in one call of the head. */
 static void
 compare_heads(struct group *g)
 {
@@ -221,7 +223,7 @@ keep(struct group *g, struct member *m)
     m->pending = v->next;
 }
 
-/* Some of the sequences commit what is pending, in one forward pass. */
+/* Some of the sequences commit their pending rows in one forward pass. */
 static void
 extend(struct group *g)
 {
@@ -247,7 +249,7 @@ extend(struct group *g)
     g->extended += n;
 }
 
-/* ---- what there is now ---- */
+/* ---- comparison of the contexts ---- */
 
 static void
 compare_with_naive(struct group *g, const struct member *m, const float *last)
@@ -325,7 +327,7 @@ open_all(struct group *g)
                                         .ring = 64 * BATCH_NODES,
                                         .seqs = g->w->n,
                                         .max_rows = one_in(2) ? 64 : 24,
-                                        .max_probes = 8, /* a GPU's head then takes rounds in parts as well */
+                                        .max_probes = 8, /* a GPU's head then also takes rounds in parts */
                                         .dists = g->pool};
     const struct context_options one = {.ctx = g->w->ctx, .seqs = 1, .dists = g->pool};
     assert_ok(context_open(&g->c, g->w->ops, g->w->backend, g->w->weights, g->w->desc, &all, &e), e);

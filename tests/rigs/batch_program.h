@@ -1,6 +1,6 @@
-/* Sequences that share a context, draft, are verified, grow and are cut together; each beside a context of its own in
- * which the same rows go one by one. Whatever the two say must have the same bits, and committed rows must be the
- * oracle's. */
+/* Runs sequences that share a context: they draft, are verified, grow and are cut together. Each sequence also has a
+ * context of its own, in which the same rows are computed one by one. The results of both contexts must have the same
+ * bits, and committed rows must be the oracle's. */
 #ifndef TESTS_RIGS_BATCH_PROGRAM_H
 #define TESTS_RIGS_BATCH_PROGRAM_H
 
@@ -13,7 +13,7 @@ struct batch_world {
     struct backend *backend;
     struct weights *weights;
     const struct model_desc *desc;
-    const struct naive_model *model; /* the oracle; NULL: hashes, exactly */
+    const struct naive_model *model; /* the oracle; NULL: hashes are compared exactly */
     double tolerance;                /* |got - expected| / |expected| of a hidden state */
     uint32_t n, ctx;                 /* sequences, and positions of each, at most */
 };

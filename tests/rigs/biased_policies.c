@@ -6,8 +6,8 @@
 static const struct sampling hotter = {.temperature = 3, .top_k = 12, .top_p = 1};
 static const struct sampling flat = {.temperature = 1000, .top_p = 1};
 
-/* Three drafts from layer 1. `picky` drops a token whose id is odd, once it was drawn. `other` is another temperature
- * to draw from, which is fair if the distribution is declared (`declares`). */
+/* Drafts three tokens from layer 1. `picky` drops a token whose id is odd after it was drawn. `other` draws at another
+ * temperature, which is fair if the distribution is declared (`declares`). */
 static bool
 draft_from_layer_one(struct round *r, bool picky, const struct sampling *other, bool declares)
 {
@@ -74,7 +74,7 @@ hot_draft(struct policy *const *p, struct round *const *r, uint32_t n)
     return rounds_each(p, r, n, hot_one);
 }
 
-/* Nearly all of its drafts are rejected. */
+/* A policy of which nearly all drafts are rejected. */
 static bool
 flat_one(struct policy *p, struct round *r)
 {
@@ -90,7 +90,7 @@ flat_draft(struct policy *const *p, struct round *const *r, uint32_t n)
 
 extern const struct policy_ops policy_sv;
 
-/* Speculative Verification where rows cost something, so that it verifies fewer than it drafts. */
+/* Speculative Verification with a cost of rows, so that it verifies fewer drafts than it makes. */
 static bool
 costly_open(struct policy *p, const struct model_info *model, const struct sampling *sampling, struct err *err)
 {
@@ -99,7 +99,8 @@ costly_open(struct policy *p, const struct model_info *model, const struct sampl
     return ok;
 }
 
-/* … and drops, for its own value, the draft after those that it verifies, whose place is then drawn from p. */
+/* The same, but it also drops the draft after the verified ones, a decision that depends on that draft itself. Its
+ * position is then drawn from p. */
 static bool
 dropping_draft(struct policy *const *p, struct round *const *r, uint32_t n)
 {

@@ -1,5 +1,5 @@
-/* Policies whose tokens have another distribution than the target's, and fair ones that look like them: for tests that
- * must tell them apart. */
+/* Policies whose tokens have another distribution than the target's, and fair policies that resemble them. Tests must
+ * reject the former and accept the latter. */
 #ifndef TESTS_RIGS_BIASED_POLICIES_H
 #define TESTS_RIGS_BIASED_POLICIES_H
 
@@ -9,7 +9,7 @@ enum { BIASED_POLICIES = 6 };
 
 struct biased_policies {
     struct policy_ops ops[BIASED_POLICIES];
-    const struct policy_ops *list[BIASED_POLICIES + 1]; /* of them, NULL-terminated: a registry */
+    const struct policy_ops *list[BIASED_POLICIES + 1]; /* a NULL-terminated registry of them */
     bool fair[BIASED_POLICIES];
 };
 

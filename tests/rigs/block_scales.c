@@ -5,7 +5,7 @@
 
 #include "kernels/half.h"
 
-/* Where the scale lies, and the second one; 0 for that: there is none. */
+/* Offsets of the scale and of the second scale; 0 for the second: there is none. */
 static const struct {
     unsigned char scale, second;
 } places[WEIGHT_TYPES] = {
@@ -23,13 +23,13 @@ block_has_second(enum weight_type type)
 void
 block_set_scales(enum weight_type type, unsigned char *block, uint16_t scale, uint16_t second)
 {
-    if (type == WEIGHT_MXFP4) { /* e stands for 2^(e - 128) */
+    if (type == WEIGHT_MXFP4) { /* e encodes 2^(e - 128) */
         int exponent;
         (void)frexpf(f16_to_f32(scale), &exponent);
         block[0] = (unsigned char)(exponent - 1 + 128);
         return;
     }
-    if (type == WEIGHT_IQ1_M) { /* four bits at a time, on top of four numbers of sixteen bits */
+    if (type == WEIGHT_IQ1_M) { /* four bits each, in the high bits of four numbers of sixteen bits */
         for (int i = 0; i < 4; i++)
             block[49 + 2 * i] = (unsigned char)((block[49 + 2 * i] & 15) | (scale >> 4 * i & 15) << 4);
         return;

@@ -1,4 +1,5 @@
-/* A tiny model as the bytes of a file in memory, to be damaged and opened. What fails here fails the test. */
+/* A tiny model as the bytes of a file in memory, which tests can damage and open. An error in these functions fails the
+ * test. */
 #ifndef TESTS_RIGS_BUILT_MODEL_H
 #define TESTS_RIGS_BUILT_MODEL_H
 
@@ -12,9 +13,9 @@ struct built { /* bytes are the caller's */
 
 struct built build(const struct tinymodel *);
 bool read_bytes(struct model **, const struct built *, struct err *);
-/* build() and read_bytes() of what is right. The bytes must outlive the model. */
+/* Calls build() and read_bytes(), which must succeed. The bytes must outlive the model. */
 struct model *open_tiny_model(struct built *, const struct tinymodel *);
-/* A file of the repository's. */
+/* Opens a file of the repository. */
 struct model *open_golden_model(const char *path);
 
 #endif

@@ -6,22 +6,22 @@
 #include "kernels/cpu/weights.h"
 #include "tests/rigs/check_internal.h"
 
-/* What the world knows as struct kv_cache. */
+/* The struct kv_cache that callers see. */
 struct check {
     struct kv_cache *inner;
     struct kv_cache_desc desc;
     struct request_limits limits;
     struct ledger *ledger;
     struct pool *pool;   /* or NULL */
-    struct err queueing; /* what went wrong there since the last wait() */
+    struct err queueing; /* the first error in queueing since the last wait() */
 
     pthread_t worker;
-    pthread_mutex_t lock; /* guards what follows */
+    pthread_mutex_t lock; /* guards the members below */
     pthread_cond_t more, idle;
     struct command *first, *last; /* not yet carried out */
     struct command *finished, *finished_last;
     bool busy, quit;
-    struct err err; /* the first thing that went wrong in carrying requests out since the last wait() */
+    struct err err; /* the first error in executing requests since the last wait() */
 };
 
 static struct check *
@@ -58,7 +58,8 @@ run(struct check *c, struct command *m, struct err *err)
     }
 }
 
-/* After a failure what follows is dropped, but for requests that only move the caller's data into the store. */
+/* Executes a request. After a failure it drops all requests except those that only move the caller's data into the KV
+ * cache. */
 static void
 carry_out(struct check *c, struct command *m, struct err *err)
 {
@@ -116,7 +117,7 @@ work(void *p)
 
 /* ---- requests ---- */
 
-/* Is no distribution that the request names another store's, as long as that has not waited? */
+/* Claims all distributions that the request names. Fails if another KV cache has claimed one since its last wait(). */
 static bool
 claim(struct check *c, const struct command *m, struct err *err)
 {
@@ -134,7 +135,8 @@ claim(struct check *c, const struct command *m, struct err *err)
     return ok;
 }
 
-/* Lack of memory is no malformed request, nor is what lacks a wait(): the next wait() will tell. */
+/* Queues a copy of the request. Returns true also if there is no memory or a wait() is missing, because the request is
+ * not malformed; the next wait() reports these errors. */
 static bool
 queue(struct kv_cache *s, struct command request)
 {
@@ -180,7 +182,7 @@ check_embed(struct kv_cache *s, const struct row *rows, size_t n)
            queue(s, (struct command){.kind = EMBED, .rows = rows, .n = n});
 }
 
-/* It is carried out at once, after what is queued. */
+/* Runs at once, after the queued requests. */
 static bool
 check_feed(struct kv_cache *s, const struct row *rows, size_t n, const float *features, const uint32_t *before)
 {
@@ -358,7 +360,7 @@ check_kv_cache(struct weights *w, const struct kv_cache_desc *desc, struct kv_ca
     return true;
 }
 
-/* The CPU's own open() and the like, through its table: a static initialiser can't read it. */
+/* Calls the CPU's open() and the like through its table, which a static initialiser cannot read. */
 static bool
 check_open(struct backend **out, const struct backend_options *options, struct err *err)
 {

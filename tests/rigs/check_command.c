@@ -3,7 +3,7 @@
 #include "kernels/experts.h"
 #include "tests/rigs/check_internal.h"
 
-/* A copy of n things; NULL for NULL. `ok` turns false when there is no memory. */
+/* Copies n elements; returns NULL for NULL. Sets `ok` to false when there is no memory. */
 static void *
 copy(struct command *m, const void *from, size_t n, size_t size, bool *ok)
 {

@@ -9,10 +9,10 @@
 struct ledger {
     struct request_limits limits;
     uint32_t stride;    /* L + 1 */
-    bool *stored;       /* (slots, L + 1): keys and values of a layer are there */
+    bool *stored;       /* (slots, L + 1): whether a layer's keys and values are stored */
     uint32_t *position; /* (slots): the position they are rotated for */
     uint32_t *depth;    /* (ring): deepest hidden state, or NOTHING */
-    slot_t *owner;      /* (ring): whose they are */
+    slot_t *owner;      /* (ring): slot of the row that owns the entry */
     slot_t *trunk;      /* (seqs, trunk): SLOT_NONE where not given */
     struct pool *pool;  /* or NULL */
     uint32_t *joined;   /* (slots): index + 1 of the row in the forward pass at hand */
@@ -67,7 +67,8 @@ takes_part(const struct forward_pass *w, const struct row *r, uint32_t l)
     return r->from < l && l <= w->to && (w->skip_attention == NULL || !w->skip_attention[l]);
 }
 
-/* Does the ancestor in `slot`, at `position` of row i's path, have keys where row i will look? */
+/* Checks that the ancestor in `slot`, at `position` of row i's path, has keys in all layers in which row i reads
+ * them. */
 static bool
 check_ancestor(const struct ledger *g, const struct forward_pass *w, size_t i, slot_t slot, uint32_t position,
                struct err *err)
@@ -157,7 +158,7 @@ ledger_ran(struct ledger *g, const struct forward_pass *w, uint32_t to)
     }
 }
 
-/* ---- the rest ---- */
+/* ---- other requests ---- */
 
 void
 ledger_trunk(struct ledger *g, seq_t seq, uint32_t first, const slot_t *slots, size_t n)

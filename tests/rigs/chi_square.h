@@ -1,10 +1,10 @@
-/* How large a chi-square statistic may be. */
+/* Bounds of chi-square statistics. */
 #ifndef TESTS_RIGS_CHI_SQUARE_H
 #define TESTS_RIGS_CHI_SQUARE_H
 
 #include <math.h>
 
-/* The standard normal's upper tail is alpha there. */
+/* Returns the point above which the standard normal distribution has probability alpha. */
 static inline double
 normal_quantile(double alpha)
 {
@@ -19,7 +19,8 @@ normal_quantile(double alpha)
     return low;
 }
 
-/* With df degrees of freedom, the statistic is larger with probability alpha: Wilson and Hilferty's approximation. */
+/* Returns the value that a statistic with df degrees of freedom exceeds with probability alpha, by Wilson and
+ * Hilferty's approximation. */
 static inline double
 chi_square_limit(double df, double alpha)
 {

@@ -1,5 +1,5 @@
-/* For tests of the context: one on the symbolic backend, with an empty sequence. Functions fail the running cmocka test
- * themselves. */
+/* A fixture for tests of the context: a context on the symbolic backend, with an empty sequence. Functions fail the
+ * running cmocka test themselves. */
 #ifndef TESTS_RIGS_CONTEXT_FIXTURE_H
 #define TESTS_RIGS_CONTEXT_FIXTURE_H
 
@@ -20,14 +20,14 @@ struct fixture {
 void open_with(struct fixture *, struct context_options);
 void close_fixture(struct fixture *);
 
-/* The context's error is of this kind and its text has this part. */
+/* Asserts that the context's error is of this kind and that its text contains `part`. */
 void assert_error(const struct context *, enum err_kind, const char *part);
-/* What was loaded since the last look, exactly; *since becomes now. */
+/* Asserts exactly what was loaded since *since was stored, and updates *since. */
 void assert_loads(struct fixture *, struct loads *since, double layers, double heads);
 /* Appends tokens first, first + 1, … as a chain under parent. */
 void append_chain(struct fixture *, slot_t parent, token_t first, slot_t *slots, size_t n);
-void prefill(struct fixture *, size_t n); /* n tokens, 64 at most */
-/* Does the row's hidden state say that it saw exactly this path of tokens? */
+void prefill(struct fixture *, size_t n); /* appends n tokens, at most 64 */
+/* Asserts that the row's hidden state was computed from exactly this path of tokens. */
 void assert_saw(struct fixture *, slot_t, const token_t *tokens, size_t n);
 
 #endif

@@ -10,7 +10,7 @@ enum { KNOB_GAMMA, KNOB_WIDTH };
 
 enum { FOLLOWERS = 1024, WIDTH = 2 };
 
-struct copying { /* the last tokens that followed a token, by its id modulo FOLLOWERS: wrong drafts are no harm */
+struct copying { /* the last tokens that followed a token, by its id modulo FOLLOWERS; collisions do no harm */
     struct {
         token_t after[WIDTH]; /* the newest first */
         uint32_t n;

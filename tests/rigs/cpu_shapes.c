@@ -7,7 +7,8 @@
 #include "kernels/cpu/isa.h"
 #include "tests/rigs/model_forms.h"
 
-/* Weights of these types make scores of several hundreds, and an error of a score is a factor of its probability. */
+/* Weights of these types would make scores of several hundreds. A score's relative error then multiplies its
+ * probability. */
 #define SMALL_SCORES .attention_scale = 0.01f
 
 /* Blocks of 256 inputs. */
@@ -118,8 +119,8 @@ enlarged(const struct naive_shape *s, double recurrent)
     return s->form.value_norms ? 16 : s->attention_every > 0 ? recurrent : 1;
 }
 
-/* Keys and values in F16, and for blocks activations in 7 bits and a sign at every matrix, about 0.7% each. The kernels
- * themselves are held to 2e-6 in isa_checks.c. */
+/* The error of keys and values in F16 and, for blocks, of activations in 7 bits and a sign at every matrix, about 0.7%
+ * each. isa_checks.c holds the kernels themselves to 2e-6. */
 static double
 bound_of(const struct naive_shape *s)
 {

@@ -1,4 +1,4 @@
-/* Small models for tests of the CPU backend: odd sizes on purpose, widths that no vector divides, groups of heads,
+/* Small models for tests of the CPU backend: deliberately odd sizes, widths that no vector divides, groups of heads,
  * vocabularies of several pieces, every weight type. */
 #ifndef TESTS_RIGS_CPU_SHAPES_H
 #define TESTS_RIGS_CPU_SHAPES_H
@@ -9,8 +9,9 @@ extern const struct naive_shape cpu_shapes[]; /* the first: Q8_0; the second: F1
 extern const size_t cpu_shapes_n;
 #define CPU_FORMS_FROM 20
 
-/* The relative error that a row in F32 may have: the roundings of a layer's longest sum of products, and of the layers,
- * are independent of each other, so their errors grow with the root of their number. A wrong weight costs more. */
+/* Returns the relative error that a row in F32 may have. The roundings in a layer's longest sum of products, and those
+ * of the layers, are independent, so their errors grow with the root of their number. A wrong weight causes a larger
+ * error. */
 double cpu_exact_bound(const struct naive_shape *);
 
 /* Opens each shape on an instruction set that the seed chooses (SPECSCOPE_LONG=1: on all), and calls check() with the

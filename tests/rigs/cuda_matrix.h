@@ -123,7 +123,7 @@ struct test_matrix {
     }
 };
 
-/* Activations of n rows after rounding, and packed in whole tiles. Rows after n contain NOBODY_WROTE, and no kernel may
+/* Activations of n rows after rounding, and packed in whole tiles. Rows after n contain NOBODY_WROTE; kernels must not
  * read them. */
 struct test_rows {
     std::vector<float> values; /* (n, cols) */

@@ -39,7 +39,7 @@ __launch_bounds__(BLOCK_THREADS, 1) multiply_rows(struct product_args a)
             block_rows<false, NT>(a.product), shared, [] {}, put);
 }
 
-/* The same for at most a tile of rows, which each block first copies to shared memory. */
+/* Multiplies at most a tile of rows, which each block first copies to shared memory. */
 template <enum weight_type T>
 static __global__ void
 __launch_bounds__(BLOCK_THREADS, 1) multiply_smem_rows(struct product_args a)
@@ -81,7 +81,7 @@ __launch_bounds__(BLOCK_THREADS, 1) multiply_in_tiles(struct product_args a)
     all_tiles<T>(a.product, shared, put);
 }
 
-/* The same in tiles, for more rows than a tile. */
+/* Runs the product in tiles, for more rows than a tile. */
 template <enum weight_type T>
 static bool
 run_tiled_product(const struct product_args &a)

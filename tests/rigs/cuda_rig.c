@@ -37,7 +37,7 @@ cuda_is_emulated(void)
     return path != NULL && strstr(path, EMULATED) != NULL;
 }
 
-/* The shape with Q4_K and Q6_K mixes them as files in Q4_K_M do. */
+/* The shape with Q4_K and Q6_K mixes them as Q4_K_M files do. */
 const struct naive_shape cuda_shapes[CUDA_SHAPES] = {
     RIG_SHAPE(3, 37, 3, 1, 22, 41, 130, .rope = ROPE_HALVES),
     RIG_SHAPE(2, 64, 4, 2, 16, 90, 75, .type = WEIGHT_F16),
@@ -97,8 +97,8 @@ cuda_rig_open(struct rig *r, size_t shape, bool exact, uint64_t seed)
 }
 
 /* The definition rounds to F16 where the device does. Sums that differ in their last bits may round to different F16
- * numbers, by 2^-11 of their size, and later layers change the difference. In a mixture it is larger, because outputs
- * of experts can nearly cancel each other. */
+ * numbers, by 2^-11 of their size, and later layers change the difference. It is larger in a mixture of experts,
+ * because outputs of experts can nearly cancel each other. */
 void
 cuda_rig_assert_near_naive(struct rig *r, int node, bool exact)
 {

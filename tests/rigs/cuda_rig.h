@@ -18,9 +18,9 @@ bool cuda_is_emulated(void);
     if (cuda == NULL)                                                                                                  \
     skip()
 
-/* Small models: first each type of weights that the device stores, and some that it converts; then forms that differ
- * from Llama's; from CUDA_MOE on with experts. In models that are not exact all rows use all experts, because rounding
- * could change a choice. */
+/* Small models. The first ones have each type of weights that the device stores, and some types that it converts. The
+ * next ones have forms that differ from Llama's. Those from CUDA_MOE on have experts. In models that are not exact all
+ * rows use all experts, because rounding could change a choice. */
 #define CUDA_PLAIN_SHAPES 9
 #define CUDA_MOE          18
 #define CUDA_MOE_WIDE     21 /* a row has several stages of a tile (tile.cuh) */

@@ -1,5 +1,5 @@
 /* Shared code of the tests of a forward pass's steps: random numbers, arrays on the emulated device (tests/emulator),
- * launches of a few blocks. One C++ program each includes it. */
+ * launches of a few blocks. Only one source of a C++ program may include it. */
 #ifndef TESTS_RIGS_CUDA_STEPS_H
 #define TESTS_RIGS_CUDA_STEPS_H
 

@@ -1,5 +1,5 @@
-/* A test program's stream of random numbers: draws of the program's own generator, from a seed that SPECSCOPE_SEED sets
- * and that is printed (seed.h). One stream a program. */
+/* A test program's stream of random numbers, drawn by the program's own generator. Its seed is printed, and
+ * SPECSCOPE_SEED sets it (seed.h). A program has one stream. */
 #ifndef TESTS_RIGS_DRAWS_H
 #define TESTS_RIGS_DRAWS_H
 

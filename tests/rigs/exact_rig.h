@@ -1,5 +1,5 @@
-/* Engines in F32 on one thread, for comparison with formulas: texts read from their beginning, runs recorded. What
- * fails, fails the test. */
+/* Engines in F32 on one thread, for comparison with formulas. The functions read texts from their beginning and record
+ * runs. An error fails the test. */
 #ifndef TESTS_RIGS_EXACT_RIG_H
 #define TESTS_RIGS_EXACT_RIG_H
 
@@ -8,19 +8,19 @@
 #include "tests/rigs/recorded_run.h"
 
 struct engine *exact_rig_open(const char *path, const char *draft, const char *companion);
-/* draft, companion: NULL where there is none; or the target's own layers, "self:2". */
+/* draft and companion may be NULL for none, or name the target's own layers, as "self:2". */
 struct engine *exact_rig_tiny(const struct tinymodel *target, const struct tinymodel *draft,
                               const struct tinymodel *companion);
-/* Three models of their own, a draft of the target's first layers and a companion of one more, and a profile that is
- * made up. */
+/* Opens an engine with a target, a draft model of the target's first layers, a companion of one more layer, and a
+ * synthetic profile. */
 struct engine *exact_rig_verification(void);
 struct engine *exact_rig_own_layers(const struct tinymodel *, const char *draft, const char *companion);
 
-/* After the text's n tokens, read from the beginning at full depth: what one of the engine's models says, logits
- * (vocab) and hidden state (width) at the last layer that is its; either may be NULL. */
+/* Reads the text's n tokens from its beginning at full depth with one of the engine's models. Writes the logits (vocab)
+ * and the hidden state (width) of that model's last layer; either may be NULL. */
 void exact_rig_read(const struct engine *, enum reads, const token_t *text, size_t n, float *logits, float *hidden);
 
-/* Greedy, all policies of the registry to choose from, no end before `tokens`. */
+/* Returns options of a greedy session that can choose all policies of the registry and does not end before `tokens`. */
 struct session_options exact_rig_session(const char *policy, const char *prompt, uint32_t tokens);
 struct recorded_run exact_rig_record(struct engine *, const struct session_options *);
 

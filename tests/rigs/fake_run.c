@@ -1,4 +1,4 @@
-/* A made-up run, of values that are easy to get wrong on the way through a file. */
+/* A fake run with values that a file format could easily corrupt. */
 
 #include "tests/rigs/test.h"
 #include "tests/rigs/trace_events.h"

@@ -74,7 +74,7 @@ golden_read(struct golden *g, const char *path)
     assert_greater(g->n_rows, 0);
 }
 
-/* A model on a backend, and a text of its own. */
+/* A model on a backend, and the text that it has read. */
 struct reader {
     const struct backend_ops *ops;
     const struct model *model;
@@ -82,7 +82,7 @@ struct reader {
     struct weights *weights;
     struct kv_cache *kv_cache;
     token_t text[GOLDEN_TOKENS];
-    uint32_t n; /* tokens that it has read */
+    uint32_t n; /* number of tokens that it has read */
 };
 
 static struct reader
@@ -106,7 +106,7 @@ reader_close(struct reader *r)
     r->ops->close(r->backend);
 }
 
-/* Tokens behind those that it has read, in one forward pass. */
+/* Reads further tokens in one forward pass. */
 static void
 reader_read(struct reader *r, const token_t *tokens, uint32_t n)
 {
@@ -155,7 +155,7 @@ golden_error_on(const struct backend_ops *ops, const struct model *m, const stru
     return worst;
 }
 
-/* The token with the largest logit, of fresh ones one that isn't in the text. */
+/* Returns the token with the largest logit; if `fresh`, among tokens that are not in the text. */
 static token_t
 reader_says(struct reader *r, bool fresh)
 {
@@ -201,7 +201,7 @@ golden_strays(const struct backend_ops *ops, const struct model *m, const struct
     assert_at_most(m->desc.vocab, GOLDEN_VOCAB);
     for (uint32_t i = 0; i < g->n_said; i++) {
         assert_int_equal(g->said[i].n, GOLDEN_SAID);
-        reader.n = g->n_tokens - 1; /* its last token once more, for what it says of it */
+        reader.n = g->n_tokens - 1; /* reads the last token again, because its logits are needed */
         reader_read(&reader, &g->tokens[g->n_tokens - 1], 1);
         n += strays(&reader, &g->said[i]);
     }

@@ -1,5 +1,5 @@
-/* Golden logits: a text file of them (see tests/golden/make_logits_golden.py), and how far a model is from it; and the
- * tokens that greedy decoding gives then, where the file has them (make_models_golden.py). */
+/* Golden logits: reads a text file of them (tests/golden/make_logits_golden.py) and measures a model's distance from
+ * them. A file may also contain the tokens that greedy decoding generates next (make_models_golden.py). */
 #ifndef TESTS_RIGS_GOLDEN_LOGITS_H
 #define TESTS_RIGS_GOLDEN_LOGITS_H
 
@@ -11,12 +11,13 @@
 #define GOLDEN_VOCAB  4096
 #define GOLDEN_SAID   24
 
-/* What greedy decoding says after the tokens; of fresh tokens it says those that the text hasn't had. */
+/* The tokens that greedy decoding generates after the text. If `fresh`, it chooses among tokens that are not in the
+ * text. */
 struct golden_said {
-    uint32_t n; /* 0: the file has none */
+    uint32_t n; /* 0: the file has no such tokens */
     bool fresh;
     token_t tokens[GOLDEN_SAID];
-    token_t second[GOLDEN_SAID]; /* whose logit floats cannot tell from it, and which will do; TOKEN_NONE: no other */
+    token_t second[GOLDEN_SAID]; /* also accepted, since floats cannot separate the logits; TOKEN_NONE: no other */
 };
 
 struct golden {
@@ -30,20 +31,20 @@ struct golden {
     uint32_t n_said;
 };
 
-/* Fails the test on a file that isn't there or isn't one. */
+/* Fails the test if the file is missing or invalid. */
 void golden_read(struct golden *, const char *path);
-/* The largest relative error (by norm) over the golden rows, on the CPU backend with an instruction set; on any
- * backend. */
+/* Returns the largest relative error (by norm) over the golden rows, on the CPU backend with an instruction set, or on
+ * any backend. */
 double golden_error(const struct model *, const struct golden *, const char *isa, bool exact);
 double golden_error_on(const struct backend_ops *, const struct model *, const struct golden *,
                        const struct backend_options *);
-/* How many of the tokens it would not have said, when it computes exactly; it goes on with the golden one. Fails the
- * test on a golden file that has no such tokens. */
+/* Returns how many of the golden tokens the model would not generate if it computes exactly. After each token it
+ * continues with the golden one. Fails the test on a golden file without such tokens. */
 uint32_t golden_strays(const struct backend_ops *, const struct model *, const struct golden *,
                        const struct backend_options *);
 
-/* Fails the test unless every path that begins with the folder and ends with the ending, with a name in between, has it
- * in the list: a golden file that no test compares. */
+/* Fails the test unless the list contains the name of every path that consists of the folder, a name and the ending. So
+ * no golden file is left without a test. */
 void golden_assert_listed(const char *folder, const char *ending, const char *const *names, size_t n);
 
 #endif

@@ -54,7 +54,7 @@ heads_rig_accept(struct engine *e, uint32_t blocks, uint64_t seed, struct err *e
 
 /* ---- feature drafters ---- */
 
-/* Around `mean`, and the identity in front if `eye`. */
+/* Makes a random tensor around `mean`; if `eye`, it begins with the identity. */
 static struct tensor
 made_up(struct model *m, uint32_t rows, uint32_t cols, float mean, float scale, bool eye, uint64_t *random)
 {
@@ -64,7 +64,7 @@ made_up(struct model *m, uint32_t rows, uint32_t cols, float mean, float scale, 
     return (struct tensor){.data = values, .type = WEIGHT_F32, .rows = rows, .cols = cols};
 }
 
-/* A drafter whose layer is the target's first one with attention, with an input near the embedding. */
+/* Makes a drafter whose layer is the target's first one with attention, with an input near the embedding. */
 static struct model *
 drafter_of(const struct model *target, bool eagle, uint64_t *random)
 {
@@ -82,7 +82,7 @@ drafter_of(const struct model *target, bool eagle, uint64_t *random)
     m->desc.n_layers = 1;
     m->desc.layers = layer;
     m->desc.drafter = form;
-    m->desc.form.per_layer = 0; /* those inputs are of the target's layers */
+    m->desc.form.per_layer = 0; /* per-layer inputs belong to the target's layers */
     m->desc.form.recurrent = (struct recurrent_form){0};
     for (enum layer_tensor i = 0; i < LAYER_TENSORS; i++)
         if ((LAYER_INPUTS >> i & 1u) != 0)

@@ -47,7 +47,8 @@ fill(struct checks *c, float *x, size_t n, float scale)
         x[i] = real(c) * scale;
 }
 
-/* Of sums, relative to their terms: `sizes` are the sums of their absolute values. Terms may cancel, errors don't. */
+/* Returns the distance of sums relative to their terms: `sizes` are the sums of the terms' absolute values. Terms may
+ * cancel, but errors do not. */
 static double
 distance_of_sums(const float *a, const double *b, const double *sizes, size_t n)
 {
@@ -73,7 +74,7 @@ expect(struct checks *c, bool ok, const char *what, double value, double bound)
 #define MOST_ROWS 96
 #define MOST_N    70
 
-/* Random weights in a type, and what they mean. data: room for F32. */
+/* Makes random weights of a type, and their values in plain. data: room for F32. */
 static void
 make_plain(struct checks *c, struct matrix *m, void *data, double *plain)
 {
@@ -89,7 +90,7 @@ make_plain(struct checks *c, struct matrix *m, void *data, double *plain)
     }
 }
 
-/* Random blocks as in a file, interleaved; q, scale: room for MOST_ROWS by MOST_COLS. */
+/* Makes random blocks as in a file and repacks them; q, scale: room for MOST_ROWS by MOST_COLS. */
 static void
 make_blocks(struct checks *c, struct matrix *m, unsigned char *q, unsigned char *scale, double *plain)
 {
@@ -141,7 +142,7 @@ check_matmul(struct checks *c, enum weight_type type)
     const struct acts acts = {.x = x, .q = q, .cols = m.cols, .stride = (uint32_t)stride};
     for (size_t r = 0; r < n && interleaves(type); r++) {
         c->isa->quantise(x + r * m.cols, m.cols, q + r * stride);
-        for (size_t k = 0; k < m.cols; k++) /* what the kernel is given is what it must multiply */
+        for (size_t k = 0; k < m.cols; k++) /* the kernel multiplies the quantised numbers */
             x[r * m.cols + k] =
                 (float)q[r * stride + k / Q8_BLOCK].q[k % Q8_BLOCK] * q[r * stride + k / Q8_BLOCK].scale;
     }
@@ -150,7 +151,7 @@ check_matmul(struct checks *c, enum weight_type type)
     multiply(c->isa, &m, &acts, n, first, last, y, m.rows);
     for (size_t r = 0; r < n; r++)
         for (size_t o = 0; o < m.rows; o++) {
-            double sum = 77, size = 77; /* outside first..last nothing may be written */
+            double sum = 77, size = 77; /* a kernel must not write outside first..last */
             if (o >= first && o < last) {
                 sum = size = 0;
                 for (size_t k = 0; k < m.cols; k++) {
@@ -170,7 +171,7 @@ check_matmul(struct checks *c, enum weight_type type)
         for (size_t o = 0; o < m.rows; o++)
             if (o < first || o >= last)
                 expect(c, y[r * m.rows + o] == 77.0f, "matmul writes outside its part", y[r * m.rows + o], 77);
-    /* A row alone, with all outputs, has the same bits. */
+    /* A row that is computed alone, with all outputs, must have the same bits. */
     size_t r = between(c, 0, n - 1);
     const struct acts alone = {.x = x + r * m.cols, .q = q + r * stride, .cols = m.cols, .stride = acts.stride};
     multiply(c->isa, &m, &alone, 1, 0, m.rows, one, m.rows);
@@ -191,14 +192,14 @@ distance(const float *a, const double *b, size_t n)
 
 /* ---- rows ---- */
 
-/* x: room for MOST_COLS, of which n numbers are there. */
+/* Fills in n numbers. x: room for MOST_COLS. */
 static void
 check_quantise(struct checks *c, float *x, size_t n)
 {
     static struct act_block q[MOST_COLS / Q8_BLOCK];
     n = n / Q8_BLOCK * Q8_BLOCK;
     if (n > 32)
-        memset(x, 0, Q8_BLOCK * sizeof *x); /* a block of nothing */
+        memset(x, 0, Q8_BLOCK * sizeof *x); /* a block of zeros */
     c->isa->quantise(x, n, q);
     for (size_t b = 0; b < n / Q8_BLOCK; b++) {
         int32_t sum[2] = {0};
@@ -266,14 +267,14 @@ isa_check_rows(struct checks *c)
 
 enum { SLOTS = 20, DIM = 160, HEADS = 9 }; /* more heads than a tile has */
 
-/* Queries and weights of some heads, and places of a store. */
+/* Queries and weights of some heads, and slots of a KV cache. */
 struct attention {
     float q[HEADS * DIM], keys[SLOTS * DIM], scores[HEADS * ATTEND_BLOCK], out[HEADS * DIM], copy[HEADS * DIM];
     float p[HEADS * ATTEND_BLOCK];
     uint16_t halves[SLOTS * DIM]; /* keys, in F16 */
     slot_t at[ATTEND_BLOCK];
     size_t dim, n, stride, heads;
-    size_t at_head, part; /* one head and one place, for a call of their own */
+    size_t at_head, part; /* one head and one slot, which a separate call computes */
 };
 
 static void
@@ -434,7 +435,7 @@ isa_check_softmax(struct checks *c)
     double got = c->isa->exp_sum(e, n, max), worst = 0;
     expect(c, fabs(got / sum - 1) < 1e-5, "exp_sum", got, sum);
     for (size_t i = 0; i < n; i++) {
-        float d = z[i] - max; /* rounded, as the kernel's is */
+        float d = z[i] - max; /* rounded like the kernel's */
         worst = fmax(worst, fabs(e[i] - exp(d)) / (exp(d) + 1e-30));
     }
     expect(c, worst < 4e-7, "exp", worst, 4e-7);
@@ -457,7 +458,7 @@ isa_check_softmax(struct checks *c)
     expect(c, !isfinite(c->isa->piece(z, n, temperature).sum), "piece hides what is not a number", 0, 0);
 }
 
-/* ---- all ---- */
+/* ---- all checks ---- */
 
 int
 isa_checks(const struct cpu_isa *isa, uint64_t seed)
@@ -466,7 +467,7 @@ isa_checks(const struct cpu_isa *isa, uint64_t seed)
     printf("%s: seed %llu\n", isa->name, (unsigned long long)seed);
     for (int round = 0; round < ISA_ROUNDS; round++) {
         for (enum weight_type t = WEIGHT_F32; t < WEIGHT_TYPES; t++)
-            if (isa->matmul[t] != NULL) /* the others are dequantised, by nobody's instructions */
+            if (isa->matmul[t] != NULL) /* types without a kernel are dequantised by portable code */
                 check_matmul(&c, t);
         isa_check_rows(&c);
         isa_check_attention(&c);

@@ -18,7 +18,7 @@ declare(const struct engine *engine, const struct policy_ops *ops, struct policy
     policy_close(&p);
 }
 
-/* A model under a matrix. */
+/* A model and its matrix. */
 struct trial {
     const struct lossless_matrix *matrix;
     const struct lossless_model *model;
@@ -34,7 +34,7 @@ struct changer {
     uint64_t *random;
 };
 
-/* The session runs paused: after each round all knobs are turned, then it takes one step. */
+/* The session is paused. After each round this hook changes all knobs, then takes one step. */
 static void
 change_and_step(void *user, struct session *s, const struct event *e)
 {

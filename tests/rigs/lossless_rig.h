@@ -1,6 +1,6 @@
-/* The lossless matrix of one model: every policy of the registry, and one whose drafts come from no layer, under
- * settings of its knobs, against what autoregressive decoding gives. Fails the running cmocka test on the first token
- * that is another. */
+/* The lossless matrix of one model: runs every policy of the registry, and one whose drafts come from no layer, under
+ * settings of its knobs, and compares the tokens with those of autoregressive decoding. Fails the running cmocka test
+ * at the first difference. */
 #ifndef TESTS_RIGS_LOSSLESS_RIG_H
 #define TESTS_RIGS_LOSSLESS_RIG_H
 
@@ -13,8 +13,8 @@ struct lossless_matrix {
     uint32_t prompts, tokens;
     bool changing;        /* knobs change at random each round */
     int settings;         /* 0: all */
-    enum head_kind heads; /* random ones, that every policy asks: nothing good comes of it, and nothing wrong */
-    uint32_t batch;       /* so many of the prompts at a time in one session; 0: each in its own */
+    enum head_kind heads; /* random ones, which every policy uses; they must not change the text */
+    uint32_t batch;       /* number of prompts at a time in one session; 0: each in its own */
 };
 
 #define MATRIX(...) (&(struct lossless_matrix){__VA_ARGS__})
@@ -29,11 +29,11 @@ struct lossless_model {
     const char *lora;         /* an adapter for the model, not for its draft; NULL: none */
     const char *isa;          /* NULL: the best one here */
     int first;                /* setting */
-    uint32_t share;           /* one of so many policies, by the seed; 0: all */
-    const char *only;         /* the only policy, which must have what it needs; NULL: all that have */
+    uint32_t share;           /* the seed selects one of so many policies; 0: all */
+    const char *only;         /* the only policy, which must be able to run; NULL: all that can run */
 };
 
-/* Knobs that are drawn, and whether one or two threads compute, follow from the seed. */
+/* The seed determines the knobs that are drawn, and whether one or two threads compute. */
 struct lossless_result lossless_run(const struct lossless_model *, const struct lossless_matrix *, uint64_t seed);
 
 #endif

@@ -1,11 +1,11 @@
-/* Experts in double precision, as papers have them: routes of one row, and the sum of what its experts say. */
+/* Experts in double precision, as papers define them: routes of one row, and the sum of its experts' outputs. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "tests/rigs/naive_model_internal.h"
 
-/* A score and its expert's place; larger ones before, the lower place first among equals. */
+/* A score and its expert's index. Larger scores come first; among equal ones the lower index does. */
 struct placed {
     double score;
     uint32_t place;
@@ -20,7 +20,7 @@ by_score(const void *a, const void *b)
     return x->place < y->place ? -1 : x->place > y->place;
 }
 
-/* Scores below those of any that may be chosen, for experts of other groups than the best. */
+/* Excludes experts of all groups except the best ones: their scores become -infinity. */
 static void
 keep_groups(const struct experts_form *f, double *choice)
 {
@@ -57,7 +57,7 @@ mix_sparsely(const struct experts_form *f, const double *z, double *weight)
     }
 }
 
-/* The weight of every expert, 0 of those that the row does not go to. */
+/* Computes the weight of every expert; experts that the row does not use have weight 0. */
 static void
 route(const struct experts_form *f, const struct naive_layer *w, double *z, double *weight)
 {
@@ -119,7 +119,7 @@ naive_experts(const struct naive_model *m, const struct naive_layer *w, const st
     double z[64], weight[64], mix = 0, *gate = calloc(2 * (size_t)ffn + width, sizeof *gate);
     if (gate == NULL)
         return false;
-    for (uint32_t e = 0; e < f->n; e++) { /* of x as it is, whatever else is held in halves */
+    for (uint32_t e = 0; e < f->n; e++) { /* the router's input is not rounded, even if other values are held in F16 */
         z[e] = 0;
         for (uint32_t i = 0; i < width; i++)
             z[e] += w->router.at[(size_t)e * width + i] * routed[i];
@@ -129,7 +129,7 @@ naive_experts(const struct naive_model *m, const struct naive_layer *w, const st
     route(f, w, z, weight);
     for (uint32_t e = 0; e < f->n && w->expert_scale.at != NULL; e++)
         weight[e] *= w->expert_scale.at[e];
-    if (m->routes != NULL) /* the path's last token comes last */
+    if (m->routes != NULL) /* the last token of the path is computed last */
         memcpy(m->routes + (size_t)(w - m->doubles + 1) * f->n, weight, f->n * sizeof *weight);
     for (uint32_t i = 0; i < width; i++)
         back[i] = 0;

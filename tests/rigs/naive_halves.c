@@ -2,7 +2,7 @@
 
 #include "tests/rigs/naive_model_internal.h"
 
-/* To the nearest half; x is within their range. */
+/* Rounds x to the nearest half; x is within their range. */
 static double
 nearest_half(double x)
 {
@@ -26,7 +26,7 @@ naive_hold(const struct naive_model *m, double *x, size_t n)
         round_all(x, n);
 }
 
-/* A matrix, which the device has if it is of one of these types. */
+/* Rounds a matrix, unless it is of a type that the device stores. */
 static void
 hold_matrix(const struct tensor *t, struct naive_matrix *w)
 {
@@ -49,7 +49,7 @@ naive_model_in_halves(struct naive_model *m)
     hold_matrix(&m->desc.head, &m->head);
     for (uint32_t l = 0; l < m->desc.n_layers; l++) {
         for (int i = 0; i < LAYER_TENSORS; i++)
-            if (layer_tensors[i].kind == LAYER_MATRIX && i != LAYER_ROUTER) /* which is read in F32 */
+            if (layer_tensors[i].kind == LAYER_MATRIX && i != LAYER_ROUTER) /* the router is read in F32 */
                 hold_matrix(&m->layers[l].all[i], &m->doubles[l].all[i]);
         for (uint32_t e = 0; m->layers[l].experts != NULL && e < experts_listed(&m->desc); e++)
             for (int i = 0; i < (int)EXPERT_MATRICES; i++)

@@ -36,7 +36,7 @@ norm(const struct model_desc *d, const struct naive_matrix *w, const struct naiv
                  (bias != NULL && bias->at != NULL ? bias->at[i] : 0);
 }
 
-/* What a sublayer reads: x as it is where there is no norm. */
+/* Computes the input of a sublayer: the norm of x, or x itself if there is no norm. */
 static void
 read_stream(const struct model_desc *d, const struct naive_matrix *w, const struct naive_matrix *bias, const double *x,
             double *out)
@@ -98,7 +98,7 @@ in_bf16(double x)
     return ldexp(nearbyint(mantissa * 256), exponent - 8);
 }
 
-/* What scores at position t grow by in head h. */
+/* Returns the ALiBi bias of position t's score in head h. */
 static double
 alibi_bias(const struct model_desc *d, uint32_t h, size_t t)
 {
@@ -113,7 +113,7 @@ alibi_bias(const struct model_desc *d, uint32_t h, size_t t)
     return (double)form_factor(a->scale) * (a->in_bf16 ? in_bf16(in_bf16(slope) * (double)t) : slope * (double)t);
 }
 
-/* Bias, norm and rotation of queries or keys. */
+/* Applies bias, norm and rotation to queries or keys. */
 static void
 finish_heads(const struct model_desc *d, const struct layer_form *form, const struct naive_matrix *bias,
              const struct naive_matrix *w, double *x, uint32_t heads, size_t pos)
@@ -158,7 +158,7 @@ naive_activated(enum activation kind, const struct xielu *a, bool gated, double 
     return gated ? up * activated(kind, a, gate) : activated(kind, a, up);
 }
 
-/* What a sublayer adds, after a norm of its own if it has one. */
+/* Adds a sublayer's output, after its own norm if it has one. */
 static void
 add(const struct model_desc *d, const struct naive_matrix *bias, const struct naive_matrix *post, double *back,
     double *h)
@@ -170,7 +170,7 @@ add(const struct model_desc *d, const struct naive_matrix *bias, const struct na
         h[i] += (double)form_factor(d->form.residual_scale) * back[i];
 }
 
-/* One query (heads, head_dim) over n keys and values (n, kv_heads, head_dim). */
+/* Attends with one query (heads, head_dim) to n keys and values (n, kv_heads, head_dim). */
 static void
 attend(const struct model_desc *d, const struct layer_form *form, const struct naive_matrix *sinks, const double *query,
        const double *keys, const double *values, size_t n, double *out)
@@ -206,7 +206,7 @@ attend(const struct model_desc *d, const struct layer_form *form, const struct n
     }
 }
 
-/* Queries of late positions weigh more. */
+/* Scales queries, more at late positions. */
 static void
 grow(const struct model_desc *d, double *query, size_t n, size_t t)
 {
@@ -244,7 +244,7 @@ mlp(const struct naive_model *m, const struct naive_layer *w, const struct xielu
     naive_multiply(m, &w->down, up, back);
 }
 
-/* Values are divided by their root mean square, head by head. */
+/* Divides values by their root mean square, head by head. */
 static void
 norm_values(const struct model_desc *d, struct layer_sizes n, double *values)
 {
@@ -257,7 +257,7 @@ norm_values(const struct model_desc *d, struct layer_sizes n, double *values)
     }
 }
 
-/* Keys and values of a layer for all tokens. */
+/* Computes a layer's keys and values for all tokens. */
 static void
 keys_and_values(const struct naive_model *m, uint32_t l, const double *hidden, size_t n, double *x, double *keys,
                 double *values)
@@ -280,7 +280,8 @@ keys_and_values(const struct naive_model *m, uint32_t l, const double *hidden, s
     naive_hold(m, values, n * of.kv);
 }
 
-/* Experts beside an MLP, whose output is in back: both get norms of their own and are added. */
+/* Computes the experts of a layer that also has an MLP, whose output is in `back`. Each output gets its own norm, and
+ * they are added. */
 static bool
 experts_beside(const struct naive_model *m, const struct naive_layer *w, const struct xielu *own, const double *h,
                double *back)
@@ -328,7 +329,7 @@ add_inputs(const struct naive_model *m, uint32_t l, const struct naive_token *to
     return true;
 }
 
-/* Queries without their gates, and what the gates let through. */
+/* Separates queries from their gates; apply_gates() multiplies the heads' outputs by the gates. */
 static void
 part_gates(const struct model_desc *d, const double *gated, double *query)
 {
@@ -343,7 +344,8 @@ apply_gates(const struct model_desc *d, const double *gated, double *out)
         out[i] /= 1 + exp(-gated[(i / d->head_dim * 2 + 1) * d->head_dim + i % d->head_dim]);
 }
 
-/* Attention of token t with the tokens up to it. `query` has room for the queries and the outputs of the heads. */
+/* Computes attention of token t to the tokens up to it. `query` has room for the queries and the outputs of the
+ * heads. */
 static void
 attention(const struct naive_model *m, uint32_t l, size_t t, double *x, const double *keys, const double *values,
           double *query, double *gated, double *back)

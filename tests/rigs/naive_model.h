@@ -1,4 +1,4 @@
-/* A transformer without caches, in double precision: every row is computed from its whole path, from scratch. Slow but
+/* A transformer without caches, in double precision, which computes every row from its whole path. It is slow but
  * simple: the reference for the context and the backends. Its weights are random and in memory. */
 #ifndef TESTS_RIGS_NAIVE_MODEL_H
 #define TESTS_RIGS_NAIVE_MODEL_H
@@ -51,7 +51,7 @@ void naive_model_routes(struct naive_model *, double *);
 
 /* Hidden states of the path's last token at depths 0..depth: out (depth + 1, width). False: no memory. */
 bool naive_hidden(const struct naive_model *, const struct naive_token *path, size_t n, uint32_t depth, double *out);
-/* Final norm and head on a hidden state (width): out (vocab). */
+/* Applies the final norm and the head to a hidden state (width): out (vocab). */
 void naive_logits(const struct naive_model *, const double *hidden, double *out);
 /* The parts of naive_logits() before and after the head's product: the norm, out (width); bias, scale and cap of
  * (vocab) logits. */

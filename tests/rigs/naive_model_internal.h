@@ -1,4 +1,4 @@
-/* What a naive model is made of: naive_weights.c fills it in, naive_model.c computes with it. */
+/* The parts of a naive model: naive_weights.c fills them in, and naive_model.c computes with them. */
 #ifndef TESTS_RIGS_NAIVE_MODEL_INTERNAL_H
 #define TESTS_RIGS_NAIVE_MODEL_INTERNAL_H
 
@@ -42,20 +42,20 @@ struct naive_model {
     double *routes; /* naive_model_routes(), or NULL */
 };
 
-/* Rounds what is held in F16, where something is. */
+/* Rounds the numbers that the model stores in F16, if it stores any so. */
 void naive_hold(const struct naive_model *, double *x, size_t n);
 
 /* out = W x */
 void naive_multiply(const struct naive_model *, const struct naive_matrix *, double *x, double *out);
-/* act(gate) * up; of an MLP without a gate act(up), and `gate` is not looked at. */
+/* Returns act(gate) * up; for an MLP without a gate it returns act(up) and ignores `gate`. */
 double naive_activated(enum activation, const struct xielu *, bool gated, double gate, double up);
-/* back (width) = what a layer's experts make of x (naive_experts.c), routed by what the router makes of `routed`.
- * False: no memory. */
+/* Computes back (width), the output of a layer's experts for x; the router reads `routed` (naive_experts.c). Returns
+ * false if there is no memory. */
 bool naive_experts(const struct naive_model *, const struct naive_layer *, const struct xielu *, const double *routed,
                    double *x, double *back);
 
-/* The same for a recurrent layer, row t of a path, whose rows before it were computed. `memory` is of
- * naive_recurrent_numbers() for a path of n rows, zero before row 0 (naive_recurrent.c). */
+/* Computes a recurrent layer for row t of a path whose rows before t were computed. `memory` has
+ * naive_recurrent_numbers() numbers for a path of n rows, which are zero before row 0 (naive_recurrent.c). */
 size_t naive_recurrent_numbers(const struct model_desc *, size_t n);
 void naive_recurrent(const struct naive_model *, const struct naive_layer *, double *x, size_t t, double *memory,
                      double *back);

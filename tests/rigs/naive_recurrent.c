@@ -18,7 +18,7 @@ silu(double x)
     return x / (1 + exp(-x));
 }
 
-/* The convolution's output of a channel at row t. */
+/* Returns the convolution's output of a channel at row t. */
 static double
 convolved(const struct recurrent_form *f, const struct naive_layer *w, const double *x, size_t t, size_t channel)
 {
@@ -29,7 +29,7 @@ convolved(const struct recurrent_form *f, const struct naive_layer *w, const dou
     return f->kind == RECURRENCE_CONV ? sum : silu(sum);
 }
 
-/* One over the length of a head that begins at a channel; 1 where heads are not divided by it. */
+/* Returns one over the length of a head that begins at a channel, or 1 if heads are not normalised. */
 static double
 shortening(const struct recurrent_form *f, const struct naive_layer *w, const double *x, size_t t, size_t channel)
 {

@@ -1,4 +1,4 @@
-/* Random weights of a naive model, in a file's types and as the numbers that these hold. */
+/* Random weights of a naive model, in a file's types and as the numbers that these types store. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -16,7 +16,7 @@ gaussian(uint64_t seed, uint32_t tensor, uint32_t i)
     return sqrt(-2 * log(1 - rng_uniform(&a))) * cos(2 * 3.14159265358979323846 * rng_uniform(&b));
 }
 
-/* The F16 bits nearest to x among those that cut the mantissa; x is small and normal here, or 0. */
+/* Returns the F16 bits of x with the mantissa truncated; x is small and normal here, or 0. */
 static uint16_t
 half_bits(float x)
 {
@@ -77,7 +77,7 @@ store_row(enum weight_type type, double *x, uint32_t cols, unsigned char *out)
         double max = 0;
         for (uint32_t i = 0; i < 32; i++)
             max = fmax(max, fabs(x[32 * block + i]));
-        const uint16_t scale = half_bits((float)(max / 126)); /* cut, so up to 126.1 of them */
+        const uint16_t scale = half_bits((float)(max / 126)); /* truncated, so there are up to 126.1 of them */
         memcpy(out + 34 * block, &scale, 2);
         for (uint32_t i = 0; i < 32; i++) {
             double *at = &x[32 * block + i];
@@ -88,12 +88,12 @@ store_row(enum weight_type type, double *x, uint32_t cols, unsigned char *out)
     }
 }
 
-/* How many scales the second one is, where there is one, when the values' mean is about 0. */
+/* The ratio of the second scale to the first, for types that have one, at which the values' mean is about 0. */
 static const double second_scales[WEIGHT_TYPES] = {
     [WEIGHT_Q4_1] = -7.5, [WEIGHT_Q5_1] = -15.5, [WEIGHT_Q2_K] = 1.5, [WEIGHT_Q4_K] = 7.5, [WEIGHT_Q5_K] = 15.5};
 
-/* Of types whose table's mean isn't 0 every other row has scales of the other sign: the outputs must not all follow the
- * mean of the inputs. */
+/* For types whose table has a mean other than 0, every other row has scales of the other sign. Otherwise all outputs
+ * would follow the mean of the inputs. */
 static void
 set_scales(enum weight_type type, uint32_t r, unsigned char *row, size_t bytes, double scale)
 {
@@ -103,8 +103,9 @@ set_scales(enum weight_type type, uint32_t r, unsigned char *row, size_t bytes, 
         block_set_scales(type, b, d, second);
 }
 
-/* Random blocks of a type that this file does not encode, scaled so that the values deviate as asked from 0; what they
- * mean is read back (tests/unit/kernels/test_tensor.c holds that to others' reading). */
+/* Makes random blocks of a type that this file does not encode, scaled so that the values deviate from 0 by
+ * `deviation`. The values are read back with tensor_blocks(), which tests/unit/kernels/test_tensor.c compares with
+ * other programs. */
 static void
 random_blocks(struct naive_model *m, enum weight_type type, uint32_t tensor, uint32_t r, uint32_t cols,
               double deviation, unsigned char *row, double *x)
@@ -118,7 +119,7 @@ random_blocks(struct naive_model *m, enum weight_type type, uint32_t tensor, uin
     for (size_t i = 0; i < bytes; i++) {
         const struct rng_key key = {.seed = m->seed, .seq = tensor, .pos = r, .purpose = 7, .index = (uint32_t)i};
         row[i] = (unsigned char)(rng_uniform(&key) * 256);
-        if (type == WEIGHT_TQ2_0) /* both bits of a pair mean 2, which is no ternary digit */
+        if (type == WEIGHT_TQ2_0) /* a pair with both bits set would be 2, which is no ternary digit */
             row[i] &= (unsigned char)~(row[i] << 1 & 0xaa);
     }
     set_scales(type, r, row, bytes, 1.0 / 16);
@@ -133,7 +134,7 @@ random_blocks(struct naive_model *m, enum weight_type type, uint32_t tensor, uin
     free(values);
 }
 
-/* A random tensor, mean + deviation * N(0, 1), as stored and in double. */
+/* Makes a random tensor, mean + deviation * N(0, 1), as stored and in double. */
 static struct tensor
 random_tensor(struct naive_model *m, enum weight_type type, uint32_t rows, uint32_t cols, double mean, double deviation,
               struct naive_matrix *doubles)
@@ -197,7 +198,7 @@ random_layer(struct naive_model *m, const struct naive_shape *s, bool sparse, ui
         random_experts(m, s, to, doubles);
     for (enum layer_tensor i = 0; i < LAYER_TENSORS; i++) {
         const struct layer_tensor_info *info = &layer_tensors[i];
-        /* Deviations that leave queries and keys at 1.5 or so, so that attention prefers some positions clearly. */
+        /* These deviations keep queries and keys at about 1.5, so that attention clearly prefers some positions. */
         const double gain = i == LAYER_WO ? 0.7 : i == LAYER_DOWN ? 1.0 : 1.5;
         uint32_t rows, cols;
         const bool asked = (s->optional >> i & 1u) != 0 || (sparse && i == LAYER_ROUTER) ||

@@ -1,4 +1,4 @@
-/* A run to its end that a scope follows: what the scope makes of its events. */
+/* Runs a session to its end and feeds its events to a scope. */
 #ifndef TESTS_RIGS_OBSERVED_RUN_H
 #define TESTS_RIGS_OBSERVED_RUN_H
 
@@ -10,10 +10,10 @@ struct observed_run {
     struct scope *scope;
 };
 
-/* False: it did not open, or it failed; *err. Close it anyway. */
+/* Returns false and fills *err if the run does not open or fails. The caller closes it in either case. */
 bool observe_run(struct observed_run *, struct engine *, const struct session_options *, struct err *);
 void observed_run_close(struct observed_run *);
-/* The scope's record of a run that probes all layers. False: *err says why there is none. */
+/* Returns the scope's record of a run that probes all layers; false: *err has the reason why there is none. */
 bool observe_record(struct engine *, const struct session_options *, struct layer_record *, struct err *);
 
 #endif

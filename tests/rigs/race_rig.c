@@ -9,7 +9,7 @@
 #include "policies/registry.h"
 #include "tests/rigs/test.h"
 
-#define SESSION_TOKENS 160 /* that the session generates without a request for another run */
+#define SESSION_TOKENS 160 /* tokens that the session generates if no other run is requested */
 
 static bool
 declare_length(struct policy *p, const struct model_info *model, const struct sampling *sampling, struct err *err)

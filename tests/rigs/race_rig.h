@@ -1,4 +1,5 @@
-/* A simulated session that a tuner's requests drive: the times of its runs follow from policy, knob and prompt. */
+/* A simulated session that is controlled by a tuner's requests. Policy, knob and prompt determine the times of its
+ * runs. */
 #ifndef TESTS_RIGS_RACE_RIG_H
 #define TESTS_RIGS_RACE_RIG_H
 
@@ -7,17 +8,17 @@
 #define RACE_RIG_PROMPTS 18 /* three categories of six */
 
 struct simulated_race {
-    struct run_info info; /* policies ar, sd and ngram with a knob `k`, swift */
+    struct run_info info; /* policies ar, sd and ngram with a knob `k`, and swift */
     struct tuner *tuner;
     struct race_prompt prompts[RACE_RIG_PROMPTS];
     char texts[RACE_RIG_PROMPTS][24];
     double token_s, run_s;     /* of autoregressive decoding; of a prompt */
-    double noise;              /* standard deviation of the logarithm of a run's time, */
-    uint64_t random;           /* and the state of its random numbers */
+    double noise;              /* standard deviation of the logarithm of a run's time */
+    uint64_t random;           /* state of its random numbers */
     double held_out[2];        /* speeds of sd on held-out prompts, at k = 4 and others; 0: as in heats */
-    double held_out_noise;     /* there, of runs at k = 4; 0: `noise` */
+    double held_out_noise;     /* the noise of held-out runs at k = 4; 0: `noise` */
     uint32_t text_tokens;      /* of every run; 0: as many as the session generates */
-    bool forecasts;            /* sd and ngram have forecasts, which are right */
+    bool forecasts;            /* sd and ngram have forecasts, which are correct */
     const char *differs;       /* a policy with another text; NULL: none */
     const char *fails;         /* a policy whose runs end with an error; NULL: none */
     char policy[16], probe[8]; /* requested ones */

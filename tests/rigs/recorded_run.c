@@ -24,7 +24,7 @@ static bool
 follow(struct recorded_run *run, struct session *s, struct event_reader *reader)
 {
     for (;;) {
-        bool finished = event_log_finished(session_log(s)); /* before the last look */
+        bool finished = event_log_finished(session_log(s)); /* read before the last events are read */
         const struct event *e;
         while ((e = event_reader_next(reader)) != NULL)
             if (!keep(run, e))

@@ -1,5 +1,5 @@
-/* The layouts are those that kernels/tensor.c reads; tests/unit/kernels/test_tensor.c holds that to the gguf package's
- * reading. */
+/* The layouts are those that kernels/tensor.c reads; tests/unit/kernels/test_tensor.c compares that with the gguf
+ * package. */
 #include "tests/rigs/requantise.h"
 
 #include <math.h>
@@ -13,8 +13,8 @@
 #define SUPER    256
 #define MOST_SUB 16 /* sub-blocks of a block */
 
-/* What a type's quants q in 0..top stand for: scale * (q - zero), or scale * q - least where there are minima. K-quants
- * share one F16 scale in a block of 256 and keep codes, multiples of it, for sub-blocks. */
+/* The values of a type's quants q in 0..top: scale * (q - zero), or scale * q - least for types with minima. K-quants
+ * share one F16 scale in a block of 256 and store codes, multiples of it, for sub-blocks. */
 static const struct grid {
     size_t sub; /* values that share a scale */
     int top, zero;
@@ -30,11 +30,11 @@ static const struct grid {
 
 struct quants {
     uint16_t d, dmin;                               /* F16 */
-    int scale_code[MOST_SUB], least_code[MOST_SUB]; /* where there are codes */
+    int scale_code[MOST_SUB], least_code[MOST_SUB]; /* for types with codes */
     uint8_t q[SUPER];
 };
 
-/* The scale and the least value (what is subtracted) that one sub-block would like. */
+/* Computes the best scale and least value (which is subtracted) of one sub-block alone. */
 static void
 wish(const struct grid *g, const float *x, float *scale, float *least)
 {
@@ -75,7 +75,7 @@ quantise(const struct grid *g, const float *x, size_t n, struct quants *out)
         wish(g, x + j * g->sub, &scale[j], &least[j]);
     if (g->most_code == 0) {
         out->d = f32_to_f16(scale[0]);
-        out->dmin = f32_to_f16(-least[0]); /* added, in these types */
+        out->dmin = f32_to_f16(-least[0]); /* these types add it */
         scale[0] = f16_to_f32(out->d);
         least[0] = -f16_to_f32(out->dmin);
     } else {
@@ -102,7 +102,7 @@ put(unsigned char *out, const void *bytes, size_t n)
     return out + n;
 }
 
-/* Q4_0, Q4_1, Q5_0, Q5_1: scale, what is added, fifth bits, low halves with high halves. */
+/* Q4_0, Q4_1, Q5_0, Q5_1: the scale, the added value, the fifth bits, then the low halves with the high halves. */
 static void
 pack_32(enum weight_type type, const struct quants *a, unsigned char *out)
 {
@@ -196,7 +196,7 @@ pack_q6_k(const struct quants *a, unsigned char *out)
     put(out + 208, &a->d, sizeof a->d);
 }
 
-/* The nearest values of a table, under a scale. */
+/* Packs the nearest values of a table under a scale. */
 static void
 pack_table(const float *x, float scale, const int8_t table[16], unsigned char *out)
 {
@@ -218,7 +218,7 @@ most_of_32(const float *x)
     return most;
 }
 
-/* The largest value becomes one of 4 to 6, that is 8 to 12 in doubled values. */
+/* Packs a block whose largest value becomes one of 4 to 6, that is 8 to 12 in doubled values. */
 static void
 pack_mxfp4(const float *x, unsigned char *out)
 {
@@ -259,7 +259,7 @@ one_block(enum weight_type type, const float *x, unsigned char *out)
     case WEIGHT_Q6_K: pack_q6_k(&a, out); break;
     case WEIGHT_MXFP4: pack_mxfp4(x, out); break;
     case WEIGHT_IQ4_NL: pack_iq4_nl(x, out); break;
-    default: abort(); /* of the others grids are searched: see tests/golden/make_models_golden.py for random ones */
+    default: abort(); /* other types need a search in grids; tests/golden/make_models_golden.py makes random ones */
     }
 }
 

@@ -1,4 +1,4 @@
-/* A pause by the program's own clock, which what is measured meanwhile cannot be shorter than. */
+/* A pause that lasts at least so long by the program's own clock. */
 #ifndef TESTS_RIGS_REST_H
 #define TESTS_RIGS_REST_H
 

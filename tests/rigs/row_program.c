@@ -16,7 +16,7 @@ enum {
     MAX_LAYERS = 8,
     MAX_WIDTH = 128,
     MAX_VOCAB = 64,
-    SPARE_VOCAB = 4, /* tokens that only the pool knows, at most */
+    SPARE_VOCAB = 4, /* at most so many tokens that are in the pool's vocabulary only */
     PLANS = 4
 };
 
@@ -30,14 +30,14 @@ struct shadow_row { /* by slot */
 
 struct shadow_seq {
     bool used;
-    int plan; /* of rows appended to it; 0: nothing skipped */
+    int plan; /* plan of the rows appended to it; 0: nothing is skipped */
     uint32_t len;
     slot_t trunk[CTX];
 };
 
 struct program {
     const struct row_world *w;
-    struct dist_pool *pool;    /* theirs */
+    struct dist_pool *pool;    /* the pool of both contexts */
     struct context *c, *clean; /* clean: one sequence, one row at a time */
     struct naive_token clean_path[CTX];
     uint32_t clean_len;
@@ -126,7 +126,7 @@ row_slots_in_use(const struct program *p)
     return n;
 }
 
-/* Is the context what the shadow says? */
+/* Checks that the context agrees with the shadow. */
 static void
 compare_books(struct program *p)
 {
@@ -149,7 +149,7 @@ compare_books(struct program *p)
     }
 }
 
-/* ---- comparisons of numbers ---- */
+/* ---- comparisons of vectors ---- */
 
 static double
 difference(const float *got, const double *expected, uint32_t n)
@@ -159,7 +159,7 @@ difference(const float *got, const double *expected, uint32_t n)
         d += ((double)got[i] - expected[i]) * ((double)got[i] - expected[i]);
         norm += expected[i] * expected[i];
     }
-    return d > 0 ? sqrt(d / norm) : d; /* NaN stays NaN, and no comparison is true of it */
+    return d > 0 ? sqrt(d / norm) : d; /* NaN remains NaN, and no comparison with it is true */
 }
 
 /* Rows that skipped sublayers cannot be committed where layers are recurrent. */
@@ -234,7 +234,7 @@ static seq_t
 row_random_seq(struct program *p, bool plain)
 {
     for (;;) {
-        const seq_t s = row_below(p, SEQS); /* sequence 0 is always there, and plain */
+        const seq_t s = row_below(p, SEQS); /* sequence 0 always exists, and is plain */
         if (p->seqs[s].used && !(plain && p->seqs[s].plan != 0))
             return s;
     }
@@ -326,7 +326,7 @@ do_advance(struct program *p)
     p->n.advance += moving > 0;
 }
 
-/* A child whose parent lags behind must not be advanced without it. */
+/* Checks that a row cannot be advanced without its parent if the parent has a lower depth. */
 static void
 do_refused(struct program *p)
 {
@@ -364,7 +364,7 @@ do_keep(struct program *p)
     struct shadow_seq *q = &p->seqs[seq];
     slot_t path[CTX];
     uint32_t n = 0;
-    for (uint32_t i = 0; i < p->n_open; i++) { /* parents first: one pass goes down the tree */
+    for (uint32_t i = 0; i < p->n_open; i++) { /* parents come first, so one pass goes down the tree */
         const struct shadow_row *r = &p->rows[p->open[i]];
         if (r->seq == seq && r->depth == p->layers && r->parent == (n > 0 ? path[n - 1] : SLOT_NONE) &&
             !row_one_in(p, 4))
@@ -456,7 +456,8 @@ do_prefill(struct program *p)
     uint32_t others = 0;
     for (uint32_t i = 0; i < p->n_open; i++)
         others += p->rows[p->open[i]].seq != seq;
-    /* Room for sure: positions, slots, and ring places for a whole chunk beside the rows of other sequences. */
+    /* Requires enough room: positions, slots, and ring entries for a whole chunk in addition to the rows of other
+     * sequences. */
     if (q->len + n > CTX || row_slots_in_use(p) + n > p->n_slots ||
         others + context_limits(p->c)->max_rows > context_limits(p->c)->ring)
         return;
@@ -469,7 +470,7 @@ do_prefill(struct program *p)
             .token = tokens[i], .parent = SLOT_NONE, .seq = SEQ_NONE, .depth = p->layers, .pos = q->len};
         q->trunk[q->len++] = s;
     }
-    /* The last row is kept always; those before it unless rows of other sequences fill the ring. */
+    /* The last row is always kept. Those before it are kept unless rows of other sequences fill the ring. */
     const slot_t s = q->trunk[q->len - 1 - row_below(p, n < 4 ? n : 4)], last = q->trunk[q->len - 1];
     EXPECT(p, context_hidden_kept(p->c, last));
     row_compare(p, seq, context_hidden_kept(p->c, s) ? s : last, true);
@@ -488,7 +489,8 @@ do_compare(struct program *p)
 
 /* ---- decisions: early exits, predictions, verdicts ---- */
 
-/* Two predictions about the same row and layer. Probes need not have the same bits, so equals may change places. */
+/* Compares two predictions of the same row and layer. Probes need not have the same bits, so equal tokens may change
+ * places. */
 static bool
 same_prediction(const struct prediction *a, const struct prediction *b)
 {
@@ -496,8 +498,8 @@ same_prediction(const struct prediction *a, const struct prediction *b)
            fabsf(a->entropy - b->entropy) < 1e-3f && (a->token == b->token || fabsf(a->top_p[0] - a->top_p[1]) < 1e-4f);
 }
 
-/* The exit that the rule gives when a row goes through the clean context layer by layer. True if it was a close
- * call. */
+/* Computes the exit that the rule gives when a row passes through the clean context layer by layer. Returns true if the
+ * decision was close. */
 static bool
 clean_exit(struct program *p, const struct naive_token *path, size_t n, uint32_t from, uint32_t to,
            const struct exit_rule *rule, struct exit_result *out)
@@ -598,7 +600,7 @@ row_prediction(struct program *p)
     EXPECT(p, context_predict(p->c, probes, n, got));
     if (n > 1)
         EXPECT(p, same_prediction(&got[0], &twin));
-    if (n > 1 && probes[0].layer == p->layers) /* final logits: the same bits whatever shares the call */
+    if (n > 1 && probes[0].layer == p->layers) /* final logits have the same bits in any call */
         EXPECT(p, memcmp(&got[0].confidence, &twin.confidence, sizeof(float)) == 0 && got[0].token == twin.token);
     for (uint32_t i = 0; i < n; i++) {
         EXPECT(p, isnan(got[i].kl_final) == !probes[i].versus_final);
@@ -607,9 +609,8 @@ row_prediction(struct program *p)
     p->n.prediction++;
 }
 
-/* A round of all rows at depth L, with one more candidate that has none; greedy or sampled, with the q of a random
- * layer. The verdict must be that of the same walk on the logits and distributions that the context reads out. */
-/* Of the row, or of the other context's last one: its distributions are as good, and need not be made yet. */
+/* Returns a distribution of the row, or of the clean context's last row, which is as suitable. It need not be computed
+ * yet. */
 static dist_t
 random_dist(struct program *p, slot_t s, const struct sampling *sampling)
 {
@@ -618,6 +619,9 @@ random_dist(struct program *p, slot_t s, const struct sampling *sampling)
     return context_dist(other ? p->clean : p->c, other ? last : s, row_below(p, p->layers + 1), 0, sampling);
 }
 
+/* Verifies a round of all rows at depth L and one more candidate that has no row. The round is greedy, or sampled with
+ * the q of a random layer. The verdict must be that of the same walk on the logits and distributions that the context
+ * reads out. */
 static void
 row_verify(struct program *p)
 {

@@ -1,5 +1,5 @@
-/* Random programs of everything a context can do, checked against a shadow of its bookkeeping, a model without caches,
- * and a second context that computes the same paths one row at a time. */
+/* Runs random programs of all operations of a context. It checks them against a shadow of the context's bookkeeping, a
+ * model without caches, and a second context that computes the same paths one row at a time. */
 #ifndef TESTS_RIGS_ROW_PROGRAM_H
 #define TESTS_RIGS_ROW_PROGRAM_H
 
@@ -10,8 +10,8 @@ struct row_world {
     struct backend *backend;
     struct weights *weights;
     const struct model_desc *desc;
-    /* The oracle: hidden states (depth + 1, width) of a path's last token; logits (vocab) of a hidden state, or
-     * NULL. */
+    /* The oracle. Writes the hidden states (depth + 1, width) of a path's last token, and the logits (vocab) of a
+     * hidden state, or NULL. */
     bool (*hidden)(const void *model, const struct naive_token *path, size_t n, uint32_t depth, double *out);
     void (*logits)(const void *model, const double *hidden, double *out);
     const void *model;
@@ -20,7 +20,7 @@ struct row_world {
                           int layer); /* cancels during a forward pass, or NULL: only from the start */
 };
 
-/* What a program did: so that a test can see that nothing was left out. */
+/* Counts a program's operations, so that a test can check that none was left out. */
 struct row_counts {
     unsigned append, advance, until, prediction, verify, keep, discard, truncate, fork, drop, prefill, cancelled,
         refused, full, compared;

@@ -1,4 +1,4 @@
-/* Scopes compared through what can be read of them. */
+/* Compares scopes through their public functions. */
 
 #include <math.h>
 
@@ -102,7 +102,7 @@ assert_same_rounds(const struct scope *a, const struct scope *b)
     }
 }
 
-/* What a series said of the rounds that are held. */
+/* Compares a series' values in the stored rounds. */
 static void
 assert_same_values(const struct scope *a, const struct scope *b, uint32_t series)
 {

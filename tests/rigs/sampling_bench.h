@@ -1,5 +1,5 @@
-/* What tests of sampling on the device share: a store of just what it needs, random logits and settings. For one
- * program of C each, as draws.h. */
+/* Shared code of tests of sampling on the device: a KV cache of the smallest size that they need, random logits and
+ * settings. Only one C file of a program may include it, as with draws.h. */
 #ifndef TESTS_RIGS_SAMPLING_BENCH_H
 #define TESTS_RIGS_SAMPLING_BENCH_H
 
@@ -88,7 +88,7 @@ random_sampling(uint32_t n)
     return s;
 }
 
-/* The statistic of counts (n) against expectations p (n) * total. */
+/* Returns the statistic of counts (n) against expectations p (n) * total. */
 static inline double
 chi_square(const uint32_t *counts, const double *p, uint32_t n, uint32_t total)
 {

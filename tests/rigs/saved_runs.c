@@ -4,7 +4,7 @@
 #include "tests/rigs/test.h"
 #include "traces/writer.h"
 
-/* A knob of layerskip, or tau, is turned after the fourth round. */
+/* Changes a knob of layerskip, or tau, after the fourth round. */
 static void
 turn(struct session *s, const struct event *e, const char *knob, const char *value)
 {

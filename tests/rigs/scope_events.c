@@ -161,7 +161,7 @@ say_vocabulary(struct stream *s)
                                         "e\xcc\x81", "\t",
                                         "\r\n",      "\x9b"};
     static const char letters[] = " a b c d e f g h i j k l m n o p q r s t u v w x y z";
-    for (token_t t = 0; t < FAKE_VOCAB - 20; t++) { /* the last twenty stay unknown */
+    for (token_t t = 0; t < FAKE_VOCAB - 20; t++) { /* the last twenty remain unknown */
         const size_t n = sizeof words / sizeof words[0];
         if ((size_t)t < n)
             say_vocab(s, t, words[t], strlen(words[t]));
@@ -275,8 +275,8 @@ report_forms(struct decoder *d)
     report_judging(d);
 }
 
-/* A chain, or a tree with siblings off the chain; a prefix is accepted, at times a sibling at its end; at times the
- * round is cut at its last token. */
+/* Adds a round: its drafts are a chain, or a tree with siblings off the chain. A prefix is accepted, sometimes a
+ * sibling at its end. Sometimes the round is cut at its last token. */
 void
 decode_round(struct decoder *d)
 {

@@ -1,12 +1,13 @@
-/* Shared by the tests of the scope and its panels: a made-up decoder whose events are consistent like a session's, and
- * assertions that compare scopes through their public functions. */
+/* Shared code of the tests of the scope and its panels: a simulated decoder whose events are consistent like a
+ * session's, and assertions that compare scopes through their public functions. */
 #ifndef TESTS_RIGS_SCOPE_EVENTS_H
 #define TESTS_RIGS_SCOPE_EVENTS_H
 
 #include "engine/scope/scope.h"
 #include "tests/rigs/trace_events.h"
 
-/* fake_run() and a third policy, "forms", which declares a series of every form, with `layers` layers. */
+/* Describes fake_run() with a third policy, "forms", which declares a series of every form, and with `layers`
+ * layers. */
 void fake_forms_run(struct run_info *, uint32_t layers);
 
 struct decoder {
@@ -15,10 +16,11 @@ struct decoder {
     uint32_t length; /* tokens committed */
     bool trees;      /* drafts with siblings */
     bool probe_all;
-    bool draft_model; /* its last layer's predictions among the policy's, all its layers' among the scope's */
+    bool draft_model; /* the policy's predictions include its last layer's, the scope's include all its layers' */
 };
 
-/* The vocabulary (halves of characters, line breaks, wide and forbidden characters among it) and a run's prefill. */
+/* Adds the vocabulary, which includes halves of characters, line breaks, wide and forbidden characters, and a run's
+ * prefill. */
 void decode_begin(struct decoder *, struct stream *, const struct run_info *, uint32_t prompt);
 void decode_round(struct decoder *);
 void decode_report(struct decoder *, const char *key, int index, float value);
@@ -28,12 +30,12 @@ struct event *say_token(struct stream *, enum token_source, uint32_t pos, token_
 struct event *say_draft(struct stream *, uint32_t pos, int candidate, int parent, token_t, int exit_layer);
 void say_verdict(struct stream *, int candidate, bool accepted, bool committed);
 struct event *say_layer(struct stream *, uint32_t pos, int layer, token_t, float confidence);
-/* The same of the draft model's layer, of which fake_run() has FAKE_DRAFT. */
+/* Adds a prediction of a layer of the draft model; fake_run() has FAKE_DRAFT of them. */
 struct event *say_draft_layer(struct stream *, uint32_t pos, int layer, token_t, float confidence);
 void say_vocab(struct stream *, token_t, const char *bytes, size_t n);
 struct event *say_round(struct stream *, uint32_t verified, uint32_t accepted, uint32_t emitted);
 
-void feed(struct scope *, const struct stream *, size_t from); /* the events from index `from` on */
+void feed(struct scope *, const struct stream *, size_t from); /* feeds the events from index `from` on */
 /* The first compares the data of the sequence in focus, the second all data. */
 void assert_same_sequence(const struct scope *, const struct scope *);
 void assert_same_scope(const struct scope *, const struct scope *);

@@ -1,4 +1,4 @@
-/* What the scope's tests share: a scope and the stream of events that it is fed with. */
+/* Fixture of the scope's tests: a scope and the stream of events that it reads. */
 #ifndef TESTS_RIGS_SCOPE_RIG_H
 #define TESTS_RIGS_SCOPE_RIG_H
 
@@ -14,11 +14,12 @@ struct fixture {
     size_t fed;
 };
 
-/* A test with a fixture in *state: a run that has begun, with a prompt of three tokens and the first one after it. */
+/* Set-up of a test with a fixture in *state: a run has begun, with a prompt of three tokens and the first token after
+ * it. */
 int scope_set_up(void **state);
 int scope_tear_down(void **state);
 #define SCOPE_TEST(name) TEST_WITH(name, scope_set_up, scope_tear_down)
 
-const struct scope *seen(struct fixture *); /* the scope, once it has seen all of the stream */
+const struct scope *seen(struct fixture *); /* returns the scope after it has read the whole stream */
 
 #endif

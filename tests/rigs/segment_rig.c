@@ -93,7 +93,7 @@ made_look_by(struct fixture *f, bool trained)
     f->trained = trained;
 }
 
-/* A round of several sequences: a line for each, with its share of the times. */
+/* Adds a round of several sequences: a line for each, with its share of the times. */
 void
 made_play(struct fixture *f, uint32_t sequences)
 {

@@ -1,5 +1,5 @@
-/* What the tests of segments share: a run that is made up, of two policies with knobs of their own, and the lines of
- * its rounds with the settings that each ran with. */
+/* Fixture of the tests of segments: a simulated run of two policies with knobs of their own, and the ROUND lines of its
+ * rounds with their settings. */
 #ifndef TESTS_RIGS_SEGMENT_RIG_H
 #define TESTS_RIGS_SEGMENT_RIG_H
 
@@ -8,7 +8,7 @@
 
 #define LINES 4096
 
-struct line { /* a ROUND line as it was told, and the settings it ran with */
+struct line { /* a ROUND line as it was emitted, and the settings of its round */
     struct round_event end;
     uint32_t run, round, policy;
     double knob[2];
@@ -30,13 +30,13 @@ int segments_set_up(void **state);
 int segments_tear_down(void **state);
 #define SEGMENTS_TEST(name) TEST_WITH(name, segments_set_up, segments_tear_down)
 
-uint32_t made_below(struct fixture *, uint32_t n); /* a random number below n */
+uint32_t made_below(struct fixture *, uint32_t n); /* returns a random number below n */
 void made_control(struct fixture *, const char *name, const char *before, const char *after);
-void made_begin(struct fixture *, const char *cause); /* a run */
+void made_begin(struct fixture *, const char *cause); /* begins a run */
 void made_change(struct fixture *, int knob, double value);
 void made_choose(struct fixture *, uint32_t policy);
 void made_look_by(struct fixture *, bool trained);
-/* A round of several sequences: a line for each, with its share of the times. */
+/* Adds a round of several sequences: a line for each, with its share of the times. */
 void made_play(struct fixture *, uint32_t sequences);
 
 #endif

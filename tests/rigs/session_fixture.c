@@ -16,7 +16,7 @@ session_fixture_pair(struct engine **engine, const struct tinymodel *model, cons
     bool ok = tinymodel_write_temp(path, sizeof path, model, &err) &&
               tinymodel_write_temp(second, sizeof second, draft != NULL ? draft : &usual, &err) &&
               session_rig_engine_with(engine, path, second, backend, threads, &err);
-    unlink(path); /* they are mapped */
+    unlink(path); /* the files remain mapped */
     unlink(second);
     if (!ok)
         fprintf(stderr, "%s\n", err.text);

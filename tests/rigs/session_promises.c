@@ -61,7 +61,7 @@ static void
 check_control(struct promises *p, const struct event *e)
 {
     const struct control_event *c = &e->control;
-    if (c->applied_round < e->round || e->round > p->round + 1) /* a round may have begun and said nothing yet */
+    if (c->applied_round < e->round || e->round > p->round + 1) /* a round may have begun without an event */
         broken(p, e, "a control that was applied before it was asked for, or asked for in a round to come");
     bool known = c->kind != RECORDED_KNOB || sampling_knob_index(c->knob) >= 0;
     for (uint32_t i = 0; i < p->info->n_policies; i++)
@@ -77,7 +77,8 @@ check_control(struct promises *p, const struct event *e)
         check_membership(p, e);
 }
 
-/* The rank is that of the correction among the predictions of the layer that the first rejected draft came from. */
+/* Checks that the rank is that of the correction among the predictions of the layer that the first rejected draft came
+ * from. */
 static void
 check_rank(struct promises *p, const struct event *e)
 {
@@ -103,7 +104,8 @@ check_rank(struct promises *p, const struct event *e)
     p->out->ranked++;
 }
 
-/* Drafts after the last token, if a draft ended the text. *depth: of the deepest of them, after that token. */
+/* Returns the number of drafts after the last token, if a draft ended the text. Sets *depth to the number of levels of
+ * the deepest one after that token. */
 static uint32_t
 cut_drafts(const struct sequence_promises *q, const struct round_event *r, uint32_t *depth)
 {
@@ -192,7 +194,7 @@ check_layer(struct promises *p, const struct event *e)
         broken(p, e, "the scope's probe without its relation to the final layer");
 }
 
-/* Committed rows': each expert once, the heaviest first. */
+/* Checks the experts of a committed row: each occurs once, the heaviest first. */
 static void
 check_experts(struct promises *p, const struct event *e)
 {
@@ -226,14 +228,16 @@ begin_run(struct promises *p)
     }
 }
 
-/* What is said between rounds is the next one's, which in a versus may be the other's. */
+/* Returns whether the event may come between rounds. It then belongs to the next round, which in a versus may be the
+ * other sequence's. */
 static bool
 is_look_back(const struct event *e)
 {
     return e->type == EVENT_SERIES || (e->type == EVENT_LAYER && e->layer.probed_by != PROBED_VERIFY);
 }
 
-/* Rounds are numbered for all sequences together; each that runs has its line in every one. */
+/* Checks the round's number. All sequences count rounds together, and each running sequence has its line in every
+ * round. */
 static void
 check_number(struct promises *p, const struct event *e)
 {

@@ -48,8 +48,8 @@ session_rig_knob_value(const struct knob *k, int which, uint64_t *random)
     return knob_check(k, k->kind == KNOB_REAL ? value : round(value), &value, &err) ? value : k->def;
 }
 
-/* What a policy may need beside a draft model, so that every policy runs: the layers before the last one as a
- * companion, and a profile that is made up. */
+/* Adds what policies may need in addition to a draft model, so that every policy runs: a companion of the layers before
+ * the last one, and a synthetic profile. */
 static bool
 add_companion(struct engine *e, struct err *err)
 {
@@ -103,7 +103,7 @@ session_rig_engine(struct engine **engine, const char *model_path, const char *b
 
 /* ---- running ---- */
 
-/* To its end; or until a session that stays has failed and nobody asks for anything any more. */
+/* Follows the run to its end, or until a session that stays has failed and has no further requests. */
 static bool
 follow(struct session *s, struct event_reader *reader, struct promises *p, session_rig_hook hook, void *user)
 {
@@ -111,7 +111,7 @@ follow(struct session *s, struct event_reader *reader, struct promises *p, sessi
         struct err failure;
         const struct event *e;
         const bool finished =
-            event_log_finished(session_log(s)); /* before looking: then nothing comes after an empty look */
+            event_log_finished(session_log(s)); /* read first, so that no event can follow an empty read */
         over = finished || (session_failed(s, &failure) && session_resting(s));
         while ((e = event_reader_next(reader)) != NULL) {
             promises_check(p, e);

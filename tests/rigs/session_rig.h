@@ -1,5 +1,5 @@
-/* Sessions without a screen, for tests: run one to its end, watch its events, check that they come in the order that
- * engine/events/event.h promises. */
+/* Sessions without a screen, for tests: runs one to its end, calls a hook on its events, and checks that they come in
+ * the order of engine/events/event.h. */
 #ifndef TESTS_RIGS_SESSION_RIG_H
 #define TESTS_RIGS_SESSION_RIG_H
 
@@ -19,7 +19,7 @@ struct session_rig_sequence {
 struct session_rig_result {
     struct session_rig_sequence *sequences; /* (n_sequences) by number; owned */
     size_t n_sequences;
-    const token_t *tokens; /* (n) the first one's */
+    const token_t *tokens; /* (n) tokens of the first sequence */
     size_t n;
     struct metrics metrics;
     char end[64]; /* new text of the last `end` control */
@@ -35,16 +35,17 @@ bool session_rig_generate(struct engine *, const struct session_options *, sessi
                           struct session_rig_result *, struct err *);
 void session_rig_free(struct session_rig_result *);
 bool session_rig_engine(struct engine **, const char *model_path, const char *backend, uint32_t threads, struct err *);
-/* The same with a draft model: a path, "self:E", "none". Draft models get a random acceptance head (heads_rig.h). */
+/* Opens an engine with a draft model: a path, "self:E" or "none". Draft models get a random acceptance head
+ * (heads_rig.h). */
 bool session_rig_engine_with(struct engine **, const char *model_path, const char *draft, const char *backend,
                              uint32_t threads, struct err *);
-/* The same with any options, and "check" as a further backend (check_backend.h). If there is a draft model, everything
- * that policies need beside it is made up. */
+/* Opens an engine with any options, and with "check" as a further backend (check_backend.h). If there is a draft model,
+ * the engine gets synthetic versions of everything else that policies need. */
 bool session_rig_engine_open(struct engine **, const struct engine_options *, struct err *);
 
 /* Waits until a started run has ended. Returns the number of tokens of its prompt. */
 uint32_t session_rig_wait_end(struct session *);
-/* A value on the knob's grid: which = 0 the default, 1 the least, 2 the most, else random. */
+/* Returns a value on the knob's grid; which: 0 the default, 1 the least, 2 the most, else random. */
 double session_rig_knob_value(const struct knob *, int which, uint64_t *random);
 
 #define SESSION_PROMPTS 20

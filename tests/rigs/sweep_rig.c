@@ -74,7 +74,7 @@ made_baseline(struct made *m, bool with)
     snprintf(m->f->info.policies[2].name, sizeof m->f->info.policies[2].name, with ? "ar" : "none");
 }
 
-/* Rounds whose tokens and time hang on knobs, prompt and round alone. */
+/* Emits rounds whose tokens and times depend only on knobs, prompt and round. */
 void
 made_emit_round(struct made *m, uint32_t sequences)
 {
@@ -100,7 +100,7 @@ made_emit_round(struct made *m, uint32_t sequences)
     }
 }
 
-/* The run that was asked for, up to `rounds` of it; true: to its end. */
+/* Plays up to `rounds` rounds of the requested run. Returns true if it ended. */
 bool
 made_run(struct made *m, uint32_t rounds)
 {
@@ -129,7 +129,7 @@ made_next(struct made *m)
     assert_ok(sweep_next(m->sweep, &host, &err), err);
 }
 
-/* n further runs, or all. */
+/* Plays n further runs, or all. */
 void
 made_go_on(struct made *m, uint32_t n)
 {

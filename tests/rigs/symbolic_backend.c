@@ -16,7 +16,7 @@ struct weights {
     struct symbolic_calls calls;
 };
 
-struct delivery { /* what wait() copies out */
+struct delivery { /* a result that wait() copies to the caller */
     void *to, *from;
     size_t size;
 };
@@ -34,12 +34,12 @@ struct kv_cache {
     int *depth;             /* (ring) of the hidden states there; -1: not embedded */
     bool *fresh;            /* (ring) embedded since the last wait() */
     slot_t *tables;         /* (seqs, trunk) */
-    uint32_t *known;        /* (seqs) entries set */
+    uint32_t *known;        /* (seqs) number of entries set */
     struct pool_size dists; /* of desc.dists */
     struct delivery *deliveries;
     size_t n_deliveries;
     bool cancelled;
-    const char *violation; /* of the contract; wait() says it */
+    const char *violation; /* the first violation of the contract, which wait() reports */
 };
 
 /* ---- hashes ---- */
@@ -251,7 +251,7 @@ symbolic_calls(const struct weights *w)
     return w->calls;
 }
 
-/* ---- the queue: run at once, delivered by wait() ---- */
+/* ---- the queue: requests run at once, wait() delivers their results ---- */
 
 static void
 symbolic_violate(struct kv_cache *s, const char *what)
@@ -440,7 +440,7 @@ symbolic_read_dist(struct kv_cache *s, dist_t d, float *out)
 
 /* ---- forward passes ---- */
 
-/* Is it time to be cancelled? Asked before every layer. */
+/* Returns whether the forward pass is cancelled. Called before every layer. */
 static bool
 cancelled(struct kv_cache *s)
 {

@@ -1,7 +1,7 @@
-/* A backend whose hidden states are hashes. What a row attends to, in which order, at which layer, with what skipped,
- * goes into the hash, so any mistake in slots, tables, depths or ring places changes every number after it: exactly,
- * and in no time. It checks the contract of kernels/backend.h and has a worse temper than any real backend: a cancel
- * forgets all trunk tables and every embedding since the last wait(). */
+/* A backend whose hidden states are hashes. The hash covers what a row attends to, in which order, at which layer, and
+ * which sublayers were skipped. So any mistake in slots, tables, depths or ring places changes every later number
+ * exactly, and the backend is fast. It also checks the contract of kernels/backend.h, and its cancel is harsher than
+ * that of any real backend: it clears all trunk tables and every embedding since the last wait(). */
 #ifndef TESTS_RIGS_SYMBOLIC_BACKEND_H
 #define TESTS_RIGS_SYMBOLIC_BACKEND_H
 
@@ -11,17 +11,17 @@
 
 extern const struct backend_ops symbolic_backend;
 
-/* From now on: a cancel strikes before the n-th layer from here, once; negative: never. */
+/* Cancels once, before the n-th layer from now on; a negative number cancels never. */
 void symbolic_cancel_before(struct weights *, int layer);
-/* store() fails. */
+/* Makes store() fail from now on. */
 void symbolic_fail_kv_cache(struct weights *, bool);
-/* What the context has asked for so far: calls of trunk() and entries in them, of embed(), of wait(). */
+/* The context's calls so far: of trunk() and entries in them, of embed(), of wait(). */
 struct symbolic_calls {
     uint32_t trunks, trunk_entries, embeds, waits;
 };
 struct symbolic_calls symbolic_calls(const struct weights *);
 
-/* As naive_hidden(), out (depth + 1, SYMBOLIC_WIDTH). */
+/* Like naive_hidden(), with out (depth + 1, SYMBOLIC_WIDTH). */
 void symbolic_hidden(const struct naive_token *path, size_t n, uint32_t depth, double *out);
 
 #endif

@@ -19,8 +19,8 @@
 
 /* ---- the header ---- */
 
-/* Word i: ▁, then i in syllables, "ba" to "zu", first those of one, then of two, then of three. Whatever i is below
- * 105 + 105^2 + 105^3. */
+/* Writes word i: ▁, then i in syllables, "ba" to "zu". Words of one syllable come first, then those of two, then of
+ * three; i is below 105 + 105^2 + 105^3. */
 static void
 put_word(struct gguf_bytes *b, uint32_t i)
 {

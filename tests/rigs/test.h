@@ -59,7 +59,7 @@
  * main(). */
 void add_test_of(const char *name, const char *sentence, CMUnitTestFunction);
 
-/* For the macros. */
+/* Used by the macros. */
 void compare_numbers(long double a, const char *comparison, long double b, const char *what, const char *file,
                      int line);
 void compare_range(long double value, long double low, long double high, const char *what, const char *file, int line);

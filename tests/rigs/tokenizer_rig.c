@@ -121,7 +121,8 @@ compare_ids(const struct tokenizer *t, const char *where, size_t line, const cha
     free(got);
 }
 
-/* Lines of hexadecimal bytes, ids with control tokens, ids without; strtol() stops at the line's end for good. */
+/* A line has hexadecimal bytes, ids with control tokens, and ids without them; strtol() stops at the end of the
+ * line. */
 void
 assert_golden_ids(const struct tokenizer *t, const char *family, size_t at_least)
 {

@@ -25,11 +25,12 @@ void assert_round_trip(const struct tokenizer *, const char *name, const char *t
 
 /* Reads a file of a family's folder; returns it with a NUL after its end. The caller frees it. */
 char *golden_text(const char *family, const char *name, size_t *len);
-/* The ids of the folder's ids.tsv, of at least so many texts, with control tokens and with their names as text. */
+/* Compares with the ids in the folder's ids.tsv, of at least so many texts, with control tokens and with their names as
+ * text. */
 void assert_golden_ids(const struct tokenizer *, const char *family, size_t at_least);
 
-/* Characters of all kinds, spaces and letters more often; no U+2581, which a SentencePiece vocabulary does not
- * distinguish from a space. At most four bytes each; returns how many bytes. */
+/* Writes characters of all kinds, with spaces and letters more often. U+2581 is not among them, because a SentencePiece
+ * vocabulary does not distinguish it from a space. A character has at most four bytes. Returns the number of bytes. */
 size_t random_text(uint64_t *random, char *out, size_t characters);
 
 #endif

@@ -15,7 +15,7 @@ write_trace(const char *folder, const struct stream *s, bool closed, char path[2
     snprintf(path, 256, "%.200s/t", folder);
     assert_ok(event_log_open(&log, 0, &err), err);
     assert_ok(trace_writer_open(&writer, path, NULL, &run, log, &err), err);
-    run_info_free(&run); /* the writer must not need it any more */
+    run_info_free(&run); /* the writer must not need it after opening */
     for (size_t i = 0; i < s->n; i++)
         assert_int_equal(event_log_append(log, &s->events[i]), s->events[i].number);
     assert_ok(trace_writer_close(writer, &err), err);
@@ -65,9 +65,9 @@ assert_replays_a_beginning(const char *path, const struct stream *s)
     return rounds;
 }
 
-/* ---- there and back ---- */
+/* ---- write and read back ---- */
 
-/* The next expected event, or the first one beyond `last`. */
+/* Returns the index of the next expected event, or of the first one after `last`. */
 static size_t
 skip_untraced(const struct stream *s, size_t i)
 {

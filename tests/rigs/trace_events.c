@@ -35,7 +35,7 @@ stream_below(struct stream *s, uint32_t n)
     return (uint32_t)((uint64_t)bits(s) * n >> 32);
 }
 
-/* Any float: ordinary ones, none, infinities, subnormals. */
+/* Returns any float: an ordinary one, NAN, an infinity or a subnormal. */
 static float
 real(struct stream *s)
 {
@@ -129,7 +129,7 @@ add_token(struct stream *s, enum token_source source, int32_t candidate)
                              .head = (int32_t)stream_below(s, 2),
                              .accepted = -1,
                              .committed = -1};
-    if (source == SOURCE_DRAFT && stream_below(s, 4) == 0) /* another model's */
+    if (source == SOURCE_DRAFT && stream_below(s, 4) == 0) /* from another model */
         e->token.exit_layer = e->token.head = -1;
 }
 
@@ -153,7 +153,7 @@ add_layers(struct stream *s, uint32_t n, enum probed_by by)
                                   .rank_final = (int32_t)stream_below(s, 9) - 1,
                                   .final_agrees = (int8_t)((int)stream_below(s, 3) - 1),
                                   .probed_by = by};
-        if (stream_below(s, 4) == 0) { /* another model's */
+        if (stream_below(s, 4) == 0) { /* from another model */
             l->model = MODEL_DRAFT;
             l->layer = 1 + (int32_t)stream_below(s, FAKE_DRAFT);
         }
@@ -196,7 +196,7 @@ stream_start_run(struct stream *s)
     add_token(s, SOURCE_PREFILL, -1);
 }
 
-struct plan {                                          /* of a sequence's round */
+struct plan {                                          /* a round of one sequence */
     uint32_t seq, drafts, verified, accepted, drafted; /* drafted: so far */
     bool cut;
 };
@@ -290,8 +290,8 @@ stream_round(struct stream *s)
     add_end(s, &p);
 }
 
-/* Sequences draft in turns of any order. What follows comes in the order in which they began: all verdicts first; or a
- * sequence's verdicts with what came of them; or all of a sequence, then in any order. */
+/* Sequences draft alternately in random order. The rest follows in the order in which they began, in one of three ways:
+ * all verdicts come first; or each sequence's verdicts with their outcome; or the same in random order. */
 void
 stream_batch_round(struct stream *s, const uint32_t *seqs, uint32_t n)
 {

@@ -1,5 +1,5 @@
-/* Shared by the tests of the event log and of traces: a made-up run, and random event streams in the order that event.h
- * describes. */
+/* Shared code of the tests of the event log and of traces: a fake run, and random event streams in the order that
+ * event.h describes. */
 #ifndef TESTS_RIGS_TRACE_EVENTS_H
 #define TESTS_RIGS_TRACE_EVENTS_H
 
@@ -13,7 +13,7 @@
 #define FAKE_CTX     512
 #define FAKE_VOCAB   300
 
-/* Filled with values that are easy to get wrong on the way through a file; run_info_free() frees what it owns. */
+/* Fills in values that a file format could easily corrupt; run_info_free() frees what the run owns. */
 void fake_run(struct run_info *);
 
 struct stream {
@@ -23,23 +23,23 @@ struct stream {
     size_t n_texts, max_texts;
     uint64_t random;
     uint64_t t_us;
-    uint32_t run, round, seq; /* of the events that are added */
-    uint64_t rounds;          /* in it; a batch has one for all its sequences */
+    uint32_t run, round, seq; /* of the next event that is added */
+    uint64_t rounds;          /* rounds in the stream; a round of a batch counts once for all its sequences */
 };
 
 void stream_begin(struct stream *, uint64_t seed);
 void stream_free(struct stream *);
-uint32_t stream_below(struct stream *, uint32_t n); /* a random number below n */
+uint32_t stream_below(struct stream *, uint32_t n); /* returns a random number below n */
 struct event *stream_add(struct stream *, enum event_type);
-void stream_start_run(struct stream *); /* controls, prompt, prefill */
-void stream_round(struct stream *); /* a whole round; some are cut short, some have drafts that are never verified */
+void stream_start_run(struct stream *); /* adds controls, prompt and prefill */
+void stream_round(struct stream *);     /* adds a round; some are cut short, some have unverified drafts */
 #define STREAM_BATCH 16
 /* Adds a round of n sequences, at most STREAM_BATCH, with their drafts interleaved. */
 void stream_batch_round(struct stream *, const uint32_t *seqs, uint32_t n);
 /* Adds a run of `prompts` prompts, at_a_time of them at a time; sequences join and leave at random. */
 void stream_batch(struct stream *, uint32_t at_a_time, uint32_t prompts);
 void stream_control(struct stream *, const char *name, const char *new_text);
-/* Two or three runs of a few rounds each, with their ends. */
+/* Adds two or three runs of a few rounds each, with their ends. */
 void stream_fill(struct stream *);
 
 /* Returns whether a reader of a trace must return the event: true for all types but EVENT_PROGRESS. */

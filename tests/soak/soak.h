@@ -12,7 +12,7 @@
 /* ---- the model of a case (soak_models.c) ---- */
 
 struct soak_model {
-    char path[160], draft[160], heads[176]; /* heads: "": none were written beside it */
+    char path[160], draft[160], heads[176]; /* heads: "": no heads were written for the model */
     char name[80];                          /* for messages */
     bool made;                              /* path and draft are temporary files */
     bool synth, quantize, exact;
@@ -20,9 +20,9 @@ struct soak_model {
     const char *backend, *isa; /* isa NULL: the backend's default */
 };
 
-/* Can fail for reasons other than losslessness, such as a full disk. */
+/* Draws a model. Can fail for reasons other than losslessness, such as a full disk. */
 bool soak_model_draw(struct soak_model *, bool cuda, uint64_t *random, struct err *);
-void soak_model_remove(const struct soak_model *); /* its temporary files */
+void soak_model_remove(const struct soak_model *); /* removes its temporary files */
 bool soak_model_engine(const struct soak_model *, uint32_t threads, struct engine **, struct err *);
 
 /* ---- a run (soak_play.c) ---- */
@@ -30,7 +30,7 @@ bool soak_model_engine(const struct soak_model *, uint32_t threads, struct engin
 struct soak_texts {
     char *prompt[SOAK_PROMPTS]; /* owned */
     size_t n;
-    uint32_t tokens;               /* requested of each run; references have twice as many, or end with the context */
+    uint32_t tokens; /* requested of each run; references have twice as many, unless the context ends earlier */
     token_t *greedy[SOAK_PROMPTS]; /* (n_greedy) autoregressive; owned */
     size_t n_greedy[SOAK_PROMPTS];
 };
@@ -47,7 +47,7 @@ struct soak_play {
     uint32_t actions; /* after a run's end: extensions, restarts, other prompts, a versus, a baseline */
     uint64_t random;
 
-    /* soak_play_watch()'s own */
+    /* used by soak_play_watch() only */
     struct session_rig_result *out; /* the rig's results */
     const struct tokenizer *tokenizer;
     uint32_t policy[2], wanted;
@@ -63,12 +63,12 @@ void soak_play_watch(void *user, struct session *, const struct event *);
 /* ---- a case (soak_case.c) ---- */
 
 struct soak_count {
-    uint64_t cases, runs, tokens, repeated, turns; /* tokens compared with autoregressive ones, with a run's again */
+    uint64_t cases, runs, tokens, repeated, turns; /* tokens compared with autoregressive ones; with a second run */
 };
 
 struct soak {
     uint64_t seed;
-    bool cuda, spoil; /* spoil: the reference is changed in one place, so that a difference must be found */
+    bool cuda, spoil; /* spoil: the reference is changed in one place, and the test must find the difference */
     struct soak_count count;
     char about[400]; /* the current case and run, for the message of a failure */
 };

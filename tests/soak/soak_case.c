@@ -1,5 +1,5 @@
-/* A case: a model, texts that autoregressive decoding makes of some prompts on one thread, and runs that must make the
- * same. */
+/* A case: a model, the texts that autoregressive decoding generates from some prompts on one thread, and runs that must
+ * generate the same texts. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -19,7 +19,7 @@ free_texts(struct soak_texts *t)
     }
 }
 
-/* A known prompt or random bytes; short for slow models. */
+/* Returns a known prompt or random bytes; short ones for slow models. */
 static char *
 draw_prompt(uint64_t *random, bool slow)
 {
@@ -65,9 +65,9 @@ draw_texts(struct engine *e, struct soak_texts *t, bool slow, uint32_t *ctx, uin
 {
     t->n = 1 + soak_below(random, slow ? 2 : SOAK_PROMPTS);
     t->tokens = slow ? 4 + soak_below(random, 6) : 8 + soak_below(random, 100);
-    *ctx = 2 * t->tokens + 180; /* a byte of a prompt may be a token */
+    *ctx = 2 * t->tokens + 180; /* each byte of a prompt may be a token */
     if (soak_chance(random, 10))
-        *ctx = 180 + soak_below(random, t->tokens); /* there may be an end to it */
+        *ctx = 180 + soak_below(random, t->tokens); /* the context may end first */
     for (size_t i = 0; i < t->n; i++) {
         t->prompt[i] = draw_prompt(random, slow);
         if (t->prompt[i] == NULL || !autoregressive(e, t, i, *ctx, err))
@@ -86,7 +86,7 @@ struct draw {
     struct knob_setting set[POLICY_KNOBS];
 };
 
-/* As a session would have it of this engine. */
+/* Draws a policy that a session with this engine can run. */
 static bool
 draw_policy(struct engine *e, struct draw *d, uint64_t *random, struct err *err)
 {
@@ -177,7 +177,7 @@ generate(struct engine *e, const struct draw *d, struct soak_play *play, struct 
     return false;
 }
 
-/* Repeats the run on other threads: the samples are the same. */
+/* Repeats the run on another number of threads; the samples must be the same. */
 static bool
 repeat(struct soak *soak, struct engine *e, const struct draw *d, const struct session_rig_result *first,
        struct err *err)
@@ -197,7 +197,8 @@ repeat(struct soak *soak, struct engine *e, const struct draw *d, const struct s
     return ok;
 }
 
-/* A sequence of a batch with constant settings has the tokens that it has alone with its own seed. */
+/* Checks that a sequence of a batch with constant settings has the same tokens as when it runs alone with its own
+ * seed. */
 static bool
 alone(struct soak *soak, struct engine *e, const struct draw *d, const struct session_rig_result *batch,
       struct err *err)
@@ -206,7 +207,7 @@ alone(struct soak *soak, struct engine *e, const struct draw *d, const struct se
     for (size_t i = 0; i < batch->n_sequences && ok; i++) {
         const struct session_rig_sequence *a = &batch->sequences[i];
         if (i >= d->o.batch && policy_registry[d->play.policy[0]]->save != NULL)
-            break; /* it continues with what it learned from the one before */
+            break; /* it continues with what its predecessor learned */
         struct draw one = *d;
         struct session_rig_result r;
         struct soak_play play;
@@ -236,7 +237,7 @@ run(struct soak *soak, struct engine *const *engines, const struct draw *d, stru
     soak->count.runs += play.runs;
     soak->count.turns += play.turns;
     soak->count.tokens += play.tokens;
-    /* What a policy does by the clock is done otherwise the next time. */
+    /* A policy that measures time may decide otherwise when the run is repeated. */
     const bool timed = policy_registry[d->play.policy[0]]->shared_size > 0 || d->play.pace != SOAK_ALONE;
     bool ok = true;
     if (!d->play.greedy && !timed)
@@ -279,7 +280,7 @@ soak_case(struct soak *soak, uint64_t number, struct err *err)
     if (ok)
         describe(soak, &model, NULL, threads);
     ok = ok && soak_model_engine(&model, 1, &engines[0], err) && soak_model_engine(&model, threads, &engines[1], err);
-    soak_model_remove(&model); /* they are mapped */
+    soak_model_remove(&model); /* the files remain mapped */
     ok = ok && draw_texts(engines[0], &texts, slow, &ctx, &random, err);
     if (ok && soak->spoil)
         texts.greedy[0][texts.n_greedy[0] / 4] ^= 1;

@@ -15,8 +15,8 @@
 #include "tests/soak/soak.h"
 
 #define LOOK_SECONDS 60
-#define STILL_LOOKS  5   /* inspections without processor time after which a case counts as hanging; */
-#define CASE_SECONDS 900 /* with so much of it, it goes round in circles */
+#define STILL_LOOKS  5   /* inspections without processor time after which a case counts as hanging */
+#define CASE_SECONDS 900 /* seconds of processor time after which a case counts as endless */
 #define EMULATED     "specscope-cuda-emulated.so"
 
 static const char usage[] =
@@ -43,7 +43,7 @@ processor_seconds(void)
     return (double)t.tv_sec + (double)t.tv_nsec * 1e-9;
 }
 
-/* By the processor's time, not the clock's: the machine may have other work. */
+/* Measures processor time instead of real time, because the machine may have other work. */
 static bool
 stands_still(void)
 {
@@ -69,7 +69,8 @@ die(int signal_number)
     raise(n < 0 ? SIGKILL : signal_number);
 }
 
-/* An emulated GPU beside this program, if it was built; else what SPECSCOPE_CUDA_PLUGIN names. */
+/* Uses an emulated GPU in this program's folder, if one was built; otherwise the plug-in that SPECSCOPE_CUDA_PLUGIN
+ * names. */
 static bool
 find_cuda(void)
 {

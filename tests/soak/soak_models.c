@@ -1,4 +1,4 @@
-/* Which model, in which shape, on what. */
+/* Draws the model of a case, its shape and its backend. */
 #include <glob.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -21,7 +21,7 @@ draw_isa(uint64_t *random)
         if (cpu_isas[i]->usable())
             usable[n++] = cpu_isas[i]->name;
     return usable[soak_chance(random, 10) ? n - 1
-                                          : soak_below(random, n > 1 ? n - 1 : 1)]; /* the reference takes long */
+                                          : soak_below(random, n > 1 ? n - 1 : 1)]; /* the portable reference is slow */
 }
 
 /* ---- tiny ones ---- */
@@ -56,7 +56,7 @@ draw_shape(uint64_t *random)
     return m;
 }
 
-/* For an emulated GPU, which takes its time. */
+/* Draws smaller shapes for an emulated GPU, which is slow. */
 static struct tinymodel
 draw_small_shape(uint64_t *random)
 {
@@ -87,7 +87,7 @@ write_tiny(struct soak_model *m, const struct tinymodel *shape, uint64_t *random
     struct tinymodel small = *shape;
     small.first_layers = 1 + soak_below(random, shape->n_layers - 1);
     if (soak_chance(random, 20))
-        small.seed++; /* one that knows nothing of the other's opinions */
+        small.seed++; /* a draft model that is unrelated to the target */
     return soak_chance(random, 30) ? snprintf(m->draft, sizeof m->draft, "self:%u", small.first_layers) > 0
                                    : tinymodel_write_temp(m->draft, sizeof m->draft, &small, err);
 }
@@ -103,7 +103,7 @@ draw_file(struct soak_model *m, uint64_t *random, struct err *err)
     for (size_t i = 0; i < sizeof patterns / sizeof *patterns; i++)
         glob(patterns[i], i > 0 ? GLOB_APPEND : 0, NULL, &found);
     const bool any = found.gl_pathc > 0 || err_set(err, ERR_WORK, "no golden models: run it from the tree's root");
-    do { /* there is one that is nothing but a vocabulary */
+    do { /* one of the files contains only a vocabulary */
         const char *path = any ? found.gl_pathv[soak_below(random, (uint32_t)found.gl_pathc)] : "";
         const char *config = strstr(path, "/config.json");
         snprintf(m->path, sizeof m->path, "%.*s", (int)(config != NULL ? config - path : (ptrdiff_t)strlen(path)),
@@ -130,7 +130,7 @@ draw_synthetic(struct soak_model *m, uint64_t *random)
     static const char *const types[] = {"f32", "f16", "bf16", "q8_0"};
     static const char *const shapes[] = {"tiny", "tiny", "tiny-mixture"};
     m->synth = true;
-    m->quantize = false; /* they are made in the type that is asked for */
+    m->quantize = false; /* these files are written in the requested type */
     snprintf(m->path, sizeof m->path, "%s:%s,%u,0.%u", FROM(random, shapes), FROM(random, types),
              1 + soak_below(random, 6), 40 + soak_below(random, 50));
     snprintf(m->draft, sizeof m->draft, "self:%u", 1 + soak_below(random, 6));
@@ -140,7 +140,7 @@ bool
 soak_model_draw(struct soak_model *m, bool cuda, uint64_t *random, struct err *err)
 {
     *m = (struct soak_model){.backend = soak_chance(random, 30) ? "check" : "cpu"};
-    const bool on_gpu = soak_chance(random, 5); /* drawn anyhow, so that other cases are the same without one */
+    const bool on_gpu = soak_chance(random, 5); /* always drawn, so that other cases do not depend on `cuda` */
     if (cuda && on_gpu) {
         const struct tinymodel small = draw_small_shape(random);
         m->backend = "cuda";
@@ -169,7 +169,7 @@ soak_model_remove(const struct soak_model *m)
         unlink(m->heads);
     if (m->made) {
         unlink(m->path);
-        unlink(m->draft); /* of "self:2" there is none */
+        unlink(m->draft); /* no such file for "self:2" */
     }
 }
 

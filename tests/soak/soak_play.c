@@ -28,7 +28,7 @@ post(struct soak_play *p, struct session *s, struct control c)
     return false;
 }
 
-/* ---- comparing ---- */
+/* ---- comparison ---- */
 
 static void
 compare(struct soak_play *p, struct session *s, uint32_t seq)
@@ -49,7 +49,7 @@ compare(struct soak_play *p, struct session *s, uint32_t seq)
     p->compared[seq] = got->n;
 }
 
-/* The whole text is there that its end promises. */
+/* Checks that the text is complete for the reason of its end. */
 static void
 check_end(struct soak_play *p, struct session *s, uint32_t seq, const char *why)
 {
@@ -63,7 +63,7 @@ check_end(struct soak_play *p, struct session *s, uint32_t seq, const char *why)
     }
 }
 
-/* ---- turning ---- */
+/* ---- changes of knobs ---- */
 
 static uint32_t
 usable_policy(const struct run_info *info, uint64_t *random)
@@ -129,7 +129,7 @@ turn(struct soak_play *p, struct session *s)
         turn_one(p, s);
 }
 
-/* ---- going on ---- */
+/* ---- further runs ---- */
 
 static void
 step(struct soak_play *p, struct session *s)
@@ -146,7 +146,7 @@ step(struct soak_play *p, struct session *s)
         post(p, s, (struct control){.kind = CONTROL_UNTIL, .text = FROM(&p->random, until)});
 }
 
-/* "layerskip gamma=3 …": policy and some knobs of the second one. */
+/* Requests a versus: policy and some knobs of the second sequence, as in "layerskip gamma=3 …". */
 static void
 ask_versus(struct soak_play *p, struct session *s)
 {
@@ -233,7 +233,7 @@ heard(struct soak_play *p, struct session *s, const struct event *e)
         turn(p, s);
         if (p->pace == SOAK_STEPS && !p->coming && p->actions > 0 && soak_chance(&p->random, 2)) {
             p->actions--;
-            ask_new_run(p, s); /* in the middle of one */
+            ask_new_run(p, s); /* in the middle of a run */
         }
         step(p, s);
     } else if (kind == RECORDED_END) {

@@ -1,16 +1,16 @@
 /* Attention of rows to their paths, by blocks.
  *
- * A row's path is cut into splits of ATTEND_SPLIT positions, these into quarters and these into blocks of ATTEND_BLOCK,
- * at fixed positions, a block for each warp. It multiplies queries with keys, and weights with values. The warps'
- * partials (maximum, sum, unnormalised output) are merged in ascending order to that of the quarter, the quarters' to
- * that of the split, and those of the splits in ascending order again. A part is what one thread block computes at a
- * time: a split, or a quarter where there are few splits. Parts of few rows are different blocks' work, and the block
- * that finishes last merges them; otherwise one block walks them all. All do the same arithmetic in the same order
- * (flash-decoding: Dao, Haziza, Massa, Sizov 2023).
+ * A row's path is cut at fixed positions into splits of ATTEND_SPLIT positions, these into quarters, and these into
+ * blocks of ATTEND_BLOCK positions, one per warp. A warp multiplies queries with keys, and weights with values. The
+ * warps' partials (maximum, sum, unnormalised output) are merged in ascending order into the quarter's, the quarters'
+ * into the split's, and the splits' into the row's. A part is what one thread block computes at a time: a split, or a
+ * quarter if there are few splits. If there are few rows, different thread blocks compute the parts, and the block that
+ * finishes last merges them. Otherwise one block computes all of them. Either way the arithmetic and its order are the
+ * same (flash-decoding: Dao, Haziza, Massa, Sizov 2023).
  *
- * What shares a load of keys and values: up to PAIRS (row, head) pairs of a group of rows with one trunk, heads of one
- * key-value head. In blocks that reach behind the trunk, each run of pairs with one tail is computed by another warp.
- * Blocks and quarters of which a pair sees nothing are not merged. */
+ * Up to PAIRS (row, head) pairs share a load of keys and values. Their rows are of a group with one trunk, and their
+ * heads have the same key-value head. In blocks that reach past the trunk, each run of pairs with one tail is computed
+ * by another warp. Blocks and quarters in which a pair sees no position are not merged. */
 #ifndef KERNELS_CUDA_DEVICE_ATTENTION_CUH
 #define KERNELS_CUDA_DEVICE_ATTENTION_CUH
 
@@ -28,7 +28,7 @@
 struct attend_scene {
     const struct forward_args *forward;
     const struct dev_model *m;
-    uint32_t layer;             /* layer of the rows that take part: those with from < layer */
+    uint32_t layer;             /* layer of the rows that take part, which have from < layer */
     uint32_t part, parts;       /* positions in a part; parts of the longest path in the forward pass */
     uint32_t window;            /* the layer's; 0: none */
     bool apart;                 /* parts are computed by different blocks */
@@ -41,14 +41,14 @@ struct attend_scene {
 /* Pairs times dimensions whose sums a block keeps: two per thread. */
 #define ATTEND_SUMS (2 * BLOCK_THREADS)
 
-/* A position's weight, and where its value is. */
+/* The weight of a position, and the slot of its value. */
 struct weighed {
     float weight;
     slot_t slot;
 };
 
-/* Queries (PAIRS, dimensions) in F32, or (2, PAIRS, dimensions) in F16; for each block of positions and pair maximum
- * and sum, and the unnormalised outputs (PAIRS, dimensions); exact: what a warp is summing. */
+/* Queries (PAIRS, dimensions) in F32, or (2, PAIRS, dimensions) in F16; the maximum and the sum for each block of
+ * positions and pair; the unnormalised outputs (PAIRS, dimensions); exact: the terms that a warp sums. */
 struct attend_place {
     uint4 q[ATTEND_SUMS * sizeof(float) / sizeof(uint4)];
     float2 heads[BLOCK_WARPS][ATTEND_PAIRS];
@@ -67,7 +67,7 @@ struct attend_job {
     float slope;              /* of its head */
     uint2 seen;               /* first and last position visible to the pair; none: {1, 0} */
     uint32_t first, last;     /* range visible to any pair */
-    uint32_t tail, run, runs; /* the pair's tail, the number of its run of pairs with one tail, and of runs */
+    uint32_t tail, run, runs; /* the pair's tail; the number of its run of pairs with one tail; number of runs */
     uint32_t counter;         /* index of this job in arrivals */
     const slot_t *trunk;      /* position p is trunk[p], or tails[tail + p - n_trunk] */
     uint32_t n_trunk;
@@ -136,7 +136,7 @@ find_job(const struct attend_scene &c, const struct row_group &group, uint32_t p
     return true;
 }
 
-/* Splits two numbers into F16 and F16: what they are rounded to, and what that leaves. */
+/* Splits each of two numbers into two F16 numbers: the rounded number and the remainder. */
 static __device__ __forceinline__ void
 split_halves(float x, float y, uint32_t *high, uint32_t *low)
 {
@@ -174,7 +174,7 @@ template <class KV> struct attend_block {
     const struct attend_job &job;
     const struct attend_run &run;
     uint32_t first; /* position */
-    slot_t slot;    /* of position number `lane`; after the last one, the last one's */
+    slot_t slot;    /* of position number `lane`; lanes after the last position have the last one's */
     uint32_t room;
     size_t stride; /* of a slot */
     const KV *keys, *values;
@@ -191,7 +191,7 @@ template <class KV> struct attend_block {
     }
 };
 
-/* What one pair sees. */
+/* The positions that one pair sees. */
 struct attend_view {
     uint2 seen;
     float slope;
@@ -205,7 +205,7 @@ view_of(const struct attend_job &job, uint32_t pair)
         __shfl_sync(ALL_OF_WARP, job.slope, (int)pair)};
 }
 
-/* Returns the score of a position from its product; -infinity: the pair does not see it. */
+/* Returns the score of a position from its product, or -infinity if the pair does not see it. */
 static __device__ __forceinline__ float
 score_of(const struct attend_scene &c, const struct attend_view &view, uint32_t position, float z)
 {
@@ -222,9 +222,9 @@ weight_of(float score, float most)
     return score == -INFINITY ? 0 : expf(score - most);
 }
 
-/* Exact: in F32, by multiply-adds in order. A position that a pair does not see is skipped, because its value may be
- * infinite, and 0 times infinity is not a number. q (PAIRS, dimensions), heads and own (PAIRS, dimensions) are the
- * run's. */
+/* Attends exactly, in F32, by multiply-adds in order. A position that a pair does not see is skipped, because its value
+ * may be infinite, and 0 times infinity is not a number. q (PAIRS, dimensions), heads and own (PAIRS, dimensions)
+ * belong to the run. */
 template <int DIMS>
 static __device__ __forceinline__ void
 attend_exactly(const struct attend_block<float> &b, const float *q, struct weighed *weights, float2 *heads, float *own)
@@ -252,16 +252,16 @@ attend_exactly(const struct attend_block<float> &b, const float *q, struct weigh
     }
 }
 
-/* F16: by products of matrices (ptx.cuh). Rows g and g+8 of A belong to pair g of the run: the two F16 numbers whose
- * sum is its query, then its weight (split_halves). B is keys (16 dimensions, 8 positions), then values (16 positions,
- * 8 dimensions). The order of dimensions is free, so 16 bytes of a key, or of four values, are a lane's share of B. The
- * scores that a lane gets are its share of the weights as A. Positions that a pair does not see have weight 0, and
- * their values are finite (kv.cuh). */
+/* Attends in F16, by products of matrices (ptx.cuh). Rows g and g+8 of A belong to pair g of the run: the two F16
+ * numbers whose sum is its query, then its weight (split_halves). B is keys (16 dimensions, 8 positions), then values
+ * (16 positions, 8 dimensions). The order of dimensions is free, so 16 bytes of a key, or of four values, are a lane's
+ * share of B. The scores that a lane gets are its share of the weights as A. Positions that a pair does not see have
+ * weight 0, and their values are finite (kv.cuh). */
 
-#define ATTEND_DIMS 64 /* of values whose loads are under way together: 128 bytes per lane */
+#define ATTEND_DIMS 64 /* dimensions of values that are loaded together: 128 bytes per lane */
 
-/* Multiplies with the keys of 8 positions at a time: z[t][0] + z[t][2] is of position 8t + 2c of the block, z[t][1] +
- * z[t][3] of the next. */
+/* Multiplies with the keys of 8 positions at a time. z[t][0] + z[t][2] belongs to position 8t + 2c of the block,
+ * z[t][1] + z[t][3] to the next one. */
 static __device__ __forceinline__ void
 multiply_keys(const struct attend_block<uint16_t> &b, const uint4 *high, const uint4 *low,
               float (&z)[ATTEND_BLOCK / 8][4])
@@ -275,7 +275,7 @@ multiply_keys(const struct attend_block<uint16_t> &b, const uint4 *high, const u
         uint4 k[ATTEND_BLOCK / 8];
 #pragma unroll
         for (uint32_t t = 0; t < ATTEND_BLOCK / 8; t++)
-            load_state(&k[t], key[t] + (d < b.room ? d : 0)); /* 0: times zero */
+            load_state(&k[t], key[t] + (d < b.room ? d : 0)); /* 0: is multiplied by zero */
         const uint4 h = load_smem(high + d / 8), l = load_smem(low + d / 8);
         const uint32_t first[4] = {h.x, l.x, h.y, l.y}, second[4] = {h.z, l.z, h.w, l.w};
 #pragma unroll
@@ -313,8 +313,8 @@ weigh_block(const struct attend_block<uint16_t> &b, float (&z)[ATTEND_BLOCK / 8]
         heads[g] = make_float2(most, sum);
 }
 
-/* Loads ATTEND_DIMS dimensions of the values, from d on: of 16 positions each the 2c-th, the next, and the same of the
- * other eight. */
+/* Loads ATTEND_DIMS dimensions of the values, from d on. For each 16 positions these are numbers 2c and 2c + 1 of the
+ * first eight and of the other eight. */
 static __device__ __forceinline__ void
 load_values(const struct attend_block<uint16_t> &b, uint32_t d, uint4 (&v)[ATTEND_BLOCK / 16][4])
 {
@@ -358,7 +358,7 @@ multiply_values(const struct attend_block<uint16_t> &b, uint32_t d, const uint32
     }
 }
 
-/* high, low, heads and own are the run's. */
+/* Attends in F16; high, low, heads and own belong to the run. */
 template <int DIMS>
 static __device__ __forceinline__ void
 attend_halves(const struct attend_block<uint16_t> &b, const uint4 *high, const uint4 *low, float2 *heads, float *own)
@@ -387,8 +387,8 @@ struct merged {
 };
 
 struct merge_place {
-    uint32_t pair, d; /* d: first dimension; if it is at least head_dim, or the pair is absent, there is nothing to */
-                      /* do */
+    /* d: the first dimension. There is nothing to do if it is at least head_dim, or if the pair is absent. */
+    uint32_t pair, d;
     uint32_t row, head;
     uint2 seen;
     bool any;
@@ -421,7 +421,7 @@ merge(struct merged &a, const float2 head, const float2 out)
     a.out.y = fmaf(a.out.y, keep, out.y * add);
 }
 
-/* Merges the blocks' partials of a part that begins at this position: to quarters, and these. */
+/* Merges the blocks' partials of a part that begins at this position, first into quarters, then these. */
 static __device__ __forceinline__ struct merged
 merge_blocks(const struct attend_place *place, const struct merge_place &at, uint32_t begin, uint32_t part,
              uint32_t thread)
@@ -458,7 +458,7 @@ put_partial(const struct attend_scene &c, const struct merge_place &at, uint32_t
     *(float2 *)(to + 2 + at.d) = a.out;
 }
 
-/* Merges all partials of the pair, which must be complete: to splits, and these. */
+/* Merges all partials of the pair, which must be complete, first into splits, then these. */
 static __device__ __forceinline__ struct merged
 merge_parts(const struct attend_scene &c, const struct merge_place &at)
 {
@@ -496,9 +496,10 @@ put_attended(const struct attend_scene &c, const struct merge_place &at, struct 
     put_activation(c.forward->kv_cache.attended, c.m->exact, cols, at.row, k + 1, a.out.y / a.sum);
 }
 
-/* ---- all of it ---- */
+/* ---- parts and jobs ---- */
 
-/* Computes a part of a job, with all warps. Run r of a block is the work of the r-th warp from the block's own on. */
+/* Computes a part of a job, with all warps. Run r of a block is computed by the r-th warp counted from the block's
+ * own. */
 template <class KV, int PAIRS, int DIMS>
 static __device__ __forceinline__ struct merged
 attend_part(const struct attend_scene &c, const struct attend_job &job, struct attend_place *place,

@@ -8,11 +8,11 @@
 #include "base/rng.h"
 #include "kernels/cuda/device/block.cuh"
 
-/* Sums of probabilities. A sum of floats depends on its order; so masses are added as integers, in fixed point, which
- * makes every sum and every comparison of sums the same in any order, and prefix sums agree with totals. */
+/* Sums of probabilities. A sum of floats depends on the order of its terms. So masses are added as integers, in fixed
+ * point: sums and their comparisons are the same in any order, and prefix sums agree with totals. */
 struct mass {
     uint64_t units;
-    int scale; /* it is units * 2^-scale */
+    int scale; /* the value is units * 2^-scale */
 };
 
 static __device__ __forceinline__ double
@@ -34,7 +34,7 @@ fixed_point(float p, int scale)
 {
     const uint32_t bits = __float_as_uint(p),
                    mantissa = (bits & 0x7fffffu) | 0x800000u; /* subnormal numbers count as 0 */
-    const int right = 189 - scale - (int)(bits >> 23);        /* from 63 bits */
+    const int right = 189 - scale - (int)(bits >> 23);        /* right shift from 63 bits */
     return right < 64 && bits >> 23 > 0 ? (uint64_t)mantissa << 39 >> right : 0;
 }
 
@@ -45,7 +45,7 @@ fitting_scale(uint32_t n, uint32_t most)
     return unit_scale(n) + 126 - (int)(most >> 23);
 }
 
-/* Returns whether a sum of n numbers is too coarse for its value; each was rounded down by less than a unit. */
+/* Returns whether a sum of n numbers is too coarse. Each number was rounded down by less than a unit. */
 static __device__ __forceinline__ bool
 too_coarse(uint64_t units, uint32_t n)
 {
@@ -101,8 +101,9 @@ struct stored_p {
     }
 };
 
-/* From p(v) >= 0, v < n; TOKEN_NONE when all are 0. Each step divides the range that holds the answer by the number of
- * warps, so a vocabulary takes four. The sums are integers: a part's is what its parts' add up to. */
+/* Draws from p(v) >= 0, v < n; returns TOKEN_NONE if all are 0. Each step divides the range that contains the answer by
+ * the number of warps, so a vocabulary takes four steps. The sums are integers, so the sum of a range is exactly that
+ * of its parts. */
 template <class P>
 static __device__ token_t
 block_draw(P p, uint32_t n, const struct rng_key *key, struct block_scratch *scratch)
@@ -137,12 +138,12 @@ block_draw(P p, uint32_t n, const struct rng_key *key, struct block_scratch *scr
     return (token_t)first;
 }
 
-/* The last token that stays: of a row of logits in order of rank (block.cuh), the first whose prefix sum reaches a
- * goal. Counting tokens it is top-k, adding their probabilities top-p.
+/* Finds the last token that is kept: in a row of logits in order of rank (block.cuh), the first token whose prefix sum
+ * reaches a goal. The sum counts tokens for top-k, and adds their probabilities for top-p.
  *
- * A descent over ranks, radix 4: each pass over the row cuts the interval that holds the answer into four and keeps
- * one. Ranks tell equal logits apart by id, so ties need no care. Once few tokens are left in the interval they are
- * listed in shared memory, and the passes go over the list. */
+ * The search descends over ranks, radix 4: each pass over the row cuts the interval that contains the answer into four
+ * and keeps one. Ranks order equal logits by id, so ties need no special case. When few tokens are left in the
+ * interval, they are listed in shared memory, and further passes read the list. */
 
 #define LISTED_MAX 4096 /* candidates in shared memory */
 #define RANKED_MAX 256  /* candidates that are compared pairwise, one thread each */
@@ -163,8 +164,8 @@ struct interval {
 };
 
 struct cut {
-    uint64_t rank;   /* of the last one that stays */
-    uint64_t prefix; /* the sum up to it */
+    uint64_t rank;   /* of the last token that is kept */
+    uint64_t prefix; /* the sum up to this rank */
 };
 
 /* Returns where to divide the interval: evenly in logits on even passes, which is fast for real logits, evenly in ranks
@@ -207,7 +208,8 @@ struct listed_ranks {
     }
 };
 
-/* Copies the ranks in the interval to `to`, in no particular order. All threads have met since they read *n_to. */
+/* Copies the ranks in the interval to `to`, in no particular order. A barrier must separate this call from earlier
+ * reads of *n_to. */
 template <class Ranks>
 static __device__ void
 gather(Ranks ranks, const struct interval *in, uint64_t *to, uint32_t *n_to)
@@ -234,7 +236,7 @@ descend(Ranks ranks, Units units, uint64_t goal, int pass, struct interval *in, 
                    p3 = max_op()(p2, pivot(in, pass, 3));
     const float low = key_logit(rank_key(in->low)), high = key_logit(rank_key(in->high));
     const uint64_t from[4] = {in->low, p1, p2, p3};
-    uint64_t sums[4] = {}; /* over the ranks from each of these on, but the first */
+    uint64_t sums[4] = {}; /* sums from each of the dividing ranks on, except the first */
     uint32_t counts[4] = {};
 #pragma unroll 8
     for (uint32_t i = threadIdx.x; i < ranks.n; i += BLOCK_THREADS) {
@@ -275,8 +277,9 @@ descend(Ranks ranks, Units units, uint64_t goal, int pass, struct interval *in, 
     }
 }
 
-/* Of a row of logits z (n), the first rank at which the sum reaches the goal (>= 1). It lies in the interval, whose
- * `members` may be more than there are; the sum over all of them and `above` reaches the goal. */
+/* Returns the first rank of a row of logits z (n) at which the sum reaches the goal (>= 1). The rank is in the
+ * interval. The interval's `members` may exceed the true number. The sum over all of them and `above` reaches the
+ * goal. */
 template <class Units>
 static __device__ struct cut
 select_cut(const float *z, uint32_t n, Units units, uint64_t goal, struct interval in, struct select_scratch *s)
@@ -352,8 +355,8 @@ set_cut(struct row_dist *dist, uint64_t rank)
     dist->cut_id = rank_id(rank);
 }
 
-/* Applies top-k, then top-p. `positive` tokens have a weight, `sum` in total; `sum` becomes the sum of those that are
- * kept. */
+/* Applies top-k, then top-p. `positive` tokens have a weight, `sum` in total; `sum` becomes the sum of the kept
+ * weights. */
 static __device__ void
 cut_dist(struct row_dist *dist, const float *z, uint32_t n, const struct sampling *sampling, uint64_t best,
          uint32_t positive, struct mass *sum, struct select_scratch *s)
@@ -388,7 +391,7 @@ cut_dist(struct row_dist *dist, const float *z, uint32_t n, const struct samplin
     sum->units = cut.prefix;
 }
 
-/* Computes the distribution of logits z (n), for all threads of the block; total and q_total are left at 1. */
+/* Computes the distribution of logits z (n), with all threads of the block; total and q_total remain 1. */
 static __device__ struct row_dist
 measure_dist(const float *z, uint32_t n, const struct sampling *sampling, struct select_scratch *s)
 {

@@ -1,4 +1,4 @@
-/* Inputs of rows: embeddings from packed weights, and trunk tables; time stamps between requests. */
+/* Inputs of rows: embeddings from packed weights, and trunk tables. Also time stamps between requests. */
 #include "kernels/cuda/device/launch.cuh"
 #include "kernels/cuda/device/launch.h"
 #include "kernels/cuda/device/norm.cuh"
@@ -12,7 +12,7 @@ struct embed_args {
     struct row rows[FEW_ROWS];
 };
 
-/* One block per row. If embeddings are normed, a thread norms the values that it stored itself. */
+/* Embeds one row per block. If embeddings are normed, each thread norms the values that it stored itself. */
 static __global__ void
 __launch_bounds__(BLOCK_THREADS) embed_rows(struct embed_args a)
 {

@@ -1,4 +1,4 @@
-/* Epilogues of a forward pass's products. One functor serves all of them, so that each kind of strip is compiled once
+/* Epilogues of a forward pass's products. One functor contains all of them, so that each kind of strip is compiled once
  * (matmul.cuh describes when it is called). */
 #ifndef KERNELS_CUDA_DEVICE_EPILOGUE_CUH
 #define KERNELS_CUDA_DEVICE_EPILOGUE_CUH
@@ -8,7 +8,7 @@
 #include "kernels/cuda/device/forms.cuh"
 #include "kernels/cuda/device/forward_state.cuh"
 
-/* Calls with(o, y) for those of two outputs that there are. */
+/* Calls with(o, y) for those of two outputs that exist. */
 template <class With>
 static __device__ __forceinline__ void
 for_outputs(uint32_t o0, uint32_t o1, float y0, float y1, With with)
@@ -21,14 +21,14 @@ for_outputs(uint32_t o0, uint32_t o1, float y0, float y1, With with)
 
 /* Epilogues of experts' products, of expert row v (layout.h). */
 
-/* Returns the expert's part of a stack's biases, of `length` each. */
+/* Returns the expert's part of a stack of biases, of `length` each. */
 static __device__ __forceinline__ const float *
 bias_of(const float *biases, const struct forward_state *s, const struct expert_row &entry, uint32_t length)
 {
     return biases != NULL && !s->product.shared ? biases + (size_t)entry.expert * length : biases;
 }
 
-/* Stores the activation of hidden units, of row `row` of a matrix (rows, ffn): y0 and y1 are a unit's gate and up or,
+/* Stores the activations of hidden units, for row `row` of a matrix (rows, ffn). y0 and y1 are a unit's gate and up or,
  * without gates, the up of two units. RARE: the activation may be a function of both. */
 template <bool RARE>
 static __device__ __forceinline__ void
@@ -82,7 +82,7 @@ add_expert(const struct forward_state *s, uint32_t v, uint32_t o0, uint32_t o1, 
     });
 }
 
-/* max of z, and sum of exp((z - max) / T), of several logits. Merging is symmetrical to the last bit. */
+/* The maximum of z and the sum of exp((z - max) / T) of several logits. Merging is symmetrical to the last bit. */
 struct softmax_part {
     float max = -INFINITY, sum = 0;
 
@@ -99,12 +99,12 @@ struct softmax_part {
 
 /* ---- the functor ---- */
 
-/* KINDS: the kinds of epilogues that can occur, as bits. */
+/* KINDS: bits of the epilogues that can occur. */
 template <unsigned KINDS> struct epilogue {
     const struct forward_state *s;
     struct softmax_part part = {}; /* statistics of this thread's logits */
 
-    /* In models with query and key norms rotation follows the norm; clipping follows norms of whole rows. */
+    /* In models with query and key norms the rotation follows the norm. Clipping follows norms of whole rows. */
     __device__ __forceinline__ void
     put_qk(bool key, uint32_t row, uint32_t o0, uint32_t o1, float y0, float y1) const
     {
@@ -173,7 +173,6 @@ template <unsigned KINDS> struct epilogue {
             z = shaped_logit(s->model, o, z);
         s->logits[o] = z;
         part.add(z, fabsf(z) < INFINITY ? 1 : NAN, s->temperature); /* keeps values that are not numbers */
-                                                                    /* the row has already passed this layer */
     }
 
     __device__ __forceinline__ bool
@@ -191,7 +190,7 @@ template <unsigned KINDS> struct epilogue {
             put_expert(s, row, o0, o1, y0, y1);
         } else if (is(EPILOGUE_MIX)) {
             add_expert(s, row, o0, o1, y0, y1);
-        } else if (row_of(s, row).from >= s->l) { /* takes part in this layer */
+        } else if (row_of(s, row).from >= s->l) { /* the row has already passed this layer */
             return;
         } else if (is(EPILOGUE_STREAM)) {
             add_to_stream(row, o0, o1, y0, y1);

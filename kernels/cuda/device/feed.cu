@@ -1,5 +1,5 @@
-/* The input of a drafter's rows (struct drafter_desc, kernels/backend.h): g from features, or from the rows before
- * them; then the pairs [norm(e); norm(g)], and the layer's input. The products are launch_product(). */
+/* The input of a drafter's rows (struct drafter_desc, kernels/backend.h): g from features, or from the previous rows;
+ * then the pairs [norm(e); norm(g)], and the layer's input. launch_product() computes the products. */
 #include "kernels/cuda/device/block.cuh"
 #include "kernels/cuda/device/launch.cuh"
 #include "kernels/cuda/device/launch.h"
@@ -14,8 +14,8 @@ pair_of(const struct feed_args &a, uint32_t i)
     return a.kv_cache.pairs + (size_t)a.rows[i].ring * (2 * a.model->width + 1);
 }
 
-/* Returns the power of two by which features are divided, so that none is larger than FEATURES_MOST: 1 unless they are
- * unusually large. None is larger than the root of the sum of their squares. */
+/* Returns the power of two by which features are divided, so that none is larger than FEATURES_MOST. It is 1 unless
+ * they are unusually large. No feature is larger than the root of the sum of their squares. */
 static __device__ float
 feature_factor(const float *x, uint32_t n, struct block_scratch *scratch)
 {
@@ -26,8 +26,8 @@ feature_factor(const float *x, uint32_t n, struct block_scratch *scratch)
     return most > FEATURES_MOST && most < INFINITY ? ldexpf(1, ilogbf(most / FEATURES_MOST) + 1) : 1;
 }
 
-/* Packs row i's features, normed, as input of the projection. Without a projection they are g, as is the output of the
- * row before it. One block per row. */
+/* Norms row i's features and packs them as input of the projection. Without a projection g is the features, or the
+ * output of the previous row. One block per row. */
 static __global__ void
 __launch_bounds__(BLOCK_THREADS) take_features(struct feed_args a)
 {
@@ -56,8 +56,8 @@ __launch_bounds__(BLOCK_THREADS) take_features(struct feed_args a)
         pair_of(a, i)[2 * m.width] = factor;
 }
 
-/* From g: the pairs, packed as input of `join`; or the layer's input. One block per row. A thread norms the values that
- * it stored itself. */
+/* Computes the pairs from g and packs them as input of `join`, or computes the layer's input. One block per row. Each
+ * thread norms the values that it stored itself. */
 static __global__ void
 __launch_bounds__(BLOCK_THREADS) begin_rows(struct feed_args a)
 {

@@ -61,7 +61,7 @@ shaped_logit(const struct dev_model &m, uint32_t o, float z)
     return capped(m.form.logit_cap, biased * m.form.logit_scale);
 }
 
-/* Rotary position embedding (Su et al. 2021). The rotations of a forward pass's rows are computed once, for all layers
+/* Rotary position embedding (Su et al. 2021). The rotations of a forward pass's rows are computed once for all layers
  * and heads. */
 
 /* Returns cosine and sine of position * frequency. The angle is reduced to below half a turn in double, because a float
@@ -91,8 +91,8 @@ dims_of_pair(const struct dev_model &m, uint32_t p)
     return apart ? make_uint2(p, p + m.rope_dims / 2) : make_uint2(2 * p, 2 * p + 1);
 }
 
-/* Returns whether dimension d of a head is the first of a rotated pair, and the pair; false: it is the second, or not
- * rotated. */
+/* Returns true if dimension d of a head is the first of a rotated pair, and writes the pair; false: it is the second,
+ * or not rotated. */
 static __device__ __forceinline__ bool
 first_of_pair(const struct dev_model &m, uint32_t d, uint32_t *pair)
 {

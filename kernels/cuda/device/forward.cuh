@@ -1,6 +1,6 @@
-/* A forward pass: rows through layers, in one cooperative launch (docs/cuda.md). Shared is what a block has in shared
- * memory: that of models that mix experts or have other rare forms, or of all others, whose kernel has nothing of them.
- * The map of calls:
+/* A forward pass: rows through layers, in one cooperative launch (docs/cuda.md). The template parameter Shared is the
+ * type of a block's shared memory. Models with experts or other rare forms have one type, and all other models have
+ * another, whose kernel contains none of the rare code. The map of calls:
  *
  * forward_layers              the kernel: for each entry of the list that the host made
  *   begin_forward             copies the model and the rows, computes rotations
@@ -13,13 +13,13 @@
  *     multiply                8, 16 or 32 rows at a time, or up to 8 that the block norms itself: all_strips, or
  *                             exact_strips for F32 (matmul.cuh), or all_tiles for many rows (tile.cuh)
  *       unit_of               loads and multiplies packed weights (units.cuh)
- *       epilogue              what becomes of each pair of outputs (epilogue.cuh)
+ *       epilogue              processes each pair of outputs (epilogue.cuh)
  *   grid_sync                 the barrier (grid.cuh); meanwhile wait_usefully:
  *     take_step, take_ahead, take_layer, fetch_ahead (forward_products.cuh)
  *   leaves                    whether the probed row exits
  *
- * There is one place where a product is multiplied, and what differs is prepared before: so the kernel has each kind of
- * strip once and needs no calls, which would put registers on a stack. */
+ * Products are multiplied in one place, for which their differences are prepared in advance. So the kernel contains
+ * each kind of strip once and needs no calls, which would put registers on a stack. */
 #ifndef KERNELS_CUDA_DEVICE_FORWARD_CUH
 #define KERNELS_CUDA_DEVICE_FORWARD_CUH
 
@@ -58,7 +58,7 @@ multiply(Shared *s)
         put_part(s, then.part);
 }
 
-/* The largest number of rows of an expert, or of the product. */
+/* Returns the largest number of rows of an expert, or of the product. */
 static __device__ __forceinline__ uint32_t
 most_rows(const struct product &p)
 {
@@ -107,7 +107,7 @@ do_products(Shared *s, uint32_t *i)
     }
 }
 
-/* Whether the pass is to stop at a layer. */
+/* Returns the word that tells the pass to stop at a layer. */
 static __device__ __forceinline__ uint32_t *
 stop_of(struct forward_state *s, uint32_t l)
 {
@@ -127,8 +127,9 @@ begin_layer(struct forward_state *s)
     }
 }
 
-/* While a block waits at the barrier after a step of layer l: prefetches weights, copies entry number `next` of the
- * list and what is prefetched after it, checks for cancellation. entered: the step was the first one of its layer. */
+/* Called while a block waits at the barrier after a step of layer l. Prefetches weights, copies entry number `next` of
+ * the list and the prefetch of the barrier after it, and checks for cancellation. entered: the step was the first one
+ * of its layer. */
 template <class Shared>
 static __device__ __forceinline__ void
 wait_usefully(Shared *s, uint32_t next, uint32_t l, bool entered, uint32_t odd)
@@ -149,7 +150,7 @@ wait_usefully(Shared *s, uint32_t next, uint32_t l, bool entered, uint32_t odd)
     fetch_ahead<Shared>(s->ahead[odd]);
 }
 
-/* Initialises the block's state before its first step. The caller must follow it by a barrier. */
+/* Initialises the block's state before its first step. A barrier must follow. */
 template <class Shared>
 static __device__ __forceinline__ void
 begin_forward(Shared *s, const struct forward_args &a)
@@ -169,7 +170,7 @@ begin_forward(Shared *s, const struct forward_args &a)
     inspect_rows(s);
 }
 
-/* Shared memory of a block on the smallest supported GPUs, compute capability 8.6 and 8.9. */
+/* Limit of a block's shared memory on the smallest supported GPUs, compute capability 8.6 and 8.9. */
 static_assert(sizeof(struct moe_state) <= 99 << 10, "a block's shared memory");
 
 template <class Shared>

@@ -30,7 +30,7 @@ product_of(const struct forward_state *s, const struct dev_product &entry, bool 
     return p;
 }
 
-/* Sets the trained head and the outputs of a probe; by one thread. */
+/* Sets the trained head and the outputs of a probe; called by one thread. */
 static __device__ __forceinline__ void
 take_probe(struct forward_state *s)
 {
@@ -50,7 +50,7 @@ take_probe(struct forward_state *s)
     s->temperature = s->a.until.temperature[s->l];
 }
 
-/* Copies an entry of the list and its product to shared memory; by one warp. */
+/* Copies an entry of the list and its product to shared memory; called by one warp. */
 static __device__ __forceinline__ void
 take_step(struct forward_state *s, const struct pass_step &next)
 {
@@ -71,7 +71,7 @@ take_step(struct forward_state *s, const struct pass_step &next)
         s->rotations = rotations_of(s, s->entry.rope);
 }
 
-/* Copies the layer's descriptors; by one warp. */
+/* Copies the layer's descriptors; called by one warp. */
 template <class Shared>
 static __device__ __forceinline__ void
 take_layer(Shared *s, uint32_t l)
@@ -82,8 +82,8 @@ take_layer(Shared *s, uint32_t l)
             copy_by_warp(&s->moe, &s->model.moe[l], sizeof s->moe);
 }
 
-/* Copies what is prefetched at the barrier after a step; by one warp. The shared expert's gate and up are prefetched as
- * those of a plain matrix. */
+/* Copies what the barrier after a step prefetches; called by one warp. The shared expert's gate and up are prefetched
+ * like those of a plain matrix. */
 static __device__ __forceinline__ void
 take_ahead(struct forward_state *s, const struct pass_step &step, struct ahead *ahead)
 {

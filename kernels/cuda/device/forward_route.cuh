@@ -18,8 +18,8 @@ static_assert(sizeof(struct route_shared) <= WORK_SHARED, "a block's shared memo
 
 /* ---- logits ---- */
 
-/* Norms of n rows, up to a tile, with all warps (norm.cuh): first the sums. layer_norm: of numbers, too. source(i): row
- * i; NULL: it takes no part, or is none. */
+/* Norms n rows, up to a tile, with all warps (norm.cuh), beginning with the sums. layer_norm: of numbers, too.
+ * source(i) returns row i, or NULL if it takes no part or does not exist. */
 
 static __device__ __forceinline__ float
 smem_sum(const float *sums)
@@ -58,7 +58,7 @@ add_norm_sums(struct forward_state *s, uint32_t n, bool layer_norm, Source sourc
     __syncthreads();
 }
 
-/* Of rows that were normed in an earlier step, or that each block norms itself. */
+/* Computes the router's logits of rows that an earlier step normed, or that each block norms itself. */
 static __device__ __forceinline__ void
 put_router_logits(struct forward_state *s)
 {
@@ -92,7 +92,7 @@ put_router_logits(struct forward_state *s)
     }
 }
 
-/* ---- the choice, by the block that is done last ---- */
+/* ---- the choice, by the block that finishes last ---- */
 
 static __device__ __forceinline__ void
 choose_all(struct forward_state *s, struct route_shared *shared)
@@ -106,7 +106,7 @@ choose_all(struct forward_state *s, struct route_shared *shared)
                            &shared->choosing[warp], s->a.kv_cache.routes + (size_t)i * f.used);
 }
 
-/* Calls with(row, k, route) for all routes of rows that take part, by all threads. */
+/* Calls with(row, k, route) for all routes of rows that take part, with all threads. */
 template <class With>
 static __device__ __forceinline__ void
 for_routes(struct forward_state *s, With with)
@@ -139,7 +139,7 @@ list_experts(struct forward_state *s, struct order_place *order)
     for (uint32_t first = 0; first < experts; first += WARP) {
         const uint32_t e = first + lane, own = e < experts ? order->next[e] : 0;
         const uint32_t listed = __ballot_sync(ALL_OF_WARP, own > 0);
-        uint32_t before = own; /* includes this lane's own */
+        uint32_t before = own; /* includes this lane's number */
 #pragma unroll
         for (uint32_t apart = 1; apart < WARP; apart *= 2) {
             const uint32_t lower = __shfl_up_sync(ALL_OF_WARP, before, apart);
@@ -163,7 +163,7 @@ list_experts(struct forward_state *s, struct order_place *order)
     }
 }
 
-/* Adds the rows of the shared expert, if there is one, after the room for the others; by a warp. */
+/* Adds the rows of the shared expert, if there is one, after the room for the other rows; called by one warp. */
 static __device__ __forceinline__ void
 list_rows(struct forward_state *s)
 {
@@ -187,7 +187,7 @@ list_rows(struct forward_state *s)
     }
 }
 
-/* The order of an expert's rows is arbitrary; it does not affect results. */
+/* Orders rows by expert. The order of an expert's rows is arbitrary and does not affect results. */
 static __device__ __forceinline__ void
 order_expert_rows(struct forward_state *s, struct order_place *order)
 {
@@ -195,7 +195,7 @@ order_expert_rows(struct forward_state *s, struct order_place *order)
     const uint32_t thread = thread_here();
     for (uint32_t e = thread; e < f.n; e += BLOCK_THREADS)
         order->next[e] = 0;
-    __syncthreads(); /* routes are complete, too */
+    __syncthreads(); /* routes are also complete */
     if (s->a.routes_out != NULL)
         copy_routes(s);
     for_routes(s, [=](uint32_t, uint32_t, const struct route &r) { atomicAdd(&order->next[r.expert], 1u); });

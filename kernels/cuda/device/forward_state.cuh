@@ -7,9 +7,9 @@
 #include "kernels/cuda/device/matmul.cuh"
 
 #define EPILOGUE_ANY  (1u << EPILOGUE_QKV | 1u << EPILOGUE_STREAM | 1u << EPILOGUE_ACTIVATED | 1u << EPILOGUE_LOGITS)
-#define EPILOGUE_SMEM (EPILOGUE_ANY & ~(1u << EPILOGUE_STREAM))    /* of rows in shared memory: what is normed before */
-#define EPILOGUE_ROWS (EPILOGUE_ANY & ~(1u << EPILOGUE_LOGITS))    /* of more rows than one */
-#define EPILOGUE_RARE (1u << EPILOGUE_EXPERT | 1u << EPILOGUE_MIX) /* of experts; others may clip, too */
+#define EPILOGUE_SMEM (EPILOGUE_ANY & ~(1u << EPILOGUE_STREAM))    /* for rows in shared memory, which are normed */
+#define EPILOGUE_ROWS (EPILOGUE_ANY & ~(1u << EPILOGUE_LOGITS))    /* for more than one row */
+#define EPILOGUE_RARE (1u << EPILOGUE_EXPERT | 1u << EPILOGUE_MIX) /* for experts; other epilogues may clip, too */
 
 /* ---- a block's shared memory ---- */
 
@@ -25,9 +25,8 @@ struct ahead {
 };
 
 struct forward_state {
-    static const bool RARE =
-        false; /* experts, sinks of attention, clamped gates, ALiBi, clipped queries, keys and values, */
-               /* pairs that a drafter reads */
+    /* Experts, sinks of attention, clamped gates, ALiBi, clipped queries, keys and values, a drafter's pairs. */
+    static const bool RARE = false;
     unsigned char work[WORK_SHARED]; /* of products and attention; comes first because of loads of 16 bytes */
     struct forward_args a;
     struct dev_model model;
@@ -83,7 +82,7 @@ for_rows(const struct forward_state *s, With with)
             with(i, row_of(s, i));
 }
 
-/* Copies by one warp. */
+/* Copies memory; called by one warp. */
 static __device__ __forceinline__ void
 copy_by_warp(void *to, const void *from, size_t bytes)
 {
@@ -108,7 +107,7 @@ rotations_of(const struct forward_state *s, enum layer_rope rope)
     }
 }
 
-/* Stamps of a forward pass's phases (profile.h), by threads of every block. */
+/* Time stamps of a forward pass's phases (profile.h), by threads of every block. */
 
 #define STAMP_THREAD (4 * WARP) /* one of the threads that do not wait at a barrier (forward.cu) */
 

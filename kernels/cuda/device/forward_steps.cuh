@@ -9,11 +9,11 @@
 #include "kernels/cuda/device/norm.cuh"
 #include "kernels/cuda/device/ptx.cuh"
 
-/* In models with query and key norms: norms and rotation, in either order, in a separate step. One warp per head. */
+/* Norms and rotation in models with query and key norms, in either order, as a separate step. One warp per head. */
 
 #define LANE_PAIRS (MAX_HEAD_DIM / 2 / WARP)
 
-/* Calls with(pair, number) for a lane's pairs of a head, number lane, lane + WARP, … */
+/* Calls with(pair, number) for a lane's pairs of a head, that is numbers lane, lane + WARP, … */
 template <class With>
 static __device__ __forceinline__ void
 for_pairs(const struct dev_model &m, float2 (&head)[LANE_PAIRS], With with)
@@ -47,7 +47,7 @@ raw_heads(const struct forward_state *s, uint32_t i, bool is_key)
     return s->a.kv_cache.qk_raw + ((size_t)i * (m.heads + m.kv_heads) + (is_key ? m.heads : 0)) * m.head_dim;
 }
 
-/* Head h of row i's queries or keys. whole: the spread of all heads together. */
+/* Norms head h of row i's queries or keys. whole: the spread of all heads together. */
 template <class Shared>
 static __device__ __forceinline__ void
 norm_head(Shared *s, uint32_t i, uint32_t h, bool is_key, const struct spread &whole)
@@ -97,7 +97,7 @@ norm_head(Shared *s, uint32_t i, uint32_t h, bool is_key, const struct spread &w
     });
 }
 
-/* A block takes 16 heads of a row at a time. */
+/* Norms 16 heads of a row at a time in each block. */
 template <class Shared>
 static __device__ __forceinline__ void
 norm_heads(Shared *s)
@@ -119,7 +119,7 @@ norm_heads(Shared *s)
     }
 }
 
-/* Early exit: the last row's softmax, merged from all blocks. */
+/* Early exit: the softmax of the last row, merged from all blocks. */
 
 /* Merges the parts of each LANES adjacent lanes; every lane gets the result. */
 template <int LANES = WARP>
@@ -207,7 +207,7 @@ inspect_rows(struct forward_state *s)
         atomicMax(&s->last_split, last);
 }
 
-/* Norms the hidden states of the rows. copies: also to F32, for a router, since products read halves. */
+/* Norms the hidden states of the rows. copies: also stores them in F32 for a router, since products read halves. */
 static __device__ __forceinline__ void
 norm_rows(struct forward_state *s, const struct dev_norm &norm, bool copies)
 {
@@ -262,7 +262,7 @@ attend(Shared *s)
 {
     const uint32_t share = s->model.heads / s->model.kv_heads, splits = s->last_split + 1;
     const uint32_t jobs = (s->a.n * share + PAIRS - 1) / PAIRS * s->model.kv_heads * splits;
-    const bool most_have_one = s->a.n > QUARTER_ROWS || 2 * jobs > gridDim.x; /* a split, of the blocks */
+    const bool most_have_one = s->a.n > QUARTER_ROWS || 2 * jobs > gridDim.x; /* most blocks have a split */
     const uint32_t part = most_have_one ? ATTEND_SPLIT : ATTEND_QUARTER;
     const struct attend_scene scene = {&s->a,
                                        &s->model,
@@ -325,8 +325,8 @@ smem_source(struct forward_state *s, uint32_t i)
 }
 
 /* Norms the rows of the next product into this block's shared memory; rows that take no part are zero. by_squares: the
- * norm needs the sum of squares alone. All others, and rows without a norm, are compiled once, not once for each kind
- * of product. */
+ * norm needs only the sum of squares. The code for other norms, and for rows without a norm, is compiled once, not once
+ * for each kind of product. */
 static __device__ __forceinline__ void
 norm_to_smem(struct forward_state *s, bool by_squares)
 {

@@ -8,8 +8,8 @@
 #define GRID_PHASE 0x80000000u /* flips when all blocks have arrived */
 #define GRID_POLLS 256         /* between readings of the clock */
 
-/* The state of thread 0 of a block. The barrier's phase cannot change before this block has arrived, so it is read
- * once, at the start. `place` is the note of a block that waits for too long (layout.h). */
+/* The barrier's state in thread 0 of a block. The barrier's phase cannot change before this block has arrived, so it is
+ * read once, at the start. `place` is the note of a block that waits too long (layout.h). */
 struct grid_barrier {
     struct dev_barrier *barrier;
     uint32_t phase, place;
@@ -21,17 +21,17 @@ grid_barrier_of(struct dev_barrier *b)
     return {b, threadIdx.x == 0 ? load_acquire(&b->arrived) & GRID_PHASE : 0, 0};
 }
 
-/* ---- waiting for too long ---- */
+/* ---- waiting too long ---- */
 
 struct grid_wait {
-    uint64_t looked, waited; /* nanoseconds: last reading, total wait. Long gaps between two readings count little: a */
-                             /* GPU */
-                             /* that was suspended or used by another process does not wait */
+    /* Nanoseconds: the last reading, the total wait. A long gap between two readings counts little, because a GPU that
+     * was suspended or used by another process does not wait. */
+    uint64_t looked, waited;
     bool noted;
 };
 
-/* First a block writes a note where it waits, and continues to wait so that all others can do the same: a block without
- * a note never arrived. Later it ends the kernel. */
+/* Checks the wait. A block that waits too long first writes a note where it waits. It continues to wait, so that all
+ * others can do the same: a block without a note never arrived. Later it ends the kernel. */
 static __device__ __forceinline__ void
 check_clock(const struct grid_barrier &b, struct grid_wait *w)
 {

@@ -7,7 +7,7 @@
 #include "kernels/cuda/device/norm.cuh"
 #include "kernels/cuda/device/tile.cuh"
 
-/* One block per row. The norm of a row with a full head is stored in F32, too. */
+/* Norms and packs one row per block. The norm of a row with a full head is also stored in F32. */
 __global__ void
 __launch_bounds__(BLOCK_THREADS) norm_head_rows(struct head_args a)
 {
@@ -26,8 +26,9 @@ __launch_bounds__(BLOCK_THREADS) norm_head_rows(struct head_args a)
 #define TRAINED_WARPS   8
 #define TRAINED_OUTPUTS 32 /* per block */
 
-/* Of rows whose layer has an affine head h + A h + b, before the norm; or, if `full`, the logits of rows whose layer
- * has a full head, which replace the LM head's. Grid: (rows, blocks of outputs); one warp per output. */
+/* Computes the rows whose layer has an affine head h + A h + b, before the norm. If `full`, it computes the logits of
+ * rows whose layer has a full head, which replace those of the LM head. Grid: (rows, blocks of outputs); one warp per
+ * output. */
 template <bool FULL>
 __global__ void
 __launch_bounds__(TRAINED_WARPS *WARP) trained_rows(struct head_args a)
@@ -70,7 +71,7 @@ struct put_outputs {
     }
 };
 
-/* The product of one matrix with any number of rows; one block per multiprocessor. */
+/* Multiplies one matrix with any number of rows; one block per multiprocessor. */
 template <enum weight_type T>
 static __device__ __forceinline__ void
 multiply_as(const struct product &p, float *shared, struct put_outputs &put)

@@ -1,18 +1,18 @@
 /* Products y = W x, strip by strip (layout.h).
  *
- * A strip is one block's work. Its warps share the units (of pairs of them, where weights come in pairs): warp w takes
- * units [w U / 16, (w + 1) U / 16), so which terms are added in which order depends on the shape of W alone. Then the
- * 16 partial sums meet in shared memory and are added in the order of the warps.
+ * A block multiplies a strip. Its warps share the units (or pairs of units, for weights that come in pairs): warp w
+ * takes units [w U / 16, (w + 1) U / 16). So the terms and the order of their addition depend only on the shape of W.
+ * Then the 16 partial sums are written to shared memory and added in the order of the warps.
  *
- * A lane loads units into a ring of registers: when a unit is multiplied, its register is loaded with the unit that the
- * warp multiplies one ring later, in the same strip or in the next one. So loads are under way at all times, also while
- * partial sums are added up.
+ * A lane loads units into a ring of registers. When a unit has been multiplied, its register is loaded with the unit
+ * that the warp multiplies one ring later, in the same strip or in the next one. So loads are always in flight, also
+ * while partial sums are added.
  *
- * A turn is a strip with some tiles of rows. Two warps for each tile own it: only they wait for all partial sums, add
- * them and process the outputs. The others continue with the next turn, which other warps own.
+ * A turn is a strip with some tiles of rows. Two warps per tile own it. Only they wait for all partial sums, add them
+ * and process the outputs. The other warps continue with the next turn, which has other owners.
  *
- * Shared memory: PRODUCT_SHARED bytes, two buffers used in turn. A buffer is written again after its owners have read
- * it. Between two products is a __syncthreads(). With one tile of rows the buffers end at SMEM_AT. */
+ * Shared memory: PRODUCT_SHARED bytes, two buffers used alternately. A buffer is written again after its owners have
+ * read it. A __syncthreads() separates two products. With one tile of rows the buffers end at SMEM_AT. */
 #ifndef KERNELS_CUDA_DEVICE_MATMUL_CUH
 #define KERNELS_CUDA_DEVICE_MATMUL_CUH
 
@@ -35,10 +35,10 @@ struct product {
     const struct dev_kv_cache *kv_cache = NULL;           /* contains the assignment of rows to experts */
 };
 
-/* What becomes of outputs is a functor's business: it is called for pairs of packed rows g and g+8,
+/* A functor processes the outputs. It is called for pairs of packed rows g and g+8 as
  *     then(matrix, row, o0, o1, y0, y1)
- * where o is an output of the matrix, or UINT32_MAX: none. Row r of a tile belongs to the threads t with
- * t / 32 % 2 == r % 2 and t % 4 == r / 2. */
+ * where o is an output of the matrix, or UINT32_MAX if there is none.
+ * Row r of a tile belongs to the threads t with t / 32 % 2 == r % 2 and t % 4 == r / 2. */
 
 /* ---- strips ---- */
 
@@ -46,8 +46,8 @@ struct product {
 struct strip_place {
     const struct dev_matrix *m;
     uint32_t matrix, strip; /* number of the matrix; of the strip, for its outputs */
-    uint32_t packed;        /* of the strip in the matrix's memory: other than `strip` in stacks of experts */
-    uint32_t first, n;      /* the functor's numbers of the rows: [first, first + n); n of experts only */
+    uint32_t packed;        /* number of the strip in the matrix's memory; differs from `strip` in stacks of experts */
+    uint32_t first, n;      /* the functor's numbers of the rows: [first, first + n); n is set for experts only */
 };
 
 /* Returns the product's strip number `strip`. */
@@ -77,8 +77,8 @@ count_strips(const struct product &p)
 
 /* ---- sums of warps ---- */
 
-/* Shared memory: (BLOCK_WARPS, tiles, 2, WARP) pairs. A lane's sums are of rows 2c and 2c+1 of a tile, the second
- * index; a pair is outputs g and g+8. So both sides go through memory lane by lane. */
+/* Shared memory has (BLOCK_WARPS, tiles, 2, WARP) pairs. A lane's sums belong to rows 2c and 2c+1 of a tile, the second
+ * index; a pair is outputs g and g+8. So both the writers and the readers access memory in the order of lanes. */
 template <int NT>
 static __device__ __forceinline__ void
 put_sums(const float (&sum)[NT][4], float2 *buffer, uint32_t warp, uint32_t lane)
@@ -107,7 +107,7 @@ add_sums(const float2 *buffer, uint32_t thread)
 /* Numbers of the first buffer's named barriers; the second buffer's are larger by one. */
 enum { BUFFER_FULL = 1, BUFFER_READ = 3, BUFFER_FREE = 5 };
 
-/* Returns the number of a thread among the owners of a turn; numbers from NT * 2 * WARP on are of other threads. */
+/* Returns the number of a thread among the owners of a turn; other threads have numbers from NT * 2 * WARP on. */
 template <int NT>
 static __device__ __forceinline__ uint32_t
 owner_number(uint32_t turn, uint32_t thread)
@@ -124,7 +124,7 @@ wait_for_owners(uint32_t turn, uint32_t thread)
         barrier_sync(BUFFER_FREE + parity(turn), BLOCK_THREADS);
 }
 
-/* Starts to look up the outputs of packed rows g and g+8 of a strip, so that no thread waits before own_outputs(). */
+/* Starts to read the outputs of packed rows g and g+8 of a strip, so that no thread waits before own_outputs(). */
 static __device__ __forceinline__ uint2
 look_up_outputs(const struct strip_place &at, uint32_t g, bool take)
 {
@@ -136,7 +136,7 @@ look_up_outputs(const struct strip_place &at, uint32_t g, bool take)
     return o;
 }
 
-/* UINT32_MAX: no output of the matrix. */
+/* Returns the outputs; UINT32_MAX: no output of the matrix. */
 static __device__ __forceinline__ uint2
 own_outputs(const struct strip_place &at, uint2 o)
 {
@@ -195,20 +195,20 @@ advance_ring(unit_of<T> (&ring)[ring_units<T, NT>], float (&sum)[NT][4], const u
     }
 }
 
-/* The strips and rows that this block multiplies, NT tiles at a time: all strips of all matrices, with all rows.
- * EXPERTS: or those of experts with their rows (layout.h). A lane takes the activations of whatever row it has, so rows
- * need not be brought together: an instruction's columns do not mix. Of gate and up the blocks take the strips of all
- * listed experts in turn. Of down a block takes the same strip of all experts, one expert after the other: so a row's
- * experts are added by one block, in order. */
+/* The strips and rows that this block multiplies, NT tiles at a time: all strips of all matrices, with all rows; or,
+ * with EXPERTS, the strips of experts with the experts' rows (layout.h). A lane reads the activations of any row that
+ * it is assigned, so rows need not be contiguous: columns of an instruction are independent. For gate and up, the
+ * blocks take the strips of all listed experts in turn. For down, a block takes the same strip of all experts, one
+ * expert after the other, so one block adds a row's experts, in order. */
 template <bool EXPERTS, int NT> struct block_rows {
     struct of_lane {
-        uint32_t row[NT]; /* a lane's rows of the tiles; of experts only */
-        /* The next strip is found before this one is multiplied. Loads are told apart by six counters alone: others
-         * among those of the ring would have to wait for it. */
+        uint32_t row[NT]; /* a lane's rows of the tiles; for experts only */
+        /* The next strip is found before this one is multiplied. The hardware has only six counters for loads, so a
+         * load among those of the ring would have to wait for the ring. */
         struct strip_place following;
     };
     const struct product &p;
-    const uint32_t strips, experts; /* of an expert; of the product, 1 if it is not by expert */
+    const uint32_t strips, experts; /* strips of an expert; experts of the product, or 1 if it is not by expert */
     uint32_t end;
 
     __device__ __forceinline__ bool
@@ -223,7 +223,8 @@ template <bool EXPERTS, int NT> struct block_rows {
         if (EXPERTS && p.down)
             end = blockIdx.x < strips ? (strips - blockIdx.x + gridDim.x - 1) / gridDim.x * experts : 0;
     }
-    /* The shared expert's strips begin with the last blocks, some of which had one strip less of the routed experts. */
+    /* The shared expert's strips begin with the last blocks, because some of these had one strip less of the routed
+     * experts. */
     __device__ __forceinline__ uint32_t
     begin() const
     {
@@ -245,12 +246,12 @@ template <bool EXPERTS, int NT> struct block_rows {
         return {p.matrices[0], 0, strip, (p.shared ? 0 : at.expert * strips) + strip, at.first, at.n};
     }
     __device__ __forceinline__ uint32_t
-    count(const struct strip_place &at) const /* of rows; not kept in a register while strips are multiplied */
+    count(const struct strip_place &at) const /* rows; not kept in a register while strips are multiplied */
     {
         return by_expert() ? at.n : p.n;
     }
     __device__ __forceinline__ uint32_t
-    input_row(const struct strip_place &at, uint32_t row) const /* whose activations are this row's */
+    input_row(const struct strip_place &at, uint32_t row) const /* the row whose activations are this row's input */
     {
         if (!by_expert() || (p.down && !p.shared))
             return at.first + row;
@@ -269,7 +270,7 @@ template <bool EXPERTS, int NT> struct block_rows {
         }
         return own;
     }
-    /* Returns the address of a lane's activations of tile number tile + j, from some unit on. */
+    /* Returns the address of a lane's activations of tile number tile + j, from a unit on. */
     template <bool SMEM>
     __device__ __forceinline__ const uint4 *
     activations(const of_lane &own, uint32_t tile, uint32_t j, uint32_t unit, uint32_t units, uint32_t lane) const
@@ -297,7 +298,7 @@ end_turn(const Rows &rows, const struct strip_place &at, uint32_t tile, uint32_t
          const float (&sum)[NT][4], float *shared, uint32_t thread, Then &then)
 {
     const uint32_t index = parity(turn), warp = thread / WARP, lane = thread % WARP;
-    const uint32_t number = owner_number<NT>(turn, thread_here()); /* computed here, and not kept through the ring */
+    const uint32_t number = owner_number<NT>(turn, thread_here()); /* computed here to save a register in the ring */
     float2 *const buffer = (float2 *)shared + index * (BLOCK_WARPS * NT * TILE * STRIP / 2);
     if (turn >= 2)
         wait_for_owners<NT>(turn - 2, thread);
@@ -373,10 +374,10 @@ all_strips(const Rows &rows, float *shared, Before before, Then &then)
         wait_for_owners<NT>(t, thread);
 }
 
-/* ---- on their way into L2 ---- */
+/* ---- prefetching into L2 ---- */
 
 /* Prefetches the bytes [from, to) of the weights that this block reads, and the scales of the strips that begin there.
- * Called by `n` threads, of which this is number i. */
+ * Called by `n` threads; this one is number i. */
 template <class Rows>
 static __device__ __forceinline__ void
 prefetch_strips(const Rows &rows, uint32_t from, uint32_t to, uint32_t i, uint32_t n)
@@ -396,8 +397,8 @@ prefetch_strips(const Rows &rows, uint32_t from, uint32_t to, uint32_t i, uint32
     }
 }
 
-/* Products of exact models: F32, packed rows one after the other (layout.h), plain multiply-adds in one order. One warp
- * per output of a strip; lanes process every 32nd column and are summed in a tree. */
+/* Products of exact models in F32: packed rows one after the other (layout.h), plain multiply-adds in one order. One
+ * warp per output of a strip. Lanes process every 32nd column, and their sums are added in a tree. */
 template <class Rows, class Then>
 static __device__ __forceinline__ void
 exact_strips(const Rows &rows, float *shared, Then &then)

@@ -76,8 +76,8 @@ normed(const struct dev_norm &norm, const struct spread &s, float x, uint32_t k)
     return norm.bias != NULL ? y + norm.bias[k] : y;
 }
 
-/* to[r] = the norm of from (width) F32, or from itself where there is no norm, by a whole block; copy: the same in F32,
- * or NULL. exact: to is F32. */
+/* Norms `from` (width) F32 into row r of `to`, with a whole block; without a norm it stores `from` itself. copy: also
+ * gets the result in F32, or NULL. exact: `to` is F32. */
 static __device__ __forceinline__ void
 norm_row(const struct dev_model &m, bool exact, const float *from, const struct dev_norm &norm, void *to, uint32_t r,
          struct block_scratch *scratch, float *copy = NULL)
@@ -93,10 +93,10 @@ norm_row(const struct dev_model &m, bool exact, const float *from, const struct 
     put_padding(to, exact, m.width, r);
 }
 
-/* The same in parts, for rows that every block norms for itself, two at once, so that their loads overlap. A row that
- * takes no part is NULL. First the warps' sums of the rows' terms, of (2, BLOCK_WARPS), which may be read after a
- * __syncthreads(): for LayerNorm of the numbers, then of the squares. with(sum, x, second) returns a sum with another
- * number's term. */
+/* The norm in parts, for rows that every block norms for itself. Two rows are processed at once, so that their loads
+ * overlap; a row that takes no part is NULL. This first part writes the warps' sums of the rows' terms to sums (2,
+ * BLOCK_WARPS), which may be read after a __syncthreads(). For LayerNorm it is called for the numbers, then for the
+ * squares. with(sum, x, second) returns a sum plus another number's term. */
 template <class With>
 static __device__ __forceinline__ void
 add_terms(const struct dev_model &m, const float *first, const float *second, float (*sums)[BLOCK_WARPS], With with)
@@ -117,8 +117,8 @@ add_terms(const struct dev_model &m, const float *first, const float *second, fl
     }
 }
 
-/* Then row r of n is stored in shared memory, and the one after it; without a norm their numbers. Rows that take no
- * part are zero. */
+/* The second part stores the norms of rows r and r + 1 (of n) in shared memory, or their numbers if there is no norm.
+ * Rows that take no part are zero. */
 static __device__ __forceinline__ void
 put_smem(const struct dev_model &m, const float *first, const float *second, bool norms, const struct dev_norm &norm,
          const struct spread (&spreads)[2], uint16_t *to, uint32_t r, uint32_t n)
@@ -140,7 +140,7 @@ put_smem(const struct dev_model &m, const float *first, const float *second, boo
 
 /* Trained heads (backend_ops.heads): input of the final norm in a layer with an affine head. */
 
-/* Sum over k of w[k] x[k], by a warp: lanes take every 32nd and add up in a tree. */
+/* Returns the sum over k of w[k] x[k], by a warp: lanes take every 32nd term, and their sums are added in a tree. */
 static __device__ __forceinline__ float
 warp_dot(const float *w, const float *x, uint32_t n)
 {

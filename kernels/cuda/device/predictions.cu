@@ -1,9 +1,9 @@
-/* Statistics of rows of logits. A row is cut into pieces of fixed size, each one block's work; so one row keeps many
- * multiprocessors busy, and what a row's prediction is does not depend on the others. Two launches:
- *   summarise: of each piece maximum, best five, sums of exponentials; reads the logits once;
- *   conclude:  where asked for, compares each piece with the final layer's row; the last block of a row to finish
+/* Statistics of rows of logits. A row is cut into pieces of fixed size, one per block. So one row occupies many
+ * multiprocessors, and a row's prediction does not depend on other rows. Two launches:
+ *   summarise: maximum, best five and sums of exponentials of each piece; reads the logits once;
+ *   conclude:  if requested, compares each piece with the final layer's row; the last block of a row to finish
  *              merges its pieces, in order.
- * The formulas are kernels/cpu/head.c's. */
+ * The formulas are those of kernels/cpu/head.c. */
 #include "kernels/cuda/device/block.cuh"
 #include "kernels/cuda/device/launch.cuh"
 #include "kernels/cuda/device/launch.h"
@@ -69,7 +69,8 @@ struct piece_scratch {
 };
 
 /* Writes the best ten of a block's logits z, ids first + i * PIECE_THREADS + threadIdx.x, to the piece, and the best
- * one to s->max, valid for all threads after a barrier. Each warp finds its own best, the first warp merges them. */
+ * one to s->max, valid for all threads after a barrier. Each warp finds its own best, and the first warp merges
+ * them. */
 static __device__ void
 find_top(const float z[THREAD_LOGITS], uint32_t first, struct head_piece *p, struct piece_scratch *s)
 {
@@ -277,7 +278,7 @@ compare(const struct prediction_args *a, const struct prediction_row *row, struc
     const struct head_piece *const theirs = a->pieces + (size_t)row->final * gridDim.y;
     const float *const f = a->logits + (size_t)row->final * a->vocab, f_max = theirs[blockIdx.y].max;
     const uint32_t first = blockIdx.y * HEAD_PIECE, end = a->vocab - first < HEAD_PIECE ? a->vocab : first + HEAD_PIECE;
-    const uint32_t best = rank_id(next_best(theirs, gridDim.y, UINT64_MAX)); /* if there is none, f is all -infinity */
+    const uint32_t best = rank_id(next_best(theirs, gridDim.y, UINT64_MAX)); /* if none, all of f is -infinity */
     const float bar = best < a->vocab ? row->z[best] : INFINITY;
     float sum[3] = {0, 0, 0};
     uint32_t above = 0;

@@ -1,5 +1,5 @@
-/* Instructions that CUDA C++ has no function for, and the related conversions. tests/emulator implements the same
- * functions by their definitions in the PTX ISA manual. */
+/* Instructions that CUDA C++ has no function for, and related conversions. tests/emulator implements the same functions
+ * by their definitions in the PTX ISA manual. */
 #ifndef KERNELS_CUDA_DEVICE_PTX_CUH
 #define KERNELS_CUDA_DEVICE_PTX_CUH
 
@@ -16,7 +16,7 @@ half_value(uint16_t h)
     return x;
 }
 
-/* Rounds to nearest, ties to even; out of range: infinity. */
+/* Rounds to nearest, ties to even; numbers out of range become infinity. */
 static __device__ __forceinline__ uint16_t
 half_bits(float x)
 {
@@ -66,8 +66,8 @@ dequant_bytes(uint32_t bytes, uint32_t *low, uint32_t *high)
 
 /* ---- matrices ---- */
 
-/* d (16, 8) += a (16, 16) b (16, 8), by the lanes of a warp together; fragments as in layout.h, and of d: d[0], d[1]
- * are row g, columns 2c and 2c+1; d[2], d[3] row g+8. */
+/* Adds a (16, 16) b (16, 8) to d (16, 8), by the lanes of a warp together. Fragments are as in layout.h. d[0] and d[1]
+ * are row g, columns 2c and 2c+1; d[2] and d[3] are row g+8. */
 static __device__ __forceinline__ void
 mma_f16(float (&d)[4], const uint32_t (&a)[4], uint32_t b0, uint32_t b1)
 {
@@ -89,7 +89,7 @@ mma_bf16(float (&d)[4], const uint32_t (&a)[4], uint32_t b0, uint32_t b1)
 /* ---- barriers of a block ---- */
 
 /* Barriers 1 to 15 of a block. `threads` is the number of threads, in whole warps, that arrive or wait. A waiting warp
- * continues when all of them are there, and sees what they stored before. */
+ * continues when all of them have arrived, and sees what they stored before. */
 static __device__ __forceinline__ void
 barrier_arrive(uint32_t id, uint32_t threads)
 {
@@ -150,7 +150,7 @@ thread_here()
     return t;
 }
 
-/* Returns n % 2: which of two buffers is used at turn n. */
+/* Returns n % 2, the number of the buffer that turn n uses. */
 static __device__ __forceinline__ uint32_t
 parity(uint32_t n)
 {
@@ -187,8 +187,8 @@ load_smem(const uint4 *p)
     return v;
 }
 
-/* Prefetches bytes into L2; address and length are multiples of 32. Called by `n` threads together, of which this is
- * number i. If one instruction can prefetch the whole range, one thread does it. */
+/* Prefetches bytes into L2; address and length are multiples of 32. Called by `n` threads together; this one is number
+ * i. If one instruction can prefetch the whole range, one thread does it. */
 static __device__ __forceinline__ void
 prefetch_l2(const void *p, uint32_t bytes, uint32_t i, uint32_t n)
 {

@@ -1,5 +1,5 @@
-/* Which experts a row goes to, and how much each counts (kernels/form.h, enum routing): a row a warp. As
- * kernels/cpu/route.c has it, but for the order in which exponentials are added up, which is a tree's. */
+/* Computes which experts a row uses, and their weights (kernels/form.h, enum routing), one row per warp. It does the
+ * same as kernels/cpu/route.c, except that exponentials are added in the order of a tree. */
 #ifndef KERNELS_CUDA_DEVICE_ROUTE_CUH
 #define KERNELS_CUDA_DEVICE_ROUTE_CUH
 
@@ -9,7 +9,7 @@
 #include "kernels/cuda/device/layout.h"
 #include "kernels/cuda/device/ptx.cuh"
 
-/* Expert e belongs to lane e % WARP, as its number e / WARP: one bit in the lane's masks. */
+/* Lane e % WARP computes expert e, which is its number e / WARP and one bit in the lane's masks. */
 #define MOST_GROUPS (MOST_EXPERTS / 2)
 
 struct route_place { /* shared memory of a warp */
@@ -21,7 +21,7 @@ struct best {
     uint32_t at; /* UINT32_MAX: none */
 };
 
-/* Returns the larger one, the first among equals. */
+/* Returns the larger value; of equal ones it returns the first. */
 static __device__ __forceinline__ struct best
 better(const struct best &a, const struct best &b)
 {
@@ -68,7 +68,7 @@ leave_groups_out(const struct experts_form &f, struct route_place *place, uint32
     return left_out;
 }
 
-/* Converts logits to scores, and to the values that decide the choice. */
+/* Converts logits to scores, and to the values that determine the choice. */
 static __device__ __forceinline__ void
 score_experts(const struct experts_form &f, float *z, const float *bias, const float *correction, float *choice,
               uint32_t lane)
@@ -117,7 +117,7 @@ choose_by_scores(const struct experts_form &f, float *z, const float *bias, cons
     return chosen;
 }
 
-/* The same for SparseMixer: chooses one expert after the other, each weighted among the logits close to it. A lane
+/* Does the same for SparseMixer: chooses one expert after the other, each weighted among the logits close to it. A lane
  * reads only its own logits. */
 static __device__ __forceinline__ uint32_t
 mix_sparsely(const struct experts_form &f, float *z, const float *bias, uint32_t lane)
@@ -142,8 +142,8 @@ mix_sparsely(const struct experts_form &f, float *z, const float *bias, uint32_t
     return chosen;
 }
 
-/* The form's `used` routes of a row, by expert; z (n): the router's outputs, which are overwritten. By a warp. The
- * place may be used again at once: what other lanes wrote there is read before the next barrier. */
+/* Computes the form's `used` routes of a row, in order of expert, by a warp. z (n): the router's outputs, which are
+ * overwritten. The place may be used again at once, because other lanes' results are read before the next barrier. */
 static __device__ __forceinline__ void
 choose_experts(const struct experts_form &f, float *z, const float *bias, const float *correction,
                struct route_place *place, struct route *out)

@@ -6,7 +6,7 @@
 #define SYNTHETIC_THREADS 256
 #define WORDS             (UNIT / SYNTHETIC_WORD) /* hashes per row of a unit */
 
-/* Stores element (row, k) of the matrix, `row` being a packed one: n times the scale. */
+/* Stores element (row, k) of the matrix, n times the scale; `row` is a packed row. */
 static __device__ __forceinline__ void
 put_element(const struct dev_matrix &m, enum weight_type from, float scale, uint32_t row, uint32_t k, int n)
 {

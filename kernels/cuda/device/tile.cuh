@@ -1,10 +1,10 @@
-/* Products of many rows, as those of prompts and of probes of many layers. Strip by strip (matmul.cuh) such a product
- * would read the activations again for each strip; here it is cut into tiles of 8 strips and 64 rows. A block's warps
- * multiply one strip and four tiles of 8 rows each. Weights go from memory to registers, activations through shared
- * memory, two units at a time and two ahead.
+/* Products of many rows, as in prefill and in probes of many layers. Strip by strip (matmul.cuh) such a product would
+ * read the activations again for each strip, so here it is cut into tiles of 8 strips and 64 rows. A block's warps
+ * multiply one strip and four tiles of 8 rows each. Weights are loaded from memory to registers. Activations pass
+ * through shared memory, two units at a time and two ahead.
  *
- * The bits are those of a strip: a share of units (there a warp's) is summed up from zero, and the shares' sums are
- * added in their order. */
+ * The results have the same bits as those of strips: each share of units (in matmul.cuh a warp's) is summed from zero,
+ * and the shares' sums are added in order. */
 #ifndef KERNELS_CUDA_DEVICE_TILE_CUH
 #define KERNELS_CUDA_DEVICE_TILE_CUH
 
@@ -72,7 +72,7 @@ load_stage(const uint4 *x, const struct tile_place &at, uint32_t first, unit_of<
 #pragma unroll
     for (uint32_t u = 0; u < STAGE; u++)
         next[u].load(from, u, at.there && first + u < m.units / span);
-    if (tile < at.tiles) /* a stage is always complete: layout.h, units_of() */
+    if (tile < at.tiles) /* a stage is always complete; see layout.h, units_of() */
         load_state(coming, x + ((size_t)tile * m.units + first * span) * WARP + part % (STAGE_UNITS * WARP));
 }
 
@@ -113,7 +113,7 @@ sum_tile(const uint4 *x, const struct tile_place &at, struct tile_shared *shared
 #pragma unroll
         for (uint32_t u = 0; u < stage_units; u++)
             now[u] = next[u];
-        __syncthreads(); /* the stage is complete, and the one before the last is no longer read */
+        __syncthreads(); /* the stage is complete, and the one before the previous is no longer read */
         if (first + stage_units < units)
             load_stage<T, stage_units>(x, at, first + stage_units, next, &coming);
 #pragma unroll
@@ -155,7 +155,7 @@ multiply_tile(const struct product &p, uint32_t first_strip, uint32_t first_tile
         for (uint32_t odd = 0; odd < 2; odd++)
             shared->sums[((warp % TILE_STRIPS * TILE_TILES + own + j) * 2 + odd) * WARP + lane] =
                 make_float2(total[j][odd], total[j][odd + 2]);
-    __syncthreads(); /* between this and the next tile's sums are the barriers of its stages */
+    __syncthreads(); /* the barriers of the next tile's stages separate this from its sums */
 #pragma unroll 1
     for (uint32_t u = thread; u < TILE_PAIRS; u += BLOCK_THREADS) {
         const uint32_t strip = first_strip + u / (TILE_TILES * 2 * WARP),

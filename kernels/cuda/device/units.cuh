@@ -1,9 +1,9 @@
-/* Units of weights (layout.h): a lane's part of one, loaded from memory and multiplied with a tile of activations.
+/* Units of weights (layout.h): a lane's part of a unit is loaded from memory and multiplied with a tile of activations.
  *
- * Every type has the same interface. place() returns where a lane finds unit number `unit` of a strip; load() starts
- * the loads of the i-th unit from there, or leaves things as they are. add() adds the unit's products to `sum` (16, 8),
- * x being the lane's 16 bytes of activations of each of the SPAN units of 32 columns that it is long. Where a block of
- * weights has a scale, its products are added up from zero and scaled before they join the others. */
+ * Every type has the same interface. place_of() returns where unit number `unit` of a strip is for a lane. load()
+ * starts the loads of the i-th unit from there, or has no effect. add() adds the unit's products to `sum` (16, 8); x is
+ * the lane's 16 bytes of activations of each of the SPAN units of 32 columns that the unit covers. If a block of
+ * weights has a scale, its products are summed from zero and scaled before they are added. */
 #ifndef KERNELS_CUDA_DEVICE_UNITS_CUH
 #define KERNELS_CUDA_DEVICE_UNITS_CUH
 
@@ -69,7 +69,7 @@ template <> struct unit_of<WEIGHT_BF16> : unit_of<WEIGHT_F16> {
     }
 };
 
-/* sum += the products of a block, times the scales of rows g and g+8. */
+/* Adds the products of a block, times the scales of rows g and g+8, to sum. */
 static __device__ __forceinline__ void
 add_scaled(float (&sum)[4], float g, float g8, const float (&part)[4])
 {
@@ -117,14 +117,15 @@ template <> struct unit_of<WEIGHT_Q8_0> {
     }
 };
 
-/* Units of Q4_0, Q4_K and Q6_K: pairs of 32 columns (layout.h), with the face of units.cuh.
+/* Units of Q4_0, Q4_K and Q6_K: pairs of 32 columns (layout.h), with the interface above.
  *
- * The tensor cores read subnormal halves exactly, and a half whose exponent is zero is its mantissa times 2^-24: so q,
- * cut out of its word by a mask, is a number already. Where it is, the first unit's q begins at bit 0 of a half and the
- * second unit's at bit 4, times 16; a q of six bits ends at bit 9 then, the last of the mantissa. The 16 comes off the
- * second unit's scales, the 2^-24 off a strip's sums in the end (FACTOR). What is the same for all columns of a row, 8
- * or 32 below zero, or a minimum, is a matrix too, all columns alike: sums of activations come from a matrix
- * instruction, which is the only thing here that every tile of rows pays. */
+ * The tensor cores read subnormal halves exactly, and a half whose exponent is zero equals its mantissa times 2^-24. So
+ * q is a number as soon as a mask has cut it out of its word. The first unit's q begins at bit 0 of a half. The second
+ * unit's begins at bit 4, which multiplies it by 16; a q of six bits then ends at bit 9, the last bit of the mantissa.
+ * The second unit's scales are divided by 16, and FACTOR removes the 2^-24 from a strip's sums at the end. A term that
+ * is the same for all columns of a row (8 or 32 below zero, or a minimum) is a matrix with equal columns. So a matrix
+ * instruction computes the sums of activations; it is the only part of this method that is repeated for every tile of
+ * rows. */
 
 #define SUBNORMAL 16777216.0f /* 2^24 */
 
@@ -135,7 +136,7 @@ unit_factor(int unit)
     return unit == 0 ? 1.0f : 1.0f / 16;
 }
 
-/* The low four bits of step s of a unit. */
+/* Extracts the low four bits of step s of a unit. */
 static __device__ __forceinline__ void
 dequant_nibbles(const uint4 &q, int unit, int s, uint32_t (&a)[4])
 {
@@ -146,7 +147,7 @@ dequant_nibbles(const uint4 &q, int unit, int s, uint32_t (&a)[4])
     a[3] = w1 >> 8 & mask;
 }
 
-/* part += a matrix of one number, in halves, times the activations of step s. */
+/* Adds a matrix of one number, in halves, times the activations of step s to part. */
 static __device__ __forceinline__ void
 add_constant(uint32_t g, uint32_t g8, const uint4 &x, int s, float (&part)[4])
 {
@@ -154,7 +155,7 @@ add_constant(uint32_t g, uint32_t g8, const uint4 &x, int s, float (&part)[4])
     mma_f16(part, a, s == 0 ? x.x : x.z, s == 0 ? x.y : x.w);
 }
 
-/* What the types of pairs share: a lane's part, and where it is. */
+/* Members that the types of pairs share: a lane's part, and its address. */
 template <enum weight_type T> struct pair_unit {
     static const int SPAN = 2, DEPTH = 4;
     static constexpr float FACTOR = SUBNORMAL;
@@ -167,7 +168,7 @@ template <enum weight_type T> struct pair_unit {
     };
     uint4 q;
     uint2 high;   /* Q6_K */
-    uint2 scales; /* of row g, of row g+8; Q4_0: of either unit, of both rows */
+    uint2 scales; /* of row g and of row g+8; Q4_0: of both units, each for both rows */
     uint2 d;      /* of the block of SUPER columns: super_scales() for each row */
     static __device__ __forceinline__ place
     place_of(const struct dev_matrix &m, uint32_t strip, uint32_t unit, uint32_t lane)
@@ -216,7 +217,7 @@ template <> struct unit_of<WEIGHT_Q4_0> : pair_unit<WEIGHT_Q4_0> {
     }
 };
 
-/* Scales: of both units, then the minima; d and dmin. */
+/* Scales: those of both units, then the minima; d and dmin. */
 template <> struct unit_of<WEIGHT_Q4_K> : pair_unit<WEIGHT_Q4_K> {
     __device__ __forceinline__ void
     add(const uint4 (&x)[SPAN], float (&sum)[4]) const
@@ -242,9 +243,9 @@ template <> struct unit_of<WEIGHT_Q4_K> : pair_unit<WEIGHT_Q4_K> {
     }
 };
 
-/* Scales: of steps 0 to 3; d of row g and of row g+8. */
+/* Scales: those of steps 0 to 3; d of row g and of row g+8. */
 template <> struct unit_of<WEIGHT_Q6_K> : pair_unit<WEIGHT_Q6_K> {
-    /* The q of step s of a unit: bits 4 and 5 of the first unit's halves, or 8 and 9 of the second's, come from
+    /* Computes q of step s of a unit: bits 4 and 5 of the first unit's halves, or 8 and 9 of the second's, come from
      * `high`. */
     __device__ __forceinline__ void
     dequant_six_bits(int unit, int s, uint32_t (&a)[4]) const
@@ -275,9 +276,9 @@ template <> struct unit_of<WEIGHT_Q6_K> : pair_unit<WEIGHT_Q6_K> {
     }
 };
 
-/* Single elements of packed weights. */
+/* ---- single elements of packed weights ---- */
 
-/* Of a matrix that is packed by pairs of units (layout.h). */
+/* Returns an element of a matrix that is packed by pairs of units (layout.h). */
 static __device__ __forceinline__ float
 pair_element(const struct dev_matrix &m, uint32_t row, uint32_t k)
 {
@@ -299,7 +300,7 @@ pair_element(const struct dev_matrix &m, uint32_t row, uint32_t k)
     return half_value(d[0]) * (float)(int8_t)scales[k % PAIR / 16] * (float)((low | high << 4) - 32);
 }
 
-/* Element (row, k) of a matrix, `row` being a packed one. */
+/* Returns element (row, k) of a matrix; `row` is a packed row. */
 static __device__ __forceinline__ float
 element(const struct dev_matrix &m, uint32_t row, uint32_t k)
 {

@@ -1,8 +1,8 @@
-/* Verification: the walk over a tree of candidates that kernels/backend.h describes at struct verify_node.
+/* Verification: walks over a tree of candidates, as kernels/backend.h describes at struct verify_node.
  *
- * The blocks of a launch walk one round each. A greedy walk compares tokens with the predictions of their rows. For
- * sampled rounds, another launch computes the distributions of all rows before, one block each. Accepted candidates
- * need only single probabilities; a rejection makes one pass over the vocabulary, to subtract q from p. */
+ * Each block of a launch walks one round. A greedy walk compares tokens with the predictions of their rows. For sampled
+ * rounds, a previous launch computes the distributions of all rows, one block each. Accepted candidates need only
+ * single probabilities. A rejection makes one pass over the vocabulary, to subtract q from p. */
 #include "kernels/cuda/device/dist.cuh"
 #include "kernels/cuda/device/launch.cuh"
 #include "kernels/cuda/device/launch.h"
@@ -23,8 +23,8 @@ judge(const struct dev_round &w, const struct prediction *predictions)
 
 /* ---- sampling ---- */
 
-/* Node blockIdx.x of round blockIdx.y: the distribution of its row, and the sums of p and of the q that it was drawn
- * from. */
+/* Computes, for node blockIdx.x of round blockIdx.y, the distribution of its row, and the sums of p and of the q that
+ * the node was drawn from. */
 __global__ void
 __launch_bounds__(BLOCK_THREADS) measure_nodes(struct verify_args a)
 {
@@ -79,7 +79,7 @@ normalizer(double total)
     return fminf((float)(1 / total), 3e38f);
 }
 
-/* Rejection of x: p <- norm(max(0, p - q)), with q without the tokens rejected before; or, if x was not drawn from q
+/* Rejects x: p <- norm(max(0, p - q)), with q without the tokens rejected before; or, if x was not drawn from q
  * (q_total 0), p without x. If nothing would be left, p is unchanged. */
 static __device__ void
 reject(struct test *t, uint32_t x, struct stored_p q, double q_total, uint32_t vocab, struct block_scratch *scratch)
@@ -129,7 +129,7 @@ accept(struct test *t, const struct verify_args *a, const struct verify_node *ch
     return false;
 }
 
-/* Walks a round, with a whole block that has verify_p (2, vocab) to itself. */
+/* Walks a round, with a whole block. The block has its own verify_p (2, vocab). */
 static __device__ void
 walk_round(const struct verify_args &a, const struct dev_round &w, float *verify_p, token_t *rejected,
            struct block_scratch *scratch)
@@ -180,7 +180,7 @@ walk_round(const struct verify_args &a, const struct dev_round &w, float *verify
     }
 }
 
-/* At most VERIFY_WALKS blocks, which process the rounds in turn. */
+/* Walks the rounds in turn, with at most VERIFY_WALKS blocks. */
 __global__ void
 __launch_bounds__(BLOCK_THREADS) walk_rounds(struct verify_args a)
 {
