@@ -1,7 +1,7 @@
 #!/bin/sh
-# Runs every test and ends with "N passed, N failed". usage: tests/run.sh BUILD [long] A unit test program prints TAP
-# (cmocka); a shell test prints "ok …" and "not ok …" lines itself. A program that fails without a "not ok" line counts
-# as one failure.
+# Runs every test and ends with "N passed, N failed". usage: tests/run.sh BUILD [long]
+# A unit test program prints TAP (cmocka); a shell test prints "ok …" and "not ok …" lines itself. A program that fails
+# without a "not ok" line counts as one failure.
 set -u
 cd "$(dirname "$0")/.." || exit 1
 BUILD=$1
