@@ -4,12 +4,13 @@
  * The files of this room. Each group uses those above it; a key reaches the commands through a table that the app is
  * given.
  *
- *   parts      line (input lines, history), chooser (menus, models), command (the ':' interpreter, scripts), message, screen, upcoming (the
- *              next prompts), layout, key_row
- *   the run    follow (events, posted controls, undo), sweeping (sweeps and races), forecasting (what-if)
- *   the screen panes (panels in their places), app_state.h, bars, frame
- *   commands   verbs (their table), verbs_run, verbs_prompt, verbs_tuning, verbs_compare, verbs_screen
- *   the loop   app (keys, scripts, frames), model_screen (the list of models before a run) */
+ *   parts       line (input lines, history), chooser (menus, models), command (the ':' interpreter, scripts), message,
+ *               screen, upcoming (the next prompts), layout, key_row
+ *   the run     follow (events, posted controls, undo), sweeping (sweeps and races), forecasting (what-if)
+ *   the screen  panes (panels in their places), bars, frame
+ *   commands    app_state (runs a line, handles keys and the mouse); verbs (the table), verbs_run, verbs_prompt,
+ *               verbs_tuning, verbs_compare, verbs_screen
+ *   the loop    app (keys, scripts, frames), model_screen (the list of models before a run) */
 #ifndef TUI_APP_APP_H
 #define TUI_APP_APP_H
 
