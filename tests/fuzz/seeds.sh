@@ -1,6 +1,7 @@
 #!/bin/sh
-# Writes seed inputs for every fuzz target into FOLDER/<target>/. usage: seeds.sh BUILD FOLDER They are those of
-# seeds/<target>.txt, each in a file with its title for a name, and files that the repository has for other reasons.
+# Writes seed inputs for every fuzz target into FOLDER/<target>/. They are those of seeds/<target>.txt, each in a file
+# with its title for a name, and files that the repository has for other reasons.
+# usage: tests/fuzz/seeds.sh BUILD FOLDER
 set -eu
 BUILD=$1
 OUT=$2

@@ -1,6 +1,7 @@
 #!/bin/sh
 # Policies call exactly those functions of the context that engine/session/round.h lists, and otherwise round_*
-# functions. The engine and the panels depend on no policy. Prints TAP. usage: tests/structure/test_policies.sh [TREE]
+# functions. The engine and the panels depend on no policy. Prints TAP.
+# usage: tests/structure/test_policies.sh [TREE]
 cd "${1:-$(dirname "$0")/../..}" || exit 1
 . tests/structure/report.sh
 listed=$(sed -n '/^ \* Of the context/,/\*\//p' engine/session/round.h | grep -oE 'context_[a-z_]+' | sort -u)
