@@ -26,7 +26,7 @@ struct model_options {
     const struct model *target;
 };
 
-/* Checks every shape against the others. Fails with one line that names what is not supported. */
+/* Checks every shape against the others. Fails with one line that names the unsupported feature. */
 bool model_open(struct model **, const char *path, struct err *);
 bool model_open_with(struct model **, const char *path, const struct model_options *, struct err *);
 /* Opens a model without a file (engine/model/synthetic/synthetic.h): "SHAPE[:TYPE],k,acceptance". file_bytes is that of

@@ -47,10 +47,11 @@ input_named(const char *name)
         if (strcasecmp(name, names[i].name) == 0)
             return names[i].key;
     const size_t length = strlen(name);
-    const int number =
-        (name[0] | 0x20) == 'f' && name[1] != '0' && strspn(name + 1, "0123456789") == length - 1 ? atoi(name + 1) : 0;
-    if (length <= 3 && number >= 1 && number <= 12)
-        return INPUT_F1 + number - 1;
+    if ((length == 2 || length == 3) && (name[0] | 0x20) == 'f' && name[1] != '0' &&
+        strspn(name + 1, "0123456789") == length - 1) {
+        const long number = strtol(name + 1, NULL, 10);
+        return number <= 12 ? INPUT_F1 + (int)number - 1 : INPUT_NONE;
+    }
     if (length == 3 && (name[0] | 0x20) == 'c' && name[1] == '-') {
         const char letter = (char)(name[2] | 0x20);
         return letter >= 'a' && letter <= 'z' ? INPUT_CTRL(letter) : INPUT_NONE;

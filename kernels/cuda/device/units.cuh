@@ -120,8 +120,8 @@ template <> struct unit_of<WEIGHT_Q8_0> {
 /* Units of Q4_0, Q4_K and Q6_K: pairs of 32 columns (layout.h), with the interface above.
  *
  * The tensor cores read subnormal halves exactly, and a half whose exponent is zero equals its mantissa times 2^-24. So
- * q is a number as soon as a mask has cut it out of its word. The first unit's q begins at bit 0 of a half. The second
- * unit's begins at bit 4, which multiplies it by 16; a q of six bits then ends at bit 9, the last bit of the mantissa.
+ * after masking, q is a number without a conversion. The first unit's q begins at bit 0 of a half. The second unit's
+ * begins at bit 4, which multiplies it by 16; a q of six bits then ends at bit 9, the last bit of the mantissa.
  * The second unit's scales are divided by 16, and FACTOR removes the 2^-24 from a strip's sums at the end. A term that
  * is the same for all columns of a row (8 or 32 below zero, or a minimum) is a matrix with equal columns. So a matrix
  * instruction computes the sums of activations; it is the only part of this method that is repeated for every tile of

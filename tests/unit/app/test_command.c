@@ -206,6 +206,9 @@ TEST(the_keys_of_a_script_have_names)
     assert_int_equal(input_named("Enter"), INPUT_ENTER);
     assert_int_equal(input_named("s-tab"), INPUT_SHIFT_TAB);
     assert_int_equal(input_named("F12"), INPUT_F12);
+    assert_int_equal(input_named("F13"), INPUT_NONE);
+    assert_int_equal(input_named("F01"), INPUT_NONE);
+    assert_int_equal(input_named("F4294967297"), INPUT_NONE); /* 1 in 32 bits */
     assert_int_equal(input_named("C-l"), INPUT_CTRL('L'));
     assert_int_equal(input_named("Space"), ' ');
     assert_int_equal(input_named("Entre"), INPUT_NONE);

@@ -42,7 +42,7 @@ static bool
 leave(void *user, void *out, struct err *err)
 {
     (void)user, (void)out, (void)err;
-    exit(0); /* stands for a library that exits with status 0 before the work is done */
+    exit(0); /* like a library that exits with status 0 before the work is done */
 }
 
 static bool

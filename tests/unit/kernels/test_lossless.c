@@ -31,7 +31,7 @@ struct round_shape {
     bool no_last_row;  /* the candidates for the second word have no rows */
     bool wrong_q;      /* verification gets a uniform q */
     bool replaced;     /* siblings are drawn with replacement; a repeated token cannot be accepted */
-    bool picky;        /* the last candidate is dropped if its word is low, so stopping depends on the value */
+    bool picky;        /* the last candidate is dropped if its token id is low, so stopping depends on the value */
 };
 
 static const float uniform[V] = {1.0f / V, 1.0f / V, 1.0f / V, 1.0f / V, 1.0f / V, 1.0f / V};
