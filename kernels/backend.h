@@ -38,7 +38,7 @@ typedef std::atomic<bool> atomic_bool;
 #include "kernels/layer_tensors.h"
 #include "kernels/products.h"
 
-#define BACKEND_ABI (16u + 256u * LAYER_TENSORS) /* the list of layer tensors is part of the ABI */
+#define BACKEND_ABI (17u + 256u * LAYER_TENSORS) /* the list of layer tensors is part of the ABI */
 
 typedef int32_t token_t;
 typedef uint32_t slot_t; /* an entry of the KV cache, with the same number in every layer */
@@ -54,6 +54,12 @@ typedef uint32_t dist_t; /* a distribution over a vocabulary, in a pool of the b
 
 #define PREDICTION_TOP   5  /* most probable tokens of a prediction whose probabilities are given */
 #define PREDICTION_RANKS 10 /* those whose ranks are given */
+
+/* A *set* of tokens restricts a head to the rows of these tokens: a draft vocabulary (FR-Spec, Zhao et al. 2025,
+ * arXiv:2502.14856). Set 0 is the whole vocabulary. Set s of 1..kv_cache_desc.sets is what draft_set() made it: its base,
+ * the first tokens of kv_cache_desc.rank, and then its recent tokens. Each logit has the same bits as in the whole
+ * head. Probabilities are over the set, and among equal logits the token that comes first in the set counts as the larger. */
+#define DRAFT_RECENT 1024u /* recent tokens of a set at most */
 
 /* ---- weights ---- */
 
@@ -237,6 +243,7 @@ struct exit_rule {
     const float *temperature; /* (L + 1), indexed by layer */
     const float *threshold;   /* (L + 1); above 1: not probed */
     enum head_choice head;    /* head for the probes; layer L always uses the logit lens */
+    uint32_t set;             /* tokens of the probes */
 };
 
 struct prediction {   /* a layer's prediction of the next token */
@@ -266,7 +273,9 @@ struct probe {
     uint32_t layer; /* 0..L; at most the row's depth */
     enum head_choice head;
     float temperature; /* used for `annealed`; otherwise 1 */
-    bool versus_final; /* also compute kl_final and rank_final against layer L of the same ring entry */
+    bool
+        versus_final; /* also compute kl_final and rank_final against layer L of the same ring entry; with set 0 only */
+    uint32_t set;
 };
 
 /* ---- sampling ---- */
@@ -282,6 +291,7 @@ struct dist_req {
     enum head_choice head;
     struct sampling sampling;
     dist_t out;
+    uint32_t set; /* tokens outside the set have probability 0 */
 };
 
 /* How well a cheap distribution approximates a better one: Speculative Verification compares a draft d with its
@@ -370,6 +380,8 @@ struct kv_cache_desc {   /* defaults: kv_cache_defaults() in kernels/request.h *
     uint32_t depth;      /* number of layers with keys and values: the largest depth of a row; 0: all layers */
     struct dists *dists; /* pool of the same backend, at least as large as the model's vocabulary; borrowed; NULL: */
                          /* none */
+    uint32_t sets;       /* number of sets of tokens besides set 0; with sets: */
+    const token_t *rank; /* all tokens of the model in the order in which a set's base takes them; borrowed */
     const atomic_bool *cancel; /* read before every layer; if set, queued work is dropped and wait() fails with */
                                /* ERR_CANCELLED; rows of the dropped pass keep their depth */
 };
@@ -427,6 +439,10 @@ struct backend_ops {
      * drafter.features), or, if features is NULL, from the outputs of the rows at the ring entries `before` (n), which
      * have run the layer. NULL: the backend has no drafters. */
     bool (*feed)(struct kv_cache *, const struct row *, size_t n, const float *features, const uint32_t *before);
+    /* Makes set 1..sets consist of the first `base` tokens by rank and of n <= DRAFT_RECENT other tokens; base + n > 0.
+     * A call costs little if few places of `recent` have changed since the last one for this set. NULL: the backend has
+     * set 0 only. */
+    bool (*draft_set)(struct kv_cache *, uint32_t set, uint32_t base, const token_t *recent, size_t n);
     bool (*step)(struct kv_cache *, const struct forward_pass *);
     bool (*until)(struct kv_cache *, const struct forward_pass *, const struct exit_rule *, struct exit_result *out);
     bool (*predict)(struct kv_cache *, const struct probe *, size_t n, struct prediction *out);

@@ -48,6 +48,8 @@ request_kv_cache(struct request_limits m, struct err *err)
                        m.model->n_layers);
     if (d->states == 0 && m.model->form.recurrent.value_heads > 0)
         return err_set(err, ERR_USAGE, "a context of a model with recurrent layers needs at least one state");
+    if (d->sets > 0 && (d->rank == NULL || (m.model->drafter != NULL && m.model->drafter->tokens != NULL)))
+        return err_set(err, ERR_USAGE, "sets of tokens need an order of the vocabulary, and a head over all of it");
     return (d->slots != 0 && d->ring != 0 && d->seqs != 0 && d->trunk != 0 && d->max_rows != 0) ||
            err_set(err, ERR_USAGE, "a context needs at least one slot, row, sequence and position");
 }
@@ -108,6 +110,17 @@ request_feed(struct request_limits m, const struct row *rows, size_t n, const fl
 }
 
 bool
+request_draft_set(struct request_limits m, uint32_t set, uint32_t base, const token_t *recent, size_t n)
+{
+    if (set == 0 || set > m.kv_cache->sets || n > DRAFT_RECENT || base + n == 0 || base > m.model->vocab)
+        return false;
+    for (size_t i = 0; i < n; i++)
+        if (!is_token(recent[i], m.model->vocab))
+            return false;
+    return true;
+}
+
+bool
 request_forward(struct request_limits m, const struct forward_pass *w)
 {
     if (w->n > m.kv_cache->max_rows || w->to > request_depth(m.model, m.kv_cache))
@@ -136,7 +149,7 @@ is_head(enum head_choice head)
 bool
 request_until(struct request_limits m, const struct forward_pass *w, const struct exit_rule *rule)
 {
-    if (!request_forward(m, w) || w->n == 0 || !is_head(rule->head))
+    if (!request_forward(m, w) || w->n == 0 || !is_head(rule->head) || rule->set > m.kv_cache->sets)
         return false;
     for (uint32_t l = 1; l <= w->to; l++)
         if (rule->threshold[l] <= 1 && !(rule->temperature[l] > 0))
@@ -163,7 +176,8 @@ request_predict(struct request_limits m, const struct probe *probes, size_t n)
         return false;
     for (size_t i = 0; i < n; i++)
         if (!request_read(m, probes[i].ring, probes[i].layer) || !is_head(probes[i].head) ||
-            !(probes[i].temperature > 0) ||
+            !(probes[i].temperature > 0) || probes[i].set > m.kv_cache->sets ||
+            (probes[i].versus_final && probes[i].set > 0) ||
             (probes[i].versus_final && !request_read(m, probes[i].ring, m.model->n_layers)))
             return false;
     return true;
@@ -174,7 +188,7 @@ request_dist(struct request_limits m, const struct dist_req *requests, size_t n)
 {
     for (size_t i = 0; i < n; i++)
         if (!request_read(m, requests[i].ring, requests[i].layer) || !is_head(requests[i].head) ||
-            !request_read_dist(m, requests[i].out))
+            !request_read_dist(m, requests[i].out) || requests[i].set > m.kv_cache->sets)
             return false;
     return true;
 }

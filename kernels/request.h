@@ -35,6 +35,7 @@ bool request_trunk(struct request_limits, seq_t, uint32_t first, const slot_t *,
 bool request_advance(struct request_limits, uint32_t to, uint32_t from, const slot_t *, size_t n);
 bool request_embed(struct request_limits, const struct row *, size_t n);
 bool request_feed(struct request_limits, const struct row *, size_t n, const float *features, const uint32_t *before);
+bool request_draft_set(struct request_limits, uint32_t set, uint32_t base, const token_t *recent, size_t n);
 bool request_forward(struct request_limits, const struct forward_pass *);
 bool request_until(struct request_limits, const struct forward_pass *, const struct exit_rule *);
 bool request_predict(struct request_limits, const struct probe *, size_t n);

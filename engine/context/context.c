@@ -62,6 +62,7 @@ allocate(struct context *c)
                     (c->nodes = calloc((size_t)o->seqs * VERIFY_NODES, sizeof *c->nodes)) != NULL &&
                     (c->rounds = calloc(o->seqs, sizeof *c->rounds)) != NULL &&
                     (c->counted = calloc(c->n_layers + 1u, sizeof *c->counted)) != NULL &&
+                    (c->sets = calloc((size_t)o->sets + 1, sizeof *c->sets)) != NULL &&
                     (!c->feeds || (c->before = calloc(o->max_rows, sizeof *c->before)) != NULL) &&
                     context_features_open(c);
     if (!ok)
@@ -86,6 +87,8 @@ context_open(struct context **out, const struct backend_ops *ops, struct backend
     struct context_options limits;
     if (!fill_limits(&limits, options, ops->prompt_rows, err))
         return false;
+    if (limits.sets > 0 && ops->draft_set == NULL)
+        return err_set(err, ERR_USAGE, "the %s backend has no draft vocabulary: set draft_vocab to 0", ops->name);
     if (limits.depth > model->n_layers)
         return err_set(err, ERR_USAGE, "there is no layer %" PRIu32 ": the model has %" PRIu32, limits.depth,
                        model->n_layers);
@@ -123,6 +126,8 @@ context_open(struct context **out, const struct backend_ops *ops, struct backend
                                        .states = c->n_states,
                                        .depth = limits.depth,
                                        .dists = c->pool->dists,
+                                       .sets = limits.sets,
+                                       .rank = limits.rank,
                                        .cancel = limits.cancel != NULL ? limits.cancel : &c->never};
     if (!ops->kv_cache(weights, &desc, &c->kv_cache, err)) {
         c->kv_cache = NULL;
@@ -163,6 +168,7 @@ context_close(struct context *c)
     context_features_close(c);
     free(c->before);
     free(c->counted);
+    free(c->sets);
     free(c->states);
     free(c);
 }

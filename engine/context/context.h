@@ -30,6 +30,10 @@ struct context_options { /* 0 except in ctx: the default of kv_cache_defaults(),
     /* Rows run up to this layer and are committed there: it takes the place of L. 0: the model's last layer. With a
      * depth below the last layer, nothing can be verified or compared with the last layer. */
     uint32_t depth;
+    /* Sets of tokens besides set 0 (kernels/backend.h), and the vocabulary in the order in which their bases take it,
+     * borrowed. 0: none. A backend without sets is an error. */
+    uint32_t sets;
+    const token_t *rank;
     struct dist_pool *dists;   /* shared with other contexts, borrowed; NULL: an own pool of KV_CACHE_DISTS */
     const atomic_bool *cancel; /* or NULL */
     enum head_kind heads;      /* the kind of trained heads in the weights, for the accounts */
@@ -105,6 +109,10 @@ bool context_hidden_kept(const struct context *, slot_t); /* still in the ring? 
  * depths are updated on return. */
 bool context_advance(struct context *, const slot_t *, size_t n, uint32_t to, const struct plan *);
 
+/* Makes set 1..sets of the first `base` tokens by rank and of n <= DRAFT_RECENT others. Probes, exit rules and
+ * distributions name a set; it applies to those queued after the call. */
+bool context_draft_set(struct context *, uint32_t set, uint32_t base, const token_t *recent, size_t n);
+
 /* Advances layer by layer, probes, and decides by rows[n-1] where to stop. A row of depth d joins at layer d + 1
  * (SpecBound's reuse). `to` bounds the depth. */
 bool context_advance_until(struct context *, const slot_t *rows, size_t n, uint32_t to, const struct exit_rule *,
@@ -116,7 +124,8 @@ struct context_probe {
     uint32_t layer;
     enum head_choice head;
     float temperature;
-    bool versus_final;
+    bool versus_final; /* with set 0 only */
+    uint32_t set;
 };
 bool context_predict(struct context *, const struct context_probe *, size_t n, struct prediction *out);
 
@@ -150,9 +159,10 @@ bool context_prompt(struct context *, seq_t, const token_t *, size_t n, progress
 
 /* Queues a distribution of a row at a layer; uses of it wait until it is computed. Returns DIST_NONE on failure. */
 dist_t context_dist(struct context *, slot_t, uint32_t layer, enum head_choice head, const struct sampling *);
-/* Queues the distributions out[i] of n rows, at most VERIFY_NODES, in one head call. */
+/* Queues the distributions out[i] of n rows, at most VERIFY_NODES, in one head call, each over its set; sets NULL: over
+ * all tokens. */
 bool context_dists(struct context *, const slot_t *, size_t n, uint32_t layer, enum head_choice head,
-                   const struct sampling *, dist_t *out);
+                   const uint32_t *sets, const struct sampling *, dist_t *out);
 /* Draws a token that is not in `without`. Returns TOKEN_NONE on failure, or (context_error() is ERR_NONE) if no token
  * is left. */
 token_t context_draw(struct context *, dist_t, const struct rng_key *, const token_t *without, size_t n_without);
@@ -195,7 +205,7 @@ struct loads { /* running totals, in units of the target's layers and head */
      * layer of experts counts what one row reads; each further expert that rows of the call use adds its share. */
     double layers;
     /* Head calls; a call on several rows is one load. A layer's affine head adds its parameters' share of the LM
-     * head's. A full head is a load of its own. */
+     * head's. A full head is a load of its own. Of a head over a set, only the set's share of the vocabulary counts. */
     double heads;
 };
 struct loads context_loads(const struct context *);

@@ -27,22 +27,72 @@ hidden_at(struct context *c, slot_t s, uint32_t layer)
     return RING_NONE;
 }
 
+bool
+context_draft_set(struct context *c, uint32_t set, uint32_t base, const token_t *recent, size_t n)
+{
+    context_clear_error(c);
+    if (set == 0 || set > c->limits.sets)
+        return err_set(&c->err, ERR_WORK, "there is no set of tokens %" PRIu32, set);
+    if (!c->ops->draft_set(c->kv_cache, set, base, recent, n))
+        return context_refused(c, "restrict the draft vocabulary");
+    c->sets[set - 1].base = base;
+    c->sets[set - 1].recent = (uint32_t)n;
+    return true;
+}
+
+/* A head call: whether it reads all rows of the head, and otherwise the rows of sets that it reads. */
+struct head_call {
+    bool whole;
+    uint32_t base, recent;
+};
+
+/* Adds the rows of a set: bases are read once for all sets, the recent tokens of each set by themselves. */
+static void
+read_set(struct context *c, struct head_call *call, uint32_t set)
+{
+    struct context_set *of = &c->sets[set > 0 ? set - 1 : 0];
+    call->whole = call->whole || set == 0;
+    if (set == 0 || of->counted == c->calls)
+        return;
+    of->counted = c->calls;
+    call->base = of->base > call->base ? of->base : call->base;
+    call->recent += of->recent;
+}
+
+static double
+head_load(const struct context *c, const struct head_call *call)
+{
+    const double rows = (double)call->base + call->recent;
+    return call->whole ? 1 : rows < c->vocab ? rows / c->vocab : 1;
+}
+
 /* Adds the loads of a head call on these probes: the LM head once, and each trained head that is used. */
 static void
 count_heads(struct context *c, const struct probe *probes, size_t n)
 {
-    bool lens = c->limits.heads != HEAD_FULL;
+    struct head_call lens = {0};
     c->calls++;
-    for (size_t i = 0; i < n && c->limits.heads != HEAD_LENS; i++) {
+    for (size_t i = 0; i < n; i++) {
         const uint32_t layer = probes[i].layer;
-        const bool trained = probes[i].head == USE_TRAINED && layer > 0 && layer < c->n_layers;
-        lens = lens || !trained || probes[i].versus_final;
+        const bool trained =
+            c->limits.heads != HEAD_LENS && probes[i].head == USE_TRAINED && layer > 0 && layer < c->n_layers;
+        if (!trained || c->limits.heads != HEAD_FULL || probes[i].versus_final)
+            read_set(c, &lens, probes[i].set);
         if (trained && c->counted[layer] != c->calls) {
+            struct head_call own = {.whole = c->limits.heads != HEAD_FULL || probes[i].set == 0};
+            if (!own.whole)
+                own.base = c->sets[probes[i].set - 1].base + c->sets[probes[i].set - 1].recent;
             c->counted[layer] = c->calls;
-            c->loads.heads += c->trained_load;
+            c->loads.heads += c->trained_load * head_load(c, &own);
         }
     }
-    c->loads.heads += lens;
+    c->loads.heads += head_load(c, &lens);
+}
+
+void
+context_count_probe(struct context *c, uint32_t layer, const struct exit_rule *rule)
+{
+    count_heads(c, &(struct probe){.layer = layer, .head = rule->head, .set = rule->set}, 1);
 }
 
 bool
@@ -69,7 +119,8 @@ context_predict(struct context *c, const struct context_probe *probes, size_t n,
                                           .layer = p->layer,
                                           .head = p->head,
                                           .temperature = p->temperature,
-                                          .versus_final = p->versus_final};
+                                          .versus_final = p->versus_final,
+                                          .set = p->set};
         }
         if (!c->ops->predict(c->kv_cache, c->probes, part, out + at))
             return context_refused(c, "probe rows");
@@ -109,10 +160,11 @@ wait_for_maker(struct context *c, dist_t d)
 
 bool
 context_dists(struct context *c, const slot_t *rows, size_t n, uint32_t layer, enum head_choice head,
-              const struct sampling *sampling, dist_t *out)
+              const uint32_t *sets, const struct sampling *sampling, dist_t *out)
 {
     struct dist_pool *pool = c->pool;
     struct dist_req requests[VERIFY_NODES];
+    struct probe counted[VERIFY_NODES];
     context_clear_error(c);
     if (n > VERIFY_NODES || n > pool->n - pool->used)
         return err_set(&c->err, ERR_WORK, "all %" PRIu32 " distributions are in use: release them first", pool->n);
@@ -121,8 +173,13 @@ context_dists(struct context *c, const slot_t *rows, size_t n, uint32_t layer, e
         if (ring == RING_NONE)
             return false;
         out[i] = pool->used + (dist_t)i;
-        requests[i] =
-            (struct dist_req){.ring = ring, .layer = layer, .head = head, .sampling = *sampling, .out = out[i]};
+        requests[i] = (struct dist_req){.ring = ring,
+                                        .layer = layer,
+                                        .head = head,
+                                        .sampling = *sampling,
+                                        .out = out[i],
+                                        .set = sets != NULL ? sets[i] : 0};
+        counted[i] = (struct probe){.layer = layer, .head = head, .set = requests[i].set};
     }
     if (!check_sampling(c, sampling) || !context_flush(c))
         return false;
@@ -131,7 +188,7 @@ context_dists(struct context *c, const slot_t *rows, size_t n, uint32_t layer, e
             return false;
     if (!c->ops->dist(c->kv_cache, requests, n))
         return context_refused(c, "keep a distribution");
-    count_heads(c, &(struct probe){.layer = layer, .head = head}, 1);
+    count_heads(c, counted, n);
     c->making = true;
     for (size_t i = 0; i < n; i++)
         pool->maker[out[i]] = c;
@@ -143,7 +200,7 @@ dist_t
 context_dist(struct context *c, slot_t s, uint32_t layer, enum head_choice head, const struct sampling *sampling)
 {
     dist_t out;
-    return context_dists(c, &s, 1, layer, head, sampling, &out) ? out : DIST_NONE;
+    return context_dists(c, &s, 1, layer, head, NULL, sampling, &out) ? out : DIST_NONE;
 }
 
 static bool

@@ -444,12 +444,9 @@ context_advance_until(struct context *c, const slot_t *slots, size_t n, uint32_t
     set_depths(c, &w, result->depth);
     context_experts_keep(c, &w, result->depth);
     count_layers(c, &w, result->depth);
-    const bool trained = rule->head == USE_TRAINED && c->limits.heads != HEAD_LENS;
     for (uint32_t l = w.rows[w.n - 1].from + 1; l <= result->depth; l++)
-        if (rule->threshold[l] <= 1) {
-            const bool own = trained && l < c->n_layers;
-            c->loads.heads += (own && c->limits.heads == HEAD_FULL ? 0 : 1) + (own ? c->trained_load : 0);
-        }
+        if (rule->threshold[l] <= 1)
+            context_count_probe(c, l, rule);
     return true;
 }
 

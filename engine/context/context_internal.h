@@ -55,6 +55,11 @@ struct features {
     uint32_t n_chunks, *free, n_free;
 };
 
+struct context_set { /* sizes of a set of tokens */
+    uint32_t base, recent;
+    uint64_t counted; /* the last head call in which its recent tokens were counted */
+};
+
 struct context {
     const struct backend_ops *ops;
     struct kv_cache *kv_cache;
@@ -82,7 +87,8 @@ struct context {
     bool feeds;       /* a drafter's: rows are fed */
     uint32_t *before; /* (max_rows) ring entries of the parents of rows that are fed */
     struct loads loads;
-    double trained_load; /* loads that a layer's trained head adds */
+    double trained_load;      /* loads that a layer's trained head adds */
+    struct context_set *sets; /* (limits.sets), from set 1 on */
     /* (L + 1) each, NULL without experts: experts that the last forward pass used, and an expert's share of a layer's
      * load */
     uint32_t *touched;
@@ -146,6 +152,9 @@ void context_features_close(struct context *);
 /* Copies the features of rows at the end of the sequence whose hidden states are in the ring. */
 bool context_features_keep(struct context *, const struct trunk *, const slot_t *path, size_t n);
 void context_features_drop(struct context *, struct slot *);
+
+/* Adds the loads of an exit rule's probe at a layer (context_decide.c). */
+void context_count_probe(struct context *, uint32_t layer, const struct exit_rule *);
 
 /* Queues what the backend needs before it computes: changed trunk tables, embeddings of new rows. */
 bool context_flush(struct context *);

@@ -527,7 +527,7 @@ rounds_choose(struct round *const *r, const slot_t *rows, uint32_t n, uint32_t l
     if (!(r[0]->sampling.temperature > 0))
         return true;
     const uint64_t start = clock_ns();
-    if (!context_dists(ctx, rows, n, layer, r[0]->state->sequence->head, &r[0]->sampling, q) ||
+    if (!context_dists(ctx, rows, n, layer, r[0]->state->sequence->head, NULL, &r[0]->sampling, q) ||
         !context_draws(ctx, q, keys, n, token))
         return false;
     spent_heads(&session_of(r[0])->spent, clock_ns() - start);
@@ -596,7 +596,8 @@ distributions(struct round *const *r, uint32_t n, const struct sampling *samplin
         for (uint32_t node = 0; node < round_drafted(r[i]); node++)
             row[at++] = round_slot(r[i], (int32_t)node);
     const uint64_t start = clock_ns();
-    const bool ok = context_dists(r[0]->ctx, row, at, r[0]->exit_layer, r[0]->state->sequence->head, sampling, out);
+    const bool ok =
+        context_dists(r[0]->ctx, row, at, r[0]->exit_layer, r[0]->state->sequence->head, NULL, sampling, out);
     spent_heads(&s->spent, clock_ns() - start);
     return ok;
 }

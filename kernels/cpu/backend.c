@@ -3,6 +3,7 @@
 #include <math.h>
 
 #include "base/platform.h"
+#include "kernels/cpu/draft_rows.h"
 #include "kernels/cpu/forward.h"
 #include "kernels/cpu/head.h"
 #include "kernels/cpu/sampling.h"
@@ -181,10 +182,10 @@ cpu_predict(struct kv_cache *s, const struct probe *probes, size_t n, struct pre
 /* ---- distributions ---- */
 
 static void
-add_row(struct head_table *t, uint32_t ring, uint32_t layer, enum head_choice head)
+add_row(struct head_table *t, uint32_t ring, uint32_t layer, uint32_t set, enum head_choice head)
 {
-    t->rows[t->n++] =
-        (struct head_row){.ring = ring, .layer = layer, .head = head, .temperature = 1, .final = -1, .request = -1};
+    t->rows[t->n++] = (struct head_row){
+        .ring = ring, .layer = layer, .set = set, .head = head, .temperature = 1, .final = -1, .request = -1};
 }
 
 /* Computes the distributions for requests whose rows are in the head's table. */
@@ -194,15 +195,20 @@ make_dists(const struct worker *w, const void *requests, struct range rows)
     const struct kv_cache *s = w->kv_cache;
     const struct drafter_desc *drafter = s->weights->desc.drafter;
     const token_t *tokens = drafter != NULL ? drafter->tokens : NULL;
-    const uint32_t outputs = s->weights->head.rows;
     for (size_t i = rows.first; i < rows.last; i++) {
         const struct dist_req *r = (const struct dist_req *)requests + i;
-        float *p = cpu_dists_at(s->dists, r->out), *of_outputs = tokens != NULL ? w->own->p : p;
-        sampling_dist(s->head.logits + (size_t)i * outputs, outputs, &r->sampling, of_outputs, w->own->order);
-        const uint32_t written = tokens != NULL ? 0 : outputs;
+        const bool named = tokens != NULL || r->set > 0;
+        float *p = cpu_dists_at(s->dists, r->out), *of_outputs = named ? w->own->p : p;
+        float *z = s->head.logits + i * head_stride(s);
+        const struct outputs o = draft_outputs(s, r->set);
+        for (size_t k = o.base; k < o.recent && k < o.end; k++)
+            z[k] = -INFINITY; /* no outputs */
+        sampling_dist(z, (uint32_t)o.end, &r->sampling, of_outputs, w->own->order);
+        const size_t written = named ? 0 : o.end;
         memset(p + written, 0, (s->dists->size.vocab - written) * sizeof *p);
-        for (uint32_t o = 0; tokens != NULL && o < outputs; o++)
-            p[tokens[o]] = of_outputs[o];
+        for (size_t k = 0; named && k < o.end; k++)
+            if (k < o.base || k >= o.recent)
+                p[r->set > 0 ? draft_token(s, r->set, k) : tokens[k]] = of_outputs[k];
     }
 }
 
@@ -217,7 +223,8 @@ cpu_dist(struct kv_cache *s, const struct dist_req *requests, size_t n)
         const size_t part = n - first < HEAD_TILE ? n - first : HEAD_TILE;
         s->head.n = s->head.ready = 0;
         for (size_t i = 0; i < part; i++)
-            add_row(&s->head, requests[first + i].ring, requests[first + i].layer, requests[first + i].head);
+            add_row(&s->head, requests[first + i].ring, requests[first + i].layer, requests[first + i].set,
+                    requests[first + i].head);
         head_run(s, false);
         worker_for(s, work_of_rows(part, SAMPLING * s->weights->desc.vocab), make_dists, requests + first);
     }
@@ -264,6 +271,7 @@ walk(const struct kv_cache *s, const struct verify_req *r, size_t at, struct wor
 {
     const struct head_table *t = &s->head;
     const uint32_t vocab = s->weights->desc.vocab;
+    const size_t stride = head_stride(s);
     const float *logits[VERIFY_NODES], *q[VERIFY_NODES];
     for (size_t i = 0; i < VERIFY_NODES; i++)
         out->judged[i].token = TOKEN_NONE;
@@ -272,8 +280,8 @@ walk(const struct kv_cache *s, const struct verify_req *r, size_t at, struct wor
         q[i] = node->q == DIST_NONE ? NULL : cpu_dists_at(s->dists, node->q);
         logits[i] = NULL;
         if (node->ring != RING_NONE) {
-            logits[i] = t->logits + at * vocab;
-            out->judged[i] = head_named(s, &t->predictions[at++]);
+            logits[i] = t->logits + at * stride;
+            out->judged[i] = head_named(s, 0, &t->predictions[at++]);
         }
     }
     (void)sampling_verify(r, vocab, logits, q, s->limits.dists.vocab, b->p, b->order,
@@ -307,7 +315,7 @@ verify_part(struct kv_cache *s, const struct verify_req *requests, size_t n, con
     for (size_t i = 0; i < n; i++)
         for (size_t j = 0; j < requests[i].n; j++)
             if (requests[i].nodes[j].ring != RING_NONE)
-                add_row(&s->head, requests[i].nodes[j].ring, depth, USE_LENS);
+                add_row(&s->head, requests[i].nodes[j].ring, depth, 0, USE_LENS);
     head_run(s, true);
     for (size_t i = 0; i < n && !s->failed; i++)
         (void)cpu_kv_cache_stage(s, requests[i].out, sizeof(struct verdict));
@@ -353,7 +361,7 @@ cpu_read_logits(struct kv_cache *s, uint32_t ring, uint32_t layer, float *out)
     if (cpu_kv_cache_stopped(s))
         return true;
     s->head.n = s->head.ready = 0;
-    add_row(&s->head, ring, layer, USE_LENS);
+    add_row(&s->head, ring, layer, 0, USE_LENS);
     head_run(s, false);
     stage(s, out, s->head.logits, s->weights->head.rows * sizeof *out);
     return true;
@@ -398,6 +406,7 @@ const struct backend_ops cpu_backend = {
     .advance = cpu_state_advance,
     .embed = cpu_embed,
     .feed = cpu_feed,
+    .draft_set = cpu_draft_set,
     .step = cpu_step,
     .until = cpu_until,
     .predict = cpu_predict,

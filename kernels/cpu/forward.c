@@ -641,16 +641,21 @@ leaves(struct kv_cache *s, const struct forward_pass *forward, const struct exit
     s->head.ready = 0;
     s->head.rows[0] = (struct head_row){.ring = forward->rows[forward->n - 1].ring,
                                         .layer = l,
+                                        .set = watch->rule->set,
                                         .head = watch->rule->head,
                                         .temperature = watch->rule->temperature[l],
                                         .final = -1,
                                         .request = -1};
-    head_logits(s);
-    head_pieces(s);
+    if (watch->rule->set > 0) { /* the few logits of a set cost less than another step */
+        head_stream(s);
+    } else {
+        head_logits(s);
+        head_pieces(s);
+    }
     struct prediction prediction;
     double max, sum;
     head_combine(s, 0, &prediction, &max, &sum);
-    prediction = head_named(s, &prediction);
+    prediction = head_named(s, watch->rule->set, &prediction);
     watch->out->prediction = prediction;
     watch->out->probes++;
     watch->out->exited = prediction.annealed >= watch->rule->threshold[l];

@@ -4,8 +4,16 @@
 
 #include <math.h>
 
+#include "kernels/cpu/draft_rows.h"
 #include "kernels/cpu/isa.h"
 #include "kernels/cpu/weights.h"
+
+/* Returns the number of pieces of a row of the table. */
+static size_t
+pieces_of(const struct kv_cache *s, size_t row)
+{
+    return (draft_outputs(s, s->head.rows[row].set).end + PIECE - 1) / PIECE;
+}
 
 /* ---- against the final layer ---- */
 
@@ -16,7 +24,7 @@ compare_piece(const struct kv_cache *s, size_t row, size_t piece)
     const uint32_t vocab = s->weights->head.rows;
     const size_t final = (size_t)t->rows[row].final, first = piece * PIECE;
     const size_t n = vocab - first < PIECE ? vocab - first : PIECE, best = (size_t)t->predictions[final].token;
-    const float *z = t->logits + row * vocab, *f = t->logits + final * vocab + first;
+    const float *z = t->logits + row * head_stride(s), *f = t->logits + final * head_stride(s) + first;
     struct summary *sum = &t->pieces[row * t->n_pieces + piece];
     sum->kl_term = s->isa->kl_term(f, z + first, n, t->pieces[final * t->n_pieces + piece].piece.max);
     const float bar = z[best], equals = nextafterf(bar, -INFINITY); /* among equal logits the lower id comes first */
@@ -34,7 +42,7 @@ compare(struct kv_cache *s, size_t row)
     const struct summary *mine = t->pieces + row * t->n_pieces, *theirs = t->pieces + final * t->n_pieces;
     double cross = 0;
     uint32_t above = 0;
-    for (size_t c = 0; c < t->n_pieces; c++) {
+    for (size_t c = 0; c < pieces_of(s, row); c++) {
         cross += exp(theirs[c].piece.max - t->max[final]) * mine[c].kl_term;
         above += mine[c].above;
     }
@@ -58,16 +66,17 @@ compare_pieces(const struct worker *w, const void *unused, struct range part)
     const struct head_table *t = &w->kv_cache->head;
     (void)unused;
     for (size_t u = part.first; u < part.last; u++) {
-        const size_t row = u / t->n_pieces;
-        if (t->rows[row].final >= 0 && t->predictions[t->rows[row].final].token != TOKEN_NONE)
-            compare_piece(w->kv_cache, row, u % t->n_pieces);
+        const size_t row = u / t->used;
+        if (u % t->used < pieces_of(w->kv_cache, row) && t->rows[row].final >= 0 &&
+            t->predictions[t->rows[row].final].token != TOKEN_NONE)
+            compare_piece(w->kv_cache, row, u % t->used);
     }
 }
 
 static void
 combine_rows(struct kv_cache *s)
 {
-    worker_for(s, work_of_rows(s->head.n, 100 * s->head.n_pieces), combine, NULL);
+    worker_for(s, work_of_rows(s->head.n, 100 * s->head.used), combine, NULL);
 }
 
 static void
@@ -115,12 +124,15 @@ stream_run(struct kv_cache *s)
 }
 
 struct prediction
-head_named(const struct kv_cache *s, const struct prediction *g)
+head_named(const struct kv_cache *s, uint32_t set, const struct prediction *g)
 {
     const token_t *tokens = s->weights->desc.drafter != NULL ? s->weights->desc.drafter->tokens : NULL;
     struct prediction named = *g;
-    for (int i = 0; i < PREDICTION_RANKS && tokens != NULL; i++)
-        named.top[i] = g->top[i] == TOKEN_NONE ? TOKEN_NONE : tokens[g->top[i]];
+    for (int i = 0; i < PREDICTION_RANKS; i++)
+        if (g->top[i] != TOKEN_NONE)
+            named.top[i] = set > 0          ? draft_token(s, set, (size_t)g->top[i])
+                           : tokens != NULL ? tokens[g->top[i]]
+                                            : g->top[i];
     named.token = named.top[0];
     return named;
 }
@@ -140,16 +152,15 @@ static void
 run_table(struct kv_cache *s, struct prediction *out, int32_t keep)
 {
     struct head_table *t = &s->head;
-    const size_t vocab = s->weights->head.rows;
     if (t->n > t->ready && !cpu_kv_cache_stopped(s)) {
         head_run(s, true);
         for (size_t i = 0; i < t->n; i++)
             if (t->rows[i].request >= 0)
-                out[t->rows[i].request] = head_named(s, &t->predictions[i]);
+                out[t->rows[i].request] = head_named(s, t->rows[i].set, &t->predictions[i]);
     }
     if (keep > 0) {
         t->rows[0] = t->rows[keep];
-        memcpy(t->logits, t->logits + (size_t)keep * vocab, vocab * sizeof *t->logits);
+        memcpy(t->logits, t->logits + (size_t)keep * head_stride(s), s->weights->head.rows * sizeof *t->logits);
     }
     if (keep >= 0)
         t->rows[0].request = t->rows[0].final = -1; /* its prediction is already written */
@@ -189,6 +200,7 @@ add_family(struct kv_cache *s, const struct probe *probes, size_t n, size_t i, s
         }
         t->rows[t->n++] = (struct head_row){.ring = ring,
                                             .layer = probes[j].layer,
+                                            .set = probes[j].set,
                                             .head = probes[j].head,
                                             .temperature = probes[j].temperature,
                                             .final = probes[j].versus_final ? final : -1,
@@ -206,13 +218,14 @@ prediction_alone(struct kv_cache *s, const struct probe *probes, size_t n, struc
         for (size_t i = 0; i < t->n; i++)
             t->rows[i] = (struct head_row){.ring = probes[first + i].ring,
                                            .layer = probes[first + i].layer,
+                                           .set = probes[first + i].set,
                                            .head = probes[first + i].head,
                                            .temperature = probes[first + i].temperature,
                                            .final = -1,
                                            .request = -1};
         stream_run(s);
         for (size_t i = 0; i < t->n; i++)
-            out[first + i] = head_named(s, &t->predictions[i]);
+            out[first + i] = head_named(s, probes[first + i].set, &t->predictions[i]);
     }
 }
 
@@ -223,7 +236,7 @@ head_predict(struct kv_cache *s, const struct probe *probes, size_t n, struct pr
     s->head.n = s->head.ready = 0;
     for (size_t i = 0; i < n && !versus; i++)
         versus = probes[i].versus_final;
-    if (!versus && s->head.n_pieces >= s->weights->backend->threads) { /* then each worker has a whole piece */
+    if (!versus && head_streams(s)) { /* then each worker has a whole piece */
         prediction_alone(s, probes, n, out);
         return;
     }
@@ -317,42 +330,76 @@ shift(struct kv_cache *s, size_t n)
     worker_for(s, work_of_outputs(width, n, width), shift_outputs, &n);
 }
 
-/* Applies bias, scale and cap if the model has them; z (part) starts at the first output of `part`. */
+/* Applies bias, scale and cap if the model has them; z (part) starts at the first output of `part`, of a set. */
 static void
-scale_logits(const struct weights *w, struct range part, float *z)
+scale_logits(const struct kv_cache *s, uint32_t set, struct range part, float *z)
 {
+    const struct weights *w = s->weights;
     const struct model_form *f = &w->desc.form;
     const float scale = form_factor(f->logit_scale);
     const size_t n = part.last - part.first;
     for (size_t o = 0; w->head_bias != NULL && o < n; o++)
-        z[o] += w->head_bias[part.first + o];
+        z[o] += w->head_bias[set > 0 ? (size_t)draft_token(s, set, part.first + o) : part.first + o];
     for (size_t o = 0; (scale < 1 || scale > 1) && o < n; o++)
         z[o] *= scale;
     form_cap(f->logit_cap, z, n);
 }
 
-/* Computes logits `part` (which begins at a group) of n rows from `row` on, of the rows to be computed; z starts at
- * their first logit. */
+/* Applies scale_logits() to the outputs that the row has in `part`. */
+static void
+scale_row(const struct kv_cache *s, uint32_t set, struct range part, float *z)
+{
+    const struct outputs o = draft_outputs(s, set);
+    const struct range runs[2] = {range_overlap(part, 0, o.base),
+                                  range_overlap(part, o.recent, o.end > o.recent ? o.end - o.recent : 0)};
+    for (size_t i = 0, at = 0; i < 2; i++, at = o.recent)
+        if (runs[i].first < runs[i].last)
+            scale_logits(s, set, (struct range){at + runs[i].first, at + runs[i].last},
+                         z + (at + runs[i].first - part.first));
+}
+
+/* Computes logits `part` (which begins at a group) of n rows from `row` on, of the rows to be computed, as far as their
+ * sets have these outputs; z starts at their first logit. */
 static void
 logits_of(const struct worker *w, const struct acts *x, size_t row, size_t n, struct range part, float *z, size_t ld)
 {
     const struct kv_cache *s = w->kv_cache;
-    const struct range all = {0, part.last - part.first};
-    if (part.first == part.last)
-        return;
+    const struct head_row *rows = s->head.rows + s->head.ready;
+    const struct range whole = range_overlap(part, 0, s->weights->head.rows);
     for (size_t i = row, last; i < row + n; i = last) { /* multiply consecutive rows with the same matrix together */
         const struct trained_head *t = trained(s, i);
-        const struct matrix m = matrix_part(is_full(t) ? &t->full : &s->weights->head, part);
+        const struct matrix *m = is_full(t) ? &t->full : &s->weights->head;
         struct acts some = *x;
         some.x += i * x->cols;
         some.q += i * x->stride;
         last = i + 1;
-        while (!is_full(t) && last < row + n && !is_full(trained(s, last)))
+        while (!is_full(t) && last < row + n && rows[last].set == rows[i].set && !is_full(trained(s, last)))
             last++;
-        worker_multiply(w, is_full(t) ? USE_MEMORY : s->head_use, &m, &some, last - i, all, z + (i - row) * ld, ld);
+        float *to = z + (i - row) * ld;
+        if (rows[i].set > 0) {
+            draft_multiply(w, rows[i].set, is_full(t) ? m : NULL, &some, last - i, part, to, ld);
+        } else if (whole.first < whole.last) {
+            const struct matrix outputs = matrix_part(m, whole);
+            worker_multiply(w, is_full(t) ? USE_MEMORY : s->head_use, &outputs, &some, last - i,
+                            (struct range){0, whole.last - whole.first}, to, ld);
+        }
     }
     for (size_t i = 0; i < n; i++)
-        scale_logits(s->weights, part, z + i * ld);
+        scale_row(s, rows[row + i].set, part, z + i * ld);
+}
+
+/* Returns the number of outputs in the longest row of the table, and sets the number of its pieces. */
+static size_t
+longest_row(struct kv_cache *s)
+{
+    struct head_table *t = &s->head;
+    size_t end = 0;
+    for (size_t i = 0; i < t->n; i++) {
+        const size_t own = draft_outputs(s, t->rows[i].set).end;
+        end = own > end ? own : end;
+    }
+    t->used = (end + PIECE - 1) / PIECE;
+    return end;
 }
 
 /* Prepares the head's weights and the activations of n rows. */
@@ -360,7 +407,11 @@ static void
 apply_heads(struct kv_cache *s, size_t n)
 {
     const struct weights *m = s->weights;
-    worker_unit(s, 0, &s->head_use);
+    for (size_t i = 0; i < n; i++)
+        if (s->head.rows[s->head.ready + i].set == 0) {
+            worker_unit(s, 0, &s->head_use);
+            break;
+        }
     shift(s, n);
     worker_prepare(s, n, m->head.cols, m->head.q != NULL, m->final_norm, seen_row, NULL, NULL);
 }
@@ -369,18 +420,18 @@ static void
 logits_in(const struct worker *w, const void *n, struct range part)
 {
     const struct head_table *t = &w->kv_cache->head;
-    const size_t vocab = w->kv_cache->weights->head.rows;
-    logits_of(w, worker_acts(w), 0, *(const size_t *)n, part, t->logits + t->ready * vocab + part.first, vocab);
+    const size_t stride = head_stride(w->kv_cache);
+    logits_of(w, worker_acts(w), 0, *(const size_t *)n, part, t->logits + t->ready * stride + part.first, stride);
 }
 
 void
 head_logits(struct kv_cache *s)
 {
-    const size_t n = s->head.n - s->head.ready;
+    const size_t n = s->head.n - s->head.ready, outputs = longest_row(s);
     if (n == 0)
         return;
     apply_heads(s, n);
-    worker_for(s, work_of_outputs(s->weights->head.rows, n, s->weights->head.cols), logits_in, &n);
+    worker_for(s, work_of_outputs(outputs, n, s->weights->head.cols), logits_in, &n);
 }
 
 /* ---- pieces of a row ---- */
@@ -398,11 +449,14 @@ insert(token_t *top, float *top_z, token_t token, float z)
     top_z[at] = z;
 }
 
+/* Returns the outputs of a set in a piece. */
 static struct range
-outputs_in(const struct kv_cache *s, size_t piece)
+outputs_in(const struct kv_cache *s, uint32_t set, size_t piece)
 {
-    const size_t vocab = s->weights->head.rows, first = piece * PIECE;
-    return (struct range){first, vocab - first < PIECE ? vocab : first + PIECE};
+    const struct outputs o = draft_outputs(s, set);
+    const size_t first = piece * PIECE, end = first < o.recent ? o.base : o.end;
+    const size_t last = first + PIECE < end ? first + PIECE : end;
+    return (struct range){first, last > first ? last : first};
 }
 
 /* Computes the summary of a piece; z: the piece's logits. Logits that are at most *floor are not listed; the list's
@@ -410,9 +464,11 @@ outputs_in(const struct kv_cache *s, size_t piece)
 static void
 summarise(const struct kv_cache *s, size_t row, size_t piece, const float *z, float *floor)
 {
-    const struct range part = outputs_in(s, piece);
+    const struct range part = outputs_in(s, s->head.rows[row].set, piece);
     const size_t n = part.last - part.first;
     struct summary *sum = &s->head.pieces[row * s->head.n_pieces + piece];
+    if (n == 0)
+        return;
     sum->piece = s->isa->piece(z, n, s->head.rows[row].temperature);
     for (size_t i = 0; i < PREDICTION_RANKS; i++) {
         sum->top[i] = TOKEN_NONE;
@@ -431,9 +487,9 @@ summarise_pieces(const struct worker *w, const void *unused, struct range part)
     float floor = -INFINITY;
     (void)unused;
     for (size_t u = part.first; u < part.last; u++) {
-        const size_t row = u / t->n_pieces, piece = u % t->n_pieces;
+        const size_t row = u / t->used, piece = u % t->used;
         floor = piece > 0 ? floor : -INFINITY;
-        summarise(w->kv_cache, row, piece, t->logits + row * w->kv_cache->weights->head.rows + piece * PIECE, &floor);
+        summarise(w->kv_cache, row, piece, t->logits + row * head_stride(w->kv_cache) + piece * PIECE, &floor);
     }
 }
 
@@ -454,13 +510,12 @@ stream_pieces(const struct worker *w, const void *unused, struct range part)
     for (size_t i = 0; i < t->n; i++)
         floor[i] = -INFINITY;
     for (size_t piece = part.first; piece < part.last; piece++) {
-        const struct range outputs = outputs_in(s, piece);
-        const size_t ld = outputs.last - outputs.first;
+        const struct range outputs = {piece * PIECE, (piece + 1) * PIECE};
         for (size_t row = 0; row < t->n; row += HEAD_TILE) {
             const size_t n = t->n - row < HEAD_TILE ? t->n - row : HEAD_TILE;
-            logits_of(w, worker_acts(w), row, n, outputs, z, ld);
+            logits_of(w, worker_acts(w), row, n, outputs, z, PIECE);
             for (size_t i = 0; i < n; i++)
-                summarise(s, row + i, piece, z + i * ld, &floor[row + i]);
+                summarise(s, row + i, piece, z + i * PIECE, &floor[row + i]);
         }
     }
 }
@@ -468,8 +523,9 @@ stream_pieces(const struct worker *w, const void *unused, struct range part)
 void
 head_stream(struct kv_cache *s)
 {
+    (void)longest_row(s);
     apply_heads(s, s->head.n);
-    worker_for(s, (struct work){s->head.n_pieces, 1, s->head.n * PIECE * s->weights->head.cols}, stream_pieces, NULL);
+    worker_for(s, (struct work){s->head.used, 1, s->head.n * PIECE * s->weights->head.cols}, stream_pieces, NULL);
 }
 
 void
@@ -483,12 +539,13 @@ head_combine(const struct kv_cache *s, size_t row, struct prediction *g, double 
         g->top[i] = TOKEN_NONE;
         top_z[i] = -INFINITY;
     }
+    const size_t n = pieces_of(s, row);
     *max = -INFINITY;
-    for (size_t c = 0; c < t->n_pieces; c++)
+    for (size_t c = 0; c < n; c++)
         *max = pieces[c].piece.max > *max ? pieces[c].piece.max : *max;
     double weighted = 0, annealed = 0;
     *sum = 0;
-    for (size_t c = 0; c < t->n_pieces; c++) {
+    for (size_t c = 0; c < n; c++) {
         const struct piece *p = &pieces[c].piece;
         const double below = p->max - *max, scale = exp(below);
         *sum += scale * p->sum;

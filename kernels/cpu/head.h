@@ -13,11 +13,18 @@ void head_pieces(struct kv_cache *); /* computes the summaries of pieces */
  * Weights are read once, and logits stay in that cache. */
 void head_stream(struct kv_cache *);
 
+/* Returns whether each thread has a whole piece in a call with all tokens, so that head_stream() is as fast. */
+static inline bool
+head_streams(const struct kv_cache *s)
+{
+    return s->head.n_pieces >= s->weights->backend->threads;
+}
+
 /* Returns the work of all pieces of all rows; `cost` is per logit. */
 static inline struct work
 work_of_pieces(const struct kv_cache *s, size_t cost)
 {
-    return (struct work){s->head.n * s->head.n_pieces, 1, cost * PIECE};
+    return (struct work){s->head.n * s->head.used, 1, cost * PIECE};
 }
 
 /* Combines a row's pieces to its prediction and the terms of its softmax: max, sum exp(z - max). */
@@ -30,8 +37,9 @@ void head_run(struct kv_cache *, bool predictions);
  * was cancelled. */
 void head_predict(struct kv_cache *, const struct probe *, size_t n, struct prediction *out);
 
-/* Returns a prediction of the table with token ids in place of the head's outputs (drafter_desc.tokens). */
-struct prediction head_named(const struct kv_cache *, const struct prediction *);
+/* Returns a prediction of the table with token ids in place of the outputs of a set or of a drafter
+ * (drafter_desc.tokens). */
+struct prediction head_named(const struct kv_cache *, uint32_t set, const struct prediction *);
 
 /* Marks the KV cache as failed: the logits of a layer are not numbers (NaN). */
 void head_broken(struct kv_cache *, uint32_t layer);

@@ -3,6 +3,7 @@
 #include <inttypes.h>
 
 #include "base/array_grow.h"
+#include "kernels/cpu/draft_rows.h"
 #include "kernels/cpu/forward.h"
 
 bool
@@ -72,8 +73,8 @@ take_buffers(struct kv_cache *s, size_t widest)
     repack_group_bytes(s->weights, &group_quants, &group_scales);
     for (uint32_t t = 0; t < s->weights->backend->threads; t++) {
         struct worker_buffers *b = &s->workers[t];
-        b->order = blocks_take(&s->blocks, d->vocab, sizeof *b->order);
-        b->p = blocks_take(&s->blocks, d->vocab, sizeof *b->p);
+        b->order = blocks_take(&s->blocks, largest(d->vocab, head_stride(s)), sizeof *b->order);
+        b->p = blocks_take(&s->blocks, largest(d->vocab, head_stride(s)), sizeof *b->p);
         b->keys = blocks_take(&s->blocks, (size_t)ATTEND_BLOCK * d->head_dim, sizeof *b->keys);
         b->values = blocks_take(&s->blocks, (size_t)ATTEND_BLOCK * d->head_dim, sizeof *b->values);
         b->input = blocks_take(&s->blocks, d->form.per_layer + 1u, sizeof *b->input);
@@ -96,6 +97,7 @@ take_all(struct kv_cache *s)
     const size_t widest = largest(largest(largest(d->width, heads), inner), pair);
     const size_t element = s->weights->backend->exact ? sizeof(float) : sizeof(uint16_t);
     size_t places;
+    s->head.n_pieces = (s->weights->head.rows + PIECE - 1) / PIECE + (s->desc.sets > 0 ? DRAFT_RECENT / PIECE : 0);
     if (!place_layers(s, &places))
         return false;
     s->hidden = blocks_take(&s->blocks, (size_t)s->desc.ring * (d->n_layers + 1), d->width * sizeof *s->hidden);
@@ -114,13 +116,12 @@ take_all(struct kv_cache *s)
     s->beside = blocks_take(&s->blocks, s->weights->has_beside ? rows * d->width : 1, sizeof *s->beside);
     s->inputs = blocks_take(&s->blocks, rows * d->form.per_layer + 1, sizeof *s->inputs);
     s->rotations = blocks_take(&s->blocks, rows * (d->rope_dims + s->weights->local_dims) + 2, sizeof *s->rotations);
-    s->head.n_pieces = (s->weights->head.rows + PIECE - 1) / PIECE;
-    s->head.logits = blocks_take(&s->blocks, (size_t)HEAD_TILE * d->vocab, sizeof *s->head.logits);
+    s->head.logits = blocks_take(&s->blocks, HEAD_TILE * head_stride(s), sizeof *s->head.logits);
     s->head.pieces = blocks_take(&s->blocks, HEAD_ROWS * s->head.n_pieces, sizeof *s->head.pieces);
     s->head.shifted = blocks_take(&s->blocks, (size_t)HEAD_ROWS * d->width, sizeof *s->head.shifted);
     s->active = blocks_take(&s->blocks, rows, sizeof *s->active);
     s->workers = blocks_take(&s->blocks, s->weights->backend->threads, sizeof *s->workers);
-    if (s->blocks.starved || !moe_open(s, rows) || !recurrent_open(s))
+    if (s->blocks.starved || !moe_open(s, rows) || !recurrent_open(s) || !draft_open(s))
         return false;
     cpu_kv_cache_acts(s, &s->acts, largest(rows, HEAD_ROWS), widest);
     take_buffers(s, widest);
@@ -157,6 +158,7 @@ cpu_kv_cache_open(struct weights *w, const struct kv_cache_desc *desc, struct kv
 void
 cpu_kv_cache_close(struct kv_cache *s)
 {
+    draft_close(s);
     blocks_free(&s->blocks);
     free(s->staged);
     free(s->deliveries);

@@ -45,7 +45,7 @@ cpu_dists_at(const struct dists *pool, dist_t d)
 /* ---- the head's worktable ---- */
 
 struct head_row {
-    uint32_t ring, layer;
+    uint32_t ring, layer, set;
     enum head_choice head;
     float temperature;
     int32_t final;   /* row of this table with layer L of the same ring entry, or -1 */
@@ -66,10 +66,20 @@ struct head_table {
     struct head_row rows[HEAD_ROWS];
     struct prediction predictions[HEAD_ROWS];
     double max[HEAD_ROWS], sum[HEAD_ROWS]; /* softmax of each row: sum exp(z - max) */
-    float *logits;                         /* (HEAD_TILE, vocab) */
+    float *logits;                         /* (HEAD_TILE, n_pieces * PIECE): a row begins every head_stride() numbers */
     float *shifted;                        /* (HEAD_ROWS, width): h + A h + b of rows with an affine head */
     struct summary *pieces;                /* (HEAD_ROWS, n_pieces) */
-    size_t n_pieces;
+    size_t n_pieces;                       /* most pieces of a row of any set */
+    size_t used;                           /* most pieces of the rows in use */
+};
+
+/* ---- sets of tokens (draft_rows.c) ---- */
+
+struct draft_rows {
+    struct matrix base;     /* interleaved: the first rows by rank, as many as the largest base needed */
+    struct blocks packed;   /* its memory */
+    struct draft_set *sets; /* (desc.sets), from set 1 on */
+    unsigned char *raw;     /* (Q8_GROUP rows) in the format of the file */
 };
 
 /* ---- layers of experts (moe.c); n is max_rows ---- */
@@ -162,6 +172,7 @@ struct kv_cache {
     enum use layer_use, head_use;   /* in that case: how to use the current layer and the head */
 
     struct head_table head;
+    struct draft_rows draft;
     struct moe_table moe;
     struct state_cache state;
 
@@ -192,6 +203,13 @@ static inline struct layer_sizes
 cpu_layer_sizes(const struct kv_cache *s, uint32_t l)
 {
     return layer_sizes(&s->weights->desc, &s->weights->layer_forms[l]);
+}
+
+/* Returns the distance of two rows of head.logits. */
+static inline size_t
+head_stride(const struct kv_cache *s)
+{
+    return s->head.n_pieces * PIECE;
 }
 
 static inline float *

@@ -372,13 +372,13 @@ groups_of(const struct matrix *m)
     return ((size_t)m->rows + Q8_GROUP - 1) / Q8_GROUP;
 }
 
-static size_t
+size_t
 group_quant_bytes(const struct matrix *m)
 {
     return m->cols / Q8_BLOCK * quant_bytes(m->type);
 }
 
-static size_t
+size_t
 group_scale_bytes(const struct matrix *m)
 {
     return m->cols / tensor_block_values(m->type) * scale_bytes(m->type);

@@ -124,6 +124,9 @@ struct group_buffer {
     unsigned char *q, *scale;
 };
 void repack_group_bytes(const struct weights *, size_t *q, size_t *scale); /* 0: no matrix is interleaved */
+/* Bytes of a group's quants and scales of an interleaved matrix. */
+size_t group_quant_bytes(const struct matrix *);
+size_t group_scale_bytes(const struct matrix *);
 
 /* Returns the outputs `part` of a matrix; the part begins at a group. */
 struct matrix matrix_part(const struct matrix *, struct range part);

@@ -16,6 +16,8 @@ open_kv_cache(struct rig *r)
                                     .max_probes = 300,
                                     .states = RIG_NODES,
                                     .dists = r->dists,
+                                    .sets = r->ops->draft_set != NULL && r->desc->vocab <= RIG_VOCAB ? RIG_SETS : 0,
+                                    .rank = r->rank,
                                     .cancel = &r->cancel};
     assert_ok(r->ops->kv_cache(r->weights, &d, &r->kv_cache, &err), err);
     r->n = 0;
@@ -32,6 +34,12 @@ take_model(struct rig *r, const struct backend_ops *ops, const struct naive_shap
     assert_non_null(r->model);
     r->desc = naive_model_desc(r->model);
     assert_at_most(r->desc->n_layers, RIG_DEPTH);
+    uint64_t random = seed;
+    for (uint32_t i = 0; i < r->desc->vocab && i < RIG_VOCAB; i++) {
+        const uint32_t other = (uint32_t)(splitmix64(&random) % (i + 1));
+        r->rank[i] = r->rank[other];
+        r->rank[other] = (token_t)i;
+    }
 }
 
 void

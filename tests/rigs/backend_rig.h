@@ -11,6 +11,7 @@
 #define RIG_WIDTH 256
 #define RIG_VOCAB 1300
 #define RIG_DISTS 70
+#define RIG_SETS  3 /* if the backend has sets */
 
 #define RIG_SHAPE(layers, width_, heads_, kv, dim, ffn_, vocab_, ...)                                                  \
     {                                                                                                                  \
@@ -37,6 +38,7 @@ struct rig {
     struct dists *dists;      /* RIG_DISTS of them, over the model's vocabulary */
     const struct rig *beside; /* the rig that owns them; NULL: this one owns them */
     struct kv_cache *kv_cache;
+    token_t rank[RIG_VOCAB]; /* a random order of the vocabulary, for RIG_SETS sets of tokens */
     atomic_bool cancel;
     struct rig_node nodes[RIG_NODES];
     int n;

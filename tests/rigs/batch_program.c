@@ -163,7 +163,7 @@ compare_heads(struct group *g)
     }
     dist_pool_release(g->pool);
     assert_true(context_predict(g->c, probes, ROWS, got));
-    assert_true(context_dists(g->c, rows, ROWS, layer, USE_LENS, &sampling, dists));
+    assert_true(context_dists(g->c, rows, ROWS, layer, USE_LENS, NULL, &sampling, dists));
     for (uint32_t i = 0; i < ROWS; i++) {
         probes[i].slot = alone_rows[i];
         assert_true(context_predict(of[i]->alone, &probes[i], 1, &alone));

@@ -182,6 +182,27 @@ check_embed(struct kv_cache *s, const struct row *rows, size_t n)
            queue(s, (struct command){.kind = EMBED, .rows = rows, .n = n});
 }
 
+/* Waits until the worker has carried out all queued requests. */
+static void
+wait_for_idle(struct check *c)
+{
+    pthread_mutex_lock(&c->lock);
+    while (c->first != NULL || c->busy)
+        pthread_cond_wait(&c->idle, &c->lock);
+    pthread_mutex_unlock(&c->lock);
+}
+
+/* Runs at once, after the queued requests. */
+static bool
+check_draft_set(struct kv_cache *s, uint32_t set, uint32_t base, const token_t *recent, size_t n)
+{
+    struct check *c = check_of(s);
+    if (!request_draft_set(c->limits, set, base, recent, n))
+        return false;
+    wait_for_idle(c);
+    return cpu_backend.draft_set(c->inner, set, base, recent, n);
+}
+
 /* Runs at once, after the queued requests. */
 static bool
 check_feed(struct kv_cache *s, const struct row *rows, size_t n, const float *features, const uint32_t *before)
@@ -189,10 +210,7 @@ check_feed(struct kv_cache *s, const struct row *rows, size_t n, const float *fe
     struct check *c = check_of(s);
     if (!request_feed(c->limits, rows, n, features, before))
         return false;
-    pthread_mutex_lock(&c->lock);
-    while (c->first != NULL || c->busy)
-        pthread_cond_wait(&c->idle, &c->lock);
-    pthread_mutex_unlock(&c->lock);
+    wait_for_idle(c);
     ledger_embedded(c->ledger, rows, n);
     return cpu_backend.feed(c->inner, rows, n, features, before);
 }
@@ -404,6 +422,7 @@ const struct backend_ops check_backend = {
     .advance = check_advance,
     .embed = check_embed,
     .feed = check_feed,
+    .draft_set = check_draft_set,
     .step = check_step,
     .until = check_until,
     .predict = check_predict,

@@ -88,7 +88,8 @@ TEST(a_forward_pass_until_a_depth_counts_its_layers_and_probes)
     }
     struct prediction probed[L + 1];
     struct exit_result r = {.probed = probed};
-    assert_true(context_advance_until(f.c, rows, 3, 5, &(struct exit_rule){temperature, threshold, USE_LENS}, &r));
+    assert_true(context_advance_until(f.c, rows, 3, 5,
+                                      &(struct exit_rule){.temperature = temperature, .threshold = threshold}, &r));
     assert_true(r.exited);
     assert_int_equal(r.depth, 3);
     assert_int_equal(r.probes, 2);
@@ -101,20 +102,22 @@ TEST(a_forward_pass_until_a_depth_counts_its_layers_and_probes)
     assert_saw(&f, rows[2], (token_t[]){0, 1, 2, 5, 6, 7}, 6);
 
     threshold[4] = threshold[5] = 2;
-    assert_true(context_advance_until(f.c, rows, 3, 5, &(struct exit_rule){temperature, threshold, USE_LENS}, &r));
+    assert_true(context_advance_until(f.c, rows, 3, 5,
+                                      &(struct exit_rule){.temperature = temperature, .threshold = threshold}, &r));
     assert_false(r.exited);
     assert_int_equal(r.depth, 5);
     assert_int_equal(r.probes, 0);
     assert_int_equal(context_depth(f.c, rows[0]), 5);
     assert_loads(&f, &before, 2, 0);
-    assert_false(context_advance_until(f.c, rows, 3, 5, &(struct exit_rule){temperature, threshold, USE_LENS}, &r));
+    assert_false(context_advance_until(f.c, rows, 3, 5,
+                                       &(struct exit_rule){.temperature = temperature, .threshold = threshold}, &r));
     assert_error(f.c, ERR_WORK, "already at layer 5");
     const slot_t sibling = context_append(f.c, f.s, rows[1], 20);
     assert_false(context_advance_until(f.c, (slot_t[]){sibling, rows[2]}, 2, 5,
-                                       &(struct exit_rule){temperature, threshold, USE_LENS}, &r));
+                                       &(struct exit_rule){.temperature = temperature, .threshold = threshold}, &r));
     assert_error(f.c, ERR_WORK, "already at layer 5");
     assert_false(context_advance_until(f.c, (slot_t[]){rows[0], rows[1], sibling, rows[2]}, 4, L,
-                                       &(struct exit_rule){temperature, threshold, USE_LENS}, &r));
+                                       &(struct exit_rule){.temperature = temperature, .threshold = threshold}, &r));
     assert_error(f.c, ERR_WORK, "the deciding row is deeper");
     assert_int_equal(context_depth(f.c, sibling), 0);
     close_fixture(&f);

@@ -135,14 +135,14 @@ TEST_WITH(distributions_of_many_rows_are_those_of_each_and_one_head_call, open_r
     dist_t many[PROMPT], d;
     float p[MANY], q[MANY];
     const double before = context_loads(r->c).heads;
-    assert_true(context_dists(r->c, rows, PROMPT, LAYERS, USE_LENS, &plain, many));
+    assert_true(context_dists(r->c, rows, PROMPT, LAYERS, USE_LENS, NULL, &plain, many));
     assert_float_equal(context_loads(r->c).heads, before + 1, 1e-9);
     for (int i = 0; i < 2; i++) {
         assert_int_not_equal(d = context_dist(r->c, rows[i + 1], LAYERS, USE_LENS, &plain), DIST_NONE);
         assert_true(context_read_dist(r->c, many[i + 1], p) && context_read_dist(r->c, d, q));
         assert_memory_equal(p, q, sizeof p);
     }
-    assert_false(context_dists(r->c, rows, 1, LAYERS, USE_LENS, &plain, many)); /* all places are taken */
+    assert_false(context_dists(r->c, rows, 1, LAYERS, USE_LENS, NULL, &plain, many)); /* all places are taken */
     assert_int_equal(context_error(r->c)->kind, ERR_WORK);
 }
 
