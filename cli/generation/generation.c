@@ -430,6 +430,7 @@ generation_options(const struct options *o)
                                  .ctx = o->ctx,
                                  .ignore_eos = o->ignore_eos,
                                  .probe = o->probe,
+                                 .probe_percent = o->probe_percent,
                                  .head = o->n_heads_given > 0 ? o->heads_given[0] : HEADS_POLICY,
                                  .set = o->set,
                                  .n_set = o->n_set,

@@ -173,12 +173,15 @@ const struct option_row option_rows[] = {
                  "exists. A profile is of one target, draft and companion, and of one temperature; that of other "
                  "models is refused."),
     /* ---- layers and heads ---- */
-    CHOICE("probe", 0, "MODE", COMMAND_SCOPE, probe, "layers shown", WORDS(probe_mode_names, PROBE_MODES), .def = "all",
-           .more = "'policy' shows only the layers that the policy reads anyway."),
-    CHOICE("probe", 0, "MODE", COMMAND_RUN, probe, "layers that a trace contains", WORDS(probe_mode_names, PROBE_MODES),
-           .def = "policy"),
-    CHOICE("probe", 0, "MODE", COMMAND_BENCH, probe, "layers probed besides the policy's",
-           WORDS(probe_mode_names, PROBE_MODES), .def = "off"),
+    CALL("probe", 0, "MODE", COMMAND_SCOPE, set_probe, "layers shown", WORDS(probe_mode_names, PROBE_MODES),
+         .def = "15%",
+         .more = "'all' probes every layer at every position. 'N%' does so as long as it takes at most N% of the time: "
+                 "at the first positions, then at 64 positions at a time, and at the last ones when the engine waits. "
+                 "'policy' shows only the layers that the policy reads anyway."),
+    CALL("probe", 0, "MODE", COMMAND_RUN, set_probe, "layers that a trace contains",
+         WORDS(probe_mode_names, PROBE_MODES), .def = "policy"),
+    CALL("probe", 0, "MODE", COMMAND_BENCH, set_probe, "layers probed besides the policy's",
+         WORDS(probe_mode_names, PROBE_MODES), .def = "off"),
     TEXT("heads", 0, "FILE", GENERATES, heads, "trained heads", .takes = TAKES_FILE,
          WORDS(heads_words, COUNT(heads_words)), .without = "MODEL.heads.safetensors",
          .more = "`specscope train heads` writes them. Without the option the file beside `MODEL.gguf`, or beside the "

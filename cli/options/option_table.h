@@ -90,8 +90,8 @@ void options_manual(void);       /* the manual's list of options, in mdoc, to st
 
 /* ---- setters of OPTION_CALL (option_values.c) ---- */
 
-option_fn set_prompt, set_prompt_file, set_policy, set_head, set_head_kind, set_trace_max, set_trace_probe, set_tools,
-    set_chat_variable, set_chat_template, set_chat_date;
+option_fn set_prompt, set_prompt_file, set_policy, set_head, set_head_kind, set_trace_max, set_trace_probe, set_probe,
+    set_tools, set_chat_variable, set_chat_template, set_chat_date;
 option_fn set_batch;  /* text: the number of sequences at a time, or a file of prompts for 8 at a time */
 option_fn set_time;   /* "90s", "5m", "1h" */
 option_fn set_knob;   /* "KNOB=VALUE"; the last one counts */

@@ -323,6 +323,12 @@ set_trace_max(struct options *o, const struct option_row *row, const char *text,
 }
 
 bool
+set_probe(struct options *o, const struct option_row *row, const char *text, struct err *err)
+{
+    return probe_parse(text, &o->probe, &o->probe_percent) || unknown_word(row, text, err);
+}
+
+bool
 set_trace_probe(struct options *o, const struct option_row *row, const char *text, struct err *err)
 {
     static const char *const words[] = {"all", "policy", "off"};

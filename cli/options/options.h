@@ -65,6 +65,7 @@ struct options {
     const char *backend; /* NULL: not given */
     struct backend_options backend_options;
     enum probe_mode probe;
+    uint32_t probe_percent;                 /* PROBE_SHARE */
     const char *accept_head;                /* a file, "none", or NULL: the one beside the draft model */
     const char *heads;                      /* a file, "none", or NULL: the one beside the model */
     enum head_mode heads_given[HEAD_MODES]; /* by --head, in order; several for bench alone */

@@ -1,12 +1,38 @@
 #include "engine/events/settings.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "engine/events/sampling_knobs.h"
 
-const char *const probe_mode_names[PROBE_MODES] = {"off", "policy", "all"};
+const char *const probe_mode_names[PROBE_MODES] = {"off", "policy", "N%", "all"};
 const char *const head_mode_names[HEAD_MODES] = {"policy", "lens", "trained"};
+
+bool
+probe_parse(const char *text, enum probe_mode *mode, uint32_t *percent)
+{
+    char *end;
+    for (*mode = 0; *mode < PROBE_MODES; (*mode)++)
+        if (*mode != PROBE_SHARE && strcmp(text, probe_mode_names[*mode]) == 0)
+            return true;
+    const unsigned long n = strtoul(text, &end, 10);
+    if (text[0] < '1' || text[0] > '9' || strcmp(end, "%") != 0 || n > 99)
+        return false;
+    *mode = PROBE_SHARE;
+    *percent = (uint32_t)n;
+    return true;
+}
+
+const char *
+probe_print(enum probe_mode mode, uint32_t percent, char out[PROBE_TEXT_MOST])
+{
+    if (mode == PROBE_SHARE)
+        snprintf(out, PROBE_TEXT_MOST, "%u%%", (unsigned)percent);
+    else
+        snprintf(out, PROBE_TEXT_MOST, "%s", mode < PROBE_MODES ? probe_mode_names[mode] : "");
+    return out;
+}
 
 void
 settings_begin(struct settings *s, const struct run_info *info)
@@ -42,6 +68,7 @@ bool
 settings_apply(struct settings *s, const struct run_info *info, const struct control_event *c)
 {
     const struct policy_info *p;
+    enum probe_mode probe;
     if (c->new_text == NULL)
         return false;
     switch (c->kind) {
@@ -53,12 +80,10 @@ settings_apply(struct settings *s, const struct run_info *info, const struct con
         s->head = strcmp(c->new_text, head_mode_names[HEADS_TRAINED]) == 0 ? HEADS_TRAINED : HEADS_LENS;
         return true;
     case RECORDED_PROBE:
-        for (enum probe_mode mode = 0; mode < PROBE_MODES; mode++)
-            if (strcmp(c->new_text, probe_mode_names[mode]) == 0) {
-                s->probe = mode;
-                return true;
-            }
-        return false;
+        if (!probe_parse(c->new_text, &probe, &s->probe_percent))
+            return false;
+        s->probe = probe;
+        return true;
     case RECORDED_KNOB: return apply_knob(s, info, c);
     default: return false;
     }

@@ -5,8 +5,10 @@
 
 #include "engine/events/run_info.h"
 
-enum probe_mode { PROBE_OFF, PROBE_POLICY, PROBE_ALL, PROBE_MODES };
-extern const char *const probe_mode_names[PROBE_MODES]; /* "off", "policy", "all" */
+/* Which layers are probed for the pictures: none, those that the policy reads anyway, all in a share of the time, or
+ * all. */
+enum probe_mode { PROBE_OFF, PROBE_POLICY, PROBE_SHARE, PROBE_ALL, PROBE_MODES };
+extern const char *const probe_mode_names[PROBE_MODES]; /* "off", "policy", "N%", "all" */
 
 /* The head that reads a layer: the one of the policy's paper, always the lens, or always the trained one. */
 enum head_mode { HEADS_POLICY, HEADS_LENS, HEADS_TRAINED, HEAD_MODES };
@@ -18,10 +20,16 @@ struct settings {
     uint32_t policy;                           /* index of the policy in force; n_policies: unknown */
     double value[POLICIES_MOST][POLICY_KNOBS]; /* the knobs of all policies */
     enum head_mode head;
-    enum probe_mode probe; /* this and the following are equal for all sequences of a session */
+    enum probe_mode probe;  /* this and the following are equal for all sequences of a session */
+    uint32_t probe_percent; /* PROBE_SHARE: of the time, 1 to 99 */
     struct sampling sampling;
     uint64_t seed; /* of the first sequence; the seeds of others follow from it */
 };
+
+/* Reads "off", "policy", "all" or a share such as "15%"; false: it is none of them. Prints the same; "": unknown. */
+bool probe_parse(const char *text, enum probe_mode *, uint32_t *percent);
+#define PROBE_TEXT_MOST 8
+const char *probe_print(enum probe_mode, uint32_t percent, char out[PROBE_TEXT_MOST]);
 
 /* The settings that a run begins with. A run_info has no head and no probe: they are HEADS_POLICY and PROBE_MODES until
  * a control records them. */

@@ -6,6 +6,7 @@
 
 #include "engine/events/event.h"
 #include "engine/events/run_info.h"
+#include "engine/events/settings.h"
 #include "engine/events/until.h"
 #include "engine/measure/estimate.h"
 #include "engine/measure/layer_record.h"
@@ -116,11 +117,11 @@ struct scope_now {       /* the present state */
     uint32_t epoch;      /* changes when committed text becomes invalid: a reset, a new run */
     uint32_t run, round; /* round: the last complete one */
     bool running;
-    char end[200];      /* "", "eos", "tokens", "context", "error: …" */
-    char probe[8];      /* "off", "policy", "all"; "": unknown */
-    char device[160];   /* where the device's time is spent; "": not measured */
-    uint32_t length;    /* positions, including drafts, predictions and drafts just rejected */
-    uint32_t committed; /* of these, those with committed tokens */
+    char end[200];               /* "", "eos", "tokens", "context", "error: …" */
+    char probe[PROBE_TEXT_MOST]; /* "off", "policy", "all" or a share such as "15%"; "": unknown */
+    char device[160];            /* where the device's time is spent; "": not measured */
+    uint32_t length;             /* positions, including drafts, predictions and drafts just rejected */
+    uint32_t committed;          /* of these, those with committed tokens */
     struct metrics metrics;
     const struct segments *segments;       /* of all sequences */
     const struct progress_event *progress; /* of a long step; NULL: none */

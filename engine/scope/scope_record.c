@@ -5,6 +5,7 @@
 #include "engine/scope/scope_internal.h"
 
 #define LAYERS_MOST 512
+#define ENOUGH_ROWS 48 /* consecutive rows for which older ones are not preferred, however many these are */
 
 static bool
 is_known(const struct scope_cell *cell)
@@ -144,11 +145,32 @@ complete(const struct scope *s, struct layer_record *r, uint32_t prompt)
     wrong_paths_estimate(&s->focus->wrong, r);
 }
 
+/* Finds consecutive rows whose layers were probed, and the draft model's if `drafts` (it reads the text later): the
+ * newest ones, or if these are few, most. There are gaps if probes take a share of the time. */
+static void
+find_rows(const struct scope *s, bool drafts, uint32_t *first, uint32_t *end)
+{
+    struct layer_sample sample[LAYERS_MOST];
+    struct draft_word word;
+    const uint32_t least = scope_first_cells(s) > 1 ? scope_first_cells(s) : 1;
+    *first = *end = 0;
+    for (uint32_t to = s->focus->committed; to > least && *end - *first < ENOUGH_ROWS;) {
+        uint32_t from = to;
+        while (from > least && to - from < RECORD_ROWS && sample_at(s, from - 1, sample) &&
+               (!drafts || (from == to ? to <= 2 || draft_at(s, to - 2, &word) : draft_at(s, from - 1, &word))))
+            from--;
+        if (to - from > *end - *first) {
+            *first = from;
+            *end = to;
+        }
+        to = from < to ? from : to - 1;
+    }
+}
+
 const char *
 scope_record(const struct scope *s, struct layer_record *out)
 {
     struct layer_sample sample[LAYERS_MOST];
-    uint32_t end = s->focus->committed;
     const struct scope_column *c;
     out->n = out->begin = 0;
     if (scope_setting_of(s, s->focus->seq)->sampled)
@@ -157,15 +179,11 @@ scope_record(const struct scope *s, struct layer_record *out)
         return "what-if does not support so many layers";
     const bool drafts = (scope_policy(s)->needs & NEEDS(AUX_DRAFT)) != 0 &&
                         run_info_layers(run_info_of(s->info, s->focus->seq), MODEL_DRAFT) > 0;
-    struct draft_word word;
-    while (drafts && end > 2 && !draft_at(s, end - 2, &word)) /* the draft model reads the text later */
-        end--;
-    uint32_t prompt, first = end;
-    while (first > 1 && end - first < RECORD_ROWS && sample_at(s, first - 1, sample) &&
-           (!drafts || first == end || draft_at(s, first - 1, &word)))
-        first--;
+    uint32_t prompt, first, end;
+    find_rows(s, drafts, &first, &end);
     if (end - first < 2)
-        return "what-if needs all layers: probe all";
+        return strchr(s->now.probe, '%') != NULL ? "what-if waits for positions whose layers are probed"
+                                                 : "what-if needs all layers: probe all";
     out->first = prompt = first - 1;
     while ((c = scope_column(s, prompt)) != NULL && c->fate == FATE_PROMPT)
         prompt++;

@@ -27,8 +27,8 @@ scope_begin_versus(struct scope *s, const char *text)
 void
 scope_take_probe(struct scope *s)
 {
-    const enum probe_mode mode = scope_setting_of(s, s->focus->seq)->now.probe;
-    snprintf(s->now.probe, sizeof s->now.probe, "%s", mode < PROBE_MODES ? probe_mode_names[mode] : "");
+    const struct settings *now = &scope_setting_of(s, s->focus->seq)->now;
+    probe_print(now->probe, now->probe_percent, s->now.probe);
 }
 
 void

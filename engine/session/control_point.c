@@ -213,6 +213,8 @@ session_control_point(struct session *s, enum control_point at)
             until_us = able && s->asked.extension ? 0 : UINT64_MAX;
         else
             until_us = waits_until(&s->timing, at == POINT_TOKEN);
+        if (able && at != POINT_TOKEN && until_us == UINT64_MAX && session_probes_missing(s))
+            return NEXT_PROBES;
         if (until_us == UINT64_MAX)
             mailbox_rest(&s->mailbox);
         if (until_us == 0)
@@ -341,10 +343,11 @@ choose_head(struct sequence *q, uint32_t n, bool always, uint32_t asked, uint32_
 static void
 print_setting(const struct session *s, const struct settings *now, const struct mail *m, char *out, size_t n)
 {
+    char probe[PROBE_TEXT_MOST];
     if (m->kind == CONTROL_POLICY)
         snprintf(out, n, "%s", s->info.policies[now->policy].name);
     else if (m->kind == CONTROL_PROBE)
-        snprintf(out, n, "%s", probe_mode_names[now->probe]);
+        snprintf(out, n, "%s", probe_print(now->probe, now->probe_percent, probe));
     else if (m->kind == CONTROL_KNOB && m->sampling)
         knob_format(&sampling_knobs[m->knob], sampling_knob_get(&now->sampling, now->seed, (int)m->knob), out, n);
     else if (m->kind == CONTROL_KNOB)
@@ -427,8 +430,10 @@ session_begin_settings(struct session *s)
 {
     struct sequence *first;
     uint32_t n;
+    char probe[PROBE_TEXT_MOST];
     sequences_of(s, 0, false, &first, &n);
-    session_emit_control(s, 0, RECORDED_PROBE, probe_mode_names[first->current.probe]);
+    probe_print(first->current.probe, first->current.probe_percent, probe);
+    session_emit_control(s, 0, RECORDED_PROBE, probe);
     choose_head(first, n, true, 0, 0);
 }
 

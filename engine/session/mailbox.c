@@ -81,7 +81,10 @@ mail_apply(const struct mail *m, struct settings *s)
     switch (m->kind) {
     case CONTROL_POLICY: s->policy = m->policy; break;
     case CONTROL_HEAD: s->head = m->head; break;
-    case CONTROL_PROBE: s->probe = m->probe; break;
+    case CONTROL_PROBE:
+        s->probe = m->probe;
+        s->probe_percent = m->probe_percent;
+        break;
     case CONTROL_KNOB:
         if (m->sampling)
             sampling_knob_set(&s->sampling, &s->seed, (int)m->knob, m->value);
@@ -335,9 +338,9 @@ find_word(const char *word, const char *const *names, int n)
 static bool
 read_probe(const struct control *c, struct mail *m, struct err *err)
 {
-    const int mode = find_word(c->text, probe_mode_names, PROBE_MODES);
-    m->probe = (enum probe_mode)mode;
-    return mode >= 0 || err_set(err, ERR_USAGE, "probe '%.16s' is not known; there are off, policy and all", c->text);
+    return probe_parse(c->text, &m->probe, &m->probe_percent) ||
+           err_set(err, ERR_USAGE,
+                   "probe '%.16s' is not known; there are off, policy, all, and a share from 1%% to 99%%", c->text);
 }
 
 static bool

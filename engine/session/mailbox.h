@@ -22,6 +22,7 @@ struct mail { /* a control as values; its kind decides which members count */
     bool sampling; /* the knob is one of sampling */
     double value;  /* of the knob; the pace in tokens/s */
     enum probe_mode probe;
+    uint32_t probe_percent;
     enum head_mode head;
     struct until until;
     struct prompt prompt;      /* owned */

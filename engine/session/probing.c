@@ -1,11 +1,14 @@
 /* Selects the head that reads a layer, and runs the scope's own probes. */
 #include <math.h>
 
+#include "base/clock.h"
 #include "engine/session/round.h"
 #include "engine/session/session_internal.h"
 
 #define OTHER_HEAD_EVERY 4 /* rounds */
 #define RECENT_ROWS      32
+#define SHARE_ROWS       4 /* probed in one call, which takes less time than one call for each */
+#define SHARE_PROMPT     8 /* rows of the prompt's end that are probed in a share of the time */
 
 uint32_t
 seq_head_at(const struct sequence *q, uint32_t layer)
@@ -135,7 +138,7 @@ gather_aux(struct gathered *g, struct sequence *q, slot_t last)
     struct context *ctx = h->of->ctx;
     slot_t rows[RECENT_ROWS + VERIFY_NODES + 1];
     size_t n = 0;
-    const bool all = q->current.probe == PROBE_ALL;
+    const bool all = g->session->probing.now;
     const uint32_t read = ctx != NULL ? context_length(ctx, h->seq) : 0;
     const uint32_t known = q->n_tokens - 1 > h->of->ahead ? q->n_tokens - 1 - h->of->ahead : 0;
     const uint32_t length = read < known ? read : known;
@@ -162,7 +165,7 @@ read_last_drafts(const struct gathered *g, struct sequence *const *sequences, ui
         struct sequence *q = sequences[i];
         struct aux_sequence *h = &q->aux[g->role];
         rows[i] = SLOT_NONE;
-        if (q->current.probe != PROBE_ALL || ctx == NULL || h->of->ahead > 0 || h->row[0] == SLOT_NONE ||
+        if (!g->session->probing.now || ctx == NULL || h->of->ahead > 0 || h->row[0] == SLOT_NONE ||
             context_length(ctx, h->seq) + 2 != q->n_tokens || h->inspected + 2 > q->n_tokens)
             continue;
         all[count++] = rows[i] = seq_aux_next(q, h);
@@ -208,6 +211,135 @@ emit_experts(struct sequence *const *sequences, uint32_t n)
             seq_emit_experts(sequences[i], sequences[i]->state.emission.row[k]);
 }
 
+/* ---- in a share of the time ---- */
+
+bool
+probe_share_earn(struct probe_share *p, double share, uint64_t now_us)
+{
+    const double burst_us = SHARE_BURST * p->position_us;
+    if (p->since_us == 0)
+        p->left = SHARE_FIRST;
+    else
+        p->credit_us = fmin(p->credit_us + share * (double)(now_us - p->since_us), 2 * burst_us);
+    p->since_us = now_us;
+    if (p->left == 0 && p->credit_us >= burst_us)
+        p->left = SHARE_BURST;
+    return p->left > 0;
+}
+
+void
+probe_share_spend(struct probe_share *p, uint32_t positions, double us)
+{
+    if (positions == 0)
+        return;
+    p->credit_us -= us;
+    p->position_us += (us / positions - p->position_us) * (p->position_us > 0 ? 0.25 : 1);
+    p->left -= positions < p->left ? positions : p->left;
+}
+
+static bool
+earn(struct session *s)
+{
+    return probe_share_earn(&s->probing.share, s->sequences[0].current.probe_percent / 100.0, clock_us());
+}
+
+/* Gathers the rows of the target's trunk from `from` on, the latest `most` of them. */
+static bool
+gather_trunk(struct gathered *g, struct sequence *q, uint32_t from, uint32_t most)
+{
+    slot_t rows[RECENT_ROWS + VERIFY_NODES];
+    size_t n = 0;
+    const uint32_t length = context_length(g->session->ctx, q->seq);
+    for (uint32_t i = length - from > most ? length - most : from; i < length; i++)
+        rows[n++] = context_at(g->session->ctx, q->seq, i);
+    return gather(g, q, rows, n);
+}
+
+static bool
+probe_waiting(struct session *s, struct sequence *const *sequences, uint32_t n, bool other)
+{
+    struct gathered g = {.session = s, .role = AUX_MODELS, .other = other};
+    for (uint32_t i = 0; i < n; i++)
+        if (!gather_trunk(&g, sequences[i], sequences[i]->inspected, RECENT_ROWS + VERIFY_NODES))
+            return false;
+    return g.n == 0 || ask(&g);
+}
+
+/* In a burst, waits for a few rows, unless the pace leaves time. Rows between two bursts are not probed. */
+static bool
+probe_share_round(struct session *s, struct sequence *const *sequences, uint32_t n)
+{
+    struct probing *p = &s->probing;
+    const bool burst = earn(s);
+    uint32_t waiting = 0;
+    for (uint32_t i = 0; i < n; i++) {
+        const uint32_t length = context_length(s->ctx, sequences[i]->seq);
+        if (!burst)
+            sequences[i]->inspected = length;
+        waiting += length - sequences[i]->inspected;
+    }
+    p->now = burst && (waiting >= (s->timing.pace > 0 ? 1 : SHARE_ROWS) || waiting >= p->share.left);
+    if (burst && !p->now)
+        return true;
+    const uint64_t start = clock_us();
+    const bool other = p->now && s->engine->heads != HEAD_LENS && p->calls++ % OTHER_HEAD_EVERY == 0;
+    if (p->now && (!probe_waiting(s, sequences, n, false) || (other && !probe_waiting(s, sequences, n, true))))
+        return false;
+    for (uint32_t i = 0; i < n; i++)
+        sequences[i]->inspected = context_length(s->ctx, sequences[i]->seq);
+    const bool ok = probe_aux(s, sequences, n);
+    probe_share_spend(&p->share, waiting, (double)(clock_us() - start));
+    return ok;
+}
+
+/* True if the row of a position is still in memory, and was not probed. */
+static bool
+is_missing(const struct sequence *q, uint32_t at)
+{
+    const struct context *ctx = q->session->ctx;
+    return q->final[(at + 1) % FINALS].pos != at + 1 && context_hidden_kept(ctx, context_at(ctx, q->seq, at));
+}
+
+static uint32_t
+first_recent(uint32_t length)
+{
+    return length > RECENT_ROWS ? length - RECENT_ROWS : 0;
+}
+
+bool
+session_probes_missing(const struct session *s)
+{
+    bool any = false;
+    for (uint32_t i = 0; i < s->n_sequences && s->sequences[0].current.probe == PROBE_SHARE; i++) {
+        const struct sequence *q = &s->sequences[i];
+        const uint32_t length = context_length(s->ctx, q->seq);
+        for (uint32_t at = first_recent(length); at < length && !any; at++)
+            any = is_missing(q, at);
+    }
+    return any;
+}
+
+bool
+session_probe_missing(struct session *s)
+{
+    struct gathered g = {.session = s, .role = AUX_MODELS};
+    bool ok = true;
+    s->round++; /* the round before is complete */
+    for (uint32_t i = 0; i < s->n_sequences; i++) {
+        struct sequence *q = &s->sequences[i];
+        const uint32_t length = context_length(s->ctx, q->seq);
+        for (uint32_t at = first_recent(length); at < length && ok; at++) {
+            const slot_t row = context_at(s->ctx, q->seq, at);
+            ok = !is_missing(q, at) || gather(&g, q, &row, 1);
+        }
+    }
+    ok = ok && (g.n == 0 || ask(&g));
+    s->round--;
+    return ok;
+}
+
+/* ---- rounds and texts ---- */
+
 /* Probes every new row with the head in use. Every few rounds it probes with the other head, which is enough to compare
  * how often they agree with the last layer, and costs little. */
 bool
@@ -215,25 +347,46 @@ session_probe_round(struct session *s, struct sequence *const *sequences, uint32
 {
     const bool all = sequences[0]->current.probe == PROBE_ALL,
                other = s->engine->heads != HEAD_LENS && s->round % OTHER_HEAD_EVERY == 0;
-    if (all && s->info.experts > 0)
+    if (sequences[0]->current.probe >= PROBE_SHARE && s->info.experts > 0)
         emit_experts(sequences, n);
+    if (sequences[0]->current.probe == PROBE_SHARE)
+        return probe_share_round(s, sequences, n);
+    s->probing.now = all;
     return (!all || (probe_emitted(s, sequences, n, false) && (!other || probe_emitted(s, sequences, n, true)))) &&
            probe_aux(s, sequences, n);
+}
+
+/* Probes the latest rows, `most` of each sequence. */
+static bool
+probe_latest(struct session *s, struct sequence *const *sequences, uint32_t n, uint32_t most)
+{
+    struct gathered g = {.session = s, .role = AUX_MODELS};
+    s->probing.now = n > 0 && sequences[0]->current.probe >= PROBE_SHARE;
+    for (uint32_t i = 0; i < n && s->probing.now; i++) {
+        if (!gather_trunk(&g, sequences[i], 0, most))
+            return false;
+        sequences[i]->inspected = context_length(s->ctx, sequences[i]->seq);
+    }
+    return (g.n == 0 || ask(&g)) && probe_aux(s, sequences, n);
 }
 
 bool
 session_probe_recent(struct session *s, struct sequence *const *sequences, uint32_t n)
 {
-    struct gathered g = {.session = s, .role = AUX_MODELS};
-    for (uint32_t i = 0; i < n; i++) {
-        slot_t rows[RECENT_ROWS];
-        size_t count = 0;
-        const uint32_t length =
-            sequences[i]->current.probe == PROBE_ALL ? context_length(s->ctx, sequences[i]->seq) : 0;
-        for (uint32_t at = length > RECENT_ROWS ? length - RECENT_ROWS : 0; at < length; at++)
-            rows[count++] = context_at(s->ctx, sequences[i]->seq, at);
-        if (!gather(&g, sequences[i], rows, count))
-            return false;
-    }
-    return (g.n == 0 || ask(&g)) && probe_aux(s, sequences, n);
+    return probe_latest(s, sequences, n, RECENT_ROWS);
+}
+
+bool
+session_probe_prompt(struct session *s, struct sequence *q)
+{
+    const uint32_t length = context_length(s->ctx, q->seq);
+    if (q->current.probe != PROBE_SHARE)
+        return session_probe_recent(s, &q, 1);
+    q->inspected = length;
+    if (!earn(s))
+        return true;
+    const uint64_t start = clock_us();
+    const bool ok = probe_latest(s, &q, 1, SHARE_PROMPT);
+    probe_share_spend(&s->probing.share, length < SHARE_PROMPT ? length : SHARE_PROMPT, (double)(clock_us() - start));
+    return ok;
 }

@@ -131,7 +131,7 @@ emit_verdict(struct sequence *q)
     if (m->own)
         seq_emit_token(q, q->n_tokens - 1, v->next, v->kind == NEXT_BONUS ? SOURCE_BONUS : SOURCE_CORRECTION,
                        &v->judged[judge]);
-    if (q->current.probe == PROBE_POLICY) /* the predictions of the last layer are already known */
+    if (seq_shows_verified(q)) /* the predictions of the last layer are already known */
         for (uint32_t i = 0; i < m->n; i++) {
             uint32_t node = i == 0 ? 0 : v->path[i - 1];
             if (v->judged[node].token != TOKEN_NONE)
@@ -217,7 +217,7 @@ begin(struct session *s, struct batch *b)
         b->sequence[b->n++] = q;
     }
     s->last_run = (uint32_t)(b->sequence[0] - s->sequences);
-    context_follow_experts(s->ctx, s->sequences[0].current.probe == PROBE_ALL);
+    context_follow_experts(s->ctx, s->sequences[0].current.probe >= PROBE_SHARE);
     size_t layers = s->model.layers * (s->info.experts > 0 ? 2U : 1U);
     for (enum aux_role role = 0; role < AUX_MODELS; role++)
         layers += s->aux[role].layers;

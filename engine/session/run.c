@@ -52,10 +52,10 @@ prefill(struct sequence *q)
         return false;
     q->tokens[q->n_tokens++] = first.next;
     seq_emit_token(q, n, first.next, SOURCE_PREFILL, &first.judged[0]);
-    if (q->current.probe == PROBE_POLICY)
+    if (seq_shows_verified(q))
         seq_emit_prediction(q, n, s->model.layers, 0, &first.judged[0], PROBED_VERIFY, first.judged[0].token);
     /* so that the screen shows layers of the end of the prompt from the beginning */
-    if (!session_probe_recent(s, &q, 1))
+    if (!session_probe_prompt(s, q))
         return false;
     struct policy *policy = seq_policy(q);
     q->met = q->current.policy;
@@ -88,7 +88,8 @@ join(struct sequence *q)
     q->number = s->run.joined++;
     const struct prompt *prompt = run_prompt(&s->run, q->number);
     q->over = false;
-    q->past = 0;
+    q->past = q->inspected = 0;
+    memset(q->final, 0, sizeof q->final);
     q->n_tokens = q->prompt_tokens = prompt->n;
     memcpy(q->tokens, prompt->ids, prompt->n * sizeof *prompt->ids); /* n < ctx */
     q->round = (struct round){.number = s->round,
@@ -230,6 +231,7 @@ session_generate(struct session *s)
             engine_repack(s->engine, &s->mailbox.cancel);
             session_costs(s);
             break;
+        case NEXT_PROBES: over = !(session_probe_missing(s) || session_stop(s, "probe")) || over; break;
         case NEXT_ROUND: over = !over && !go_on(s); break; /* an extended run is not over */
         }
 }

@@ -110,6 +110,7 @@ struct sequence {
         uint32_t pos; /* 0: none; the first token has no prediction */
         token_t token;
     } final[FINALS];         /* the last layer's prediction of position p, as probed, at p % FINALS */
+    uint32_t inspected;      /* PROBE_SHARE: rows of the trunk that were probed, or will not be */
     struct settings current; /* of the present round; the same in all sequences, unless they take turns */
     struct policy *policies; /* (info.n_policies) */
     uint32_t met;            /* the policy that has seen the rows */
@@ -129,6 +130,12 @@ static inline uint32_t
 seq_emitted(const struct sequence *q)
 {
     return q->n_tokens - q->prompt_tokens;
+}
+
+static inline bool
+seq_shows_verified(const struct sequence *q) /* Are the last layer's predictions shown that verification computed? */
+{
+    return q->current.probe == PROBE_POLICY || q->current.probe == PROBE_SHARE;
 }
 
 #endif

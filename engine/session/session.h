@@ -48,6 +48,7 @@ struct session_options {
     uint32_t ctx;    /* 0: the model's own */
     bool ignore_eos;
     enum probe_mode probe;
+    uint32_t probe_percent;       /* PROBE_SHARE: of the time */
     enum head_mode head;          /* HEADS_TRAINED needs an engine with trained heads */
     struct policy_memory *memory; /* read at the start and written at the end; or NULL */
     const struct knob_setting *set;

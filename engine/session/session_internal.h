@@ -101,10 +101,29 @@ struct measured {            /* autoregressive steps */
     uint64_t next_us;        /* when the next slice may begin */
 };
 
+/* PROBE_SHARE: when all layers are probed, in at most a share of the time. The first SHARE_FIRST positions are probed
+ * in any case, and their time is paid back before others are. Then SHARE_BURST consecutive positions are probed as soon
+ * as the time that they will take has been earned, because what-if needs consecutive positions. No function reads a
+ * clock. */
+#define SHARE_FIRST 72
+#define SHARE_BURST 64
+struct probe_share {
+    double credit_us;   /* earned and not spent; negative: owed */
+    double position_us; /* time of a position, smoothed */
+    uint64_t since_us;  /* when time was earned last; 0: never */
+    uint32_t left;      /* positions left of a burst */
+};
+/* Earns a share (0 to 1) of the time up to now. Returns true if positions are to be probed now. */
+bool probe_share_earn(struct probe_share *, double share, uint64_t now_us);
+void probe_share_spend(struct probe_share *, uint32_t positions, double us);
+
 struct probing {                    /* buffers for probes */
     struct context_probe *probes;   /* (n) */
     struct prediction *predictions; /* (n) */
     size_t n;
+    bool now; /* all layers of the new rows are probed in this round */
+    struct probe_share share;
+    uint32_t calls; /* in PROBE_SHARE */
 };
 
 struct acceptance {         /* the acceptance head; zeros: there is none */
@@ -223,9 +242,14 @@ bool session_fail(struct session *, const char *where, const char *why); /* ends
 /* The head that predicts at a layer, as in events: 0 the lens, 1 a trained head. */
 uint32_t seq_head_at(const struct sequence *, uint32_t layer);
 /* With --probe all: probes the rows that a round committed, or the latest rows again with the present head; and the new
- * rows of auxiliary models. In as few head calls as possible. */
+ * rows of auxiliary models. In as few head calls as possible. With a share of the time, some of these rows. */
 bool session_probe_round(struct session *, struct sequence *const *, uint32_t n);
 bool session_probe_recent(struct session *, struct sequence *const *, uint32_t n);
+/* The same at the beginning of a text. */
+bool session_probe_prompt(struct session *, struct sequence *);
+/* With a share of the time: were some of the latest rows not probed? Probes these rows, while the engine waits. */
+bool session_probes_missing(const struct session *);
+bool session_probe_missing(struct session *);
 
 /* ---- contexts.c: the contexts of all models ---- */
 bool session_open_contexts(struct session *, struct err *);
@@ -269,6 +293,7 @@ enum next {                /* the caller's next action */
             NEXT_SETTINGS, /* session_apply_settings(), then the control point again; not within a round */
             NEXT_BASELINE, /* session_baseline(), then the control point again; not within a round */
             NEXT_COSTS,    /* session_costs(), likewise */
+            NEXT_PROBES,   /* session_probe_missing(), likewise */
             NEXT_ROUND     /* continues */
 };
 enum next session_control_point(struct session *, enum control_point);

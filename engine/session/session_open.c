@@ -311,7 +311,11 @@ count_sequences(struct session *s, const struct session_options *o, struct err *
 static bool
 open_settings(struct session *s, const struct session_options *o, struct err *err)
 {
-    struct settings settings = {.head = o->head, .probe = o->probe, .sampling = o->sampling, .seed = o->seed};
+    struct settings settings = {.head = o->head,
+                                .probe = o->probe,
+                                .probe_percent = o->probe_percent,
+                                .sampling = o->sampling,
+                                .seed = o->seed};
     if (!session_find_policy(s, o->policy, &settings.policy, err))
         return false;
     for (uint32_t p = 0; p < s->info.n_policies; p++)

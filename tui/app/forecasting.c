@@ -258,14 +258,14 @@ work_on_effects(struct forecasting *f, const struct followed *run)
 
 /* ---- the cost model ---- */
 
-/* Sums up the rounds of the sequence in focus from a position on. */
+/* Sums up the rounds of the sequence in focus that begin at the positions from..to-1. */
 static struct tally
-rounds_from(const struct scope *s, uint32_t position)
+rounds_of(const struct scope *s, uint32_t from, uint32_t to)
 {
     struct tally sum = {0};
     const struct scope_round *r;
     for (uint32_t back = 0; (r = scope_round(s, back)) != NULL; back++)
-        if (r->whole && scope_round_position(s, r->number) >= position) {
+        if (r->whole && scope_round_position(s, r->number) >= from && scope_round_position(s, r->number) < to) {
             const struct tally t = tally_of(&r->end);
             tally_add(&sum, &t);
         }
@@ -289,7 +289,7 @@ correct(struct forecasting *f, const struct followed *run, const struct policy_i
         return;
     for (uint32_t i = 0; i < policy->n_knobs; i++)
         values[i] = scope_knob(s, i);
-    const struct tally t = rounds_from(s, part.first + part.begin + 1);
+    const struct tally t = rounds_of(s, part.first + part.begin + 1, part.first + part.n + 1);
     if (t.emitted < EFFECT_TOKENS ||
         !forecast_make(policy_named(policy_registry, policy->name), &part, values, run->info->rho, &f->cost, &own) ||
         !own.in_time)

@@ -119,12 +119,14 @@ restore(struct sweeping *sw, struct err *err)
 {
     const struct run_info *info = session_info(sw->session);
     struct settings now;
+    char probe[PROBE_TEXT_MOST];
     bool ok = post_race(sw, false, err);
+    probe_print(sw->before.probe, sw->before.probe_percent, probe);
     session_requested(sw->session, 0, &now);
     for (uint32_t i = 0; i < info->n_policies && ok; i++)
         ok = restore_policy(sw, &now, i, err);
     return ok && post(sw, CONTROL_POLICY, NULL, info->policies[sw->before.policy].name, err) &&
-           post(sw, CONTROL_PROBE, NULL, probe_mode_names[sw->before.probe], err) &&
+           post(sw, CONTROL_PROBE, NULL, probe, err) &&
            (sw->prompt == NULL || post(sw, CONTROL_PROMPT, NULL, sw->prompt, err));
 }
 

@@ -111,7 +111,7 @@ const struct verb app_verbs[] = {
     {"window", "[segment | last | run | next]", "rounds that all numbers describe; last: 32 rounds", run_window, NULL},
     {"drafts", "on | off", "drafts after the end of the text: shown or hidden", run_drafts, offer_switch},
     {"zoom", "", "the focused panel alone, and back", run_zoom, NULL},
-    {"probe", "off | policy | all", "which layers are probed", run_probe, NULL},
+    {"probe", "off | policy | N% | all", "which layers are probed", run_probe, NULL},
     {"head", "lens | trained | policy | other", "head that reads layers; policy: that of its paper", run_head, NULL},
     {"save-screen", "FILE", "write what is on the terminal: as text, with colours as .svg", run_save_screen,
      offer_path},

@@ -140,12 +140,33 @@ layers_name(enum layer_model model, int layer, char out[16])
     return out;
 }
 
-/* Selects n of the m candidates evenly. */
+/* Chooses n more layers among the candidates, so that no part between two chosen layers has much larger steps than the
+ * others. */
 static void
-spread(const int *candidates, int m, int n, bool *chosen)
+spread(const bool *candidates, int layers, int n, bool *chosen)
 {
-    for (int i = 0; i < n && m > 0; i++)
-        chosen[candidates[n >= m ? (i < m ? i : m - 1) : (int)((2 * (int64_t)i + 1) * m / (2 * (int64_t)n))]] = true;
+    int first[RUN_LAYERS_MOST + 2], size[RUN_LAYERS_MOST + 2], more[RUN_LAYERS_MOST + 2], parts = 1;
+    int of[RUN_LAYERS_MOST + 1], m = 0; /* the candidates, ascending */
+    first[0] = 0;
+    for (int l = 1; l <= layers; l++)
+        if (chosen[l] && m > first[parts - 1])
+            first[parts++] = m;
+        else if (!chosen[l] && candidates[l])
+            of[m++] = l;
+    for (int i = 0; i < parts; i++) {
+        size[i] = (i + 1 < parts ? first[i + 1] : m) - first[i];
+        more[i] = 0;
+    }
+    for (n = n < m ? n : m; n > 0; n--) { /* the part with the largest steps gets one more */
+        int best = -1;
+        for (int i = 0; i < parts; i++)
+            if (more[i] < size[i] && (best < 0 || (size[i] + 1) * (more[best] + 1) >= (size[best] + 1) * (more[i] + 1)))
+                best = i;
+        more[best]++;
+    }
+    for (int i = 0; i < parts; i++)
+        for (int k = 1; k <= more[i]; k++)
+            chosen[of[first[i] + (k * (size[i] + 1) + (more[i] + 1) / 2) / (more[i] + 1) - 1]] = true;
 }
 
 static int
@@ -163,7 +184,7 @@ static int
 layers_choose(int layers, int rows, const int *must, int n_must, const bool *probed, int *out)
 {
     bool chosen[RUN_LAYERS_MOST + 1] = {false};
-    int candidates[RUN_LAYERS_MOST + 1], n = 0;
+    int n = 0;
     layers = layers > (int)RUN_LAYERS_MOST ? (int)RUN_LAYERS_MOST : layers;
     for (int i = 0; i < n_must && n < rows; i++)
         if (must[i] >= 1 && must[i] <= layers && !chosen[must[i]]) {
@@ -171,13 +192,12 @@ layers_choose(int layers, int rows, const int *must, int n_must, const bool *pro
             n++;
         }
     for (int pass = 0; pass < 2; pass++) {
-        int m = 0;
+        bool candidates[RUN_LAYERS_MOST + 1] = {false};
         for (int l = 1; l <= layers; l++)
-            if (!chosen[l] && probed[l] == (pass == 0))
-                candidates[m++] = l;
+            candidates[l] = probed[l] == (pass == 0);
         const int room = rows - count(chosen, layers);
         if (room > 0)
-            spread(candidates, m, room, chosen);
+            spread(candidates, layers, room, chosen);
     }
     n = 0;
     for (int l = layers; l >= 1 && n < rows; l--)
@@ -237,7 +257,7 @@ layers_with_predictions(const struct scope *s, enum layer_model model)
 {
     const int layers = (int)scope_model_layers(s, model);
     int n = 0;
-    if (strcmp(scope_now(s)->probe, "all") == 0)
+    if (strcmp(scope_now(s)->probe, "all") == 0 || strchr(scope_now(s)->probe, '%') != NULL)
         return layers;
     for (int l = 1; l <= layers; l++)
         n += scope_model_probed(s, model, (uint32_t)l) > 0;

@@ -27,6 +27,34 @@ heat_of(enum layers_channel channel, const struct scope_cell *cell, token_t fina
     return NAN;
 }
 
+#define COLUMN_WORD 80 /* bytes */
+
+/* Returns the text of a position's token. Of a token that ends a character whose first bytes are those of the tokens
+ * before, it begins with this character. */
+static const char *
+column_word(const struct scope *s, const struct scope_column *column, char out[COLUMN_WORD])
+{
+    char joined[3 + 16];
+    uint32_t n, at = 3, code;
+    const char *bytes = scope_bytes(s, column->token, &n);
+    const bool inside = n > 0 && ((unsigned char)bytes[0] & 0xc0) == 0x80;
+    if (!inside || n > sizeof joined - at)
+        return panel_word(s, column->token);
+    memcpy(joined + at, bytes, n);
+    const uint32_t end = at + n;
+    for (uint32_t pos = column->pos; pos > 0 && at > 0 && ((unsigned char)joined[at] & 0xc0) == 0x80; pos--) {
+        const struct scope_column *before = scope_column(s, pos - 1);
+        if (before == NULL || (bytes = scope_bytes(s, before->token, &n)) == NULL)
+            break;
+        while (n > 0 && at > 0 && ((unsigned char)joined[at] & 0xc0) == 0x80)
+            joined[--at] = bytes[--n];
+    }
+    if (utf8_character(joined + at, end - at, &code) <= 3 - at)
+        return panel_word(s, column->token);
+    printable_text(joined + at, end - at, out, COLUMN_WORD);
+    return out;
+}
+
 /* Draws the position's fate as a glyph, which is readable without colours. */
 static void
 draw_fate(const struct scope *s, const struct canvas *c, int x, int width, const struct scope_column *column)
@@ -76,13 +104,17 @@ draw_cell(const struct layers_panel *p, const struct scope *s, const struct canv
     const struct scope_cell *cell = &cells[layer];
     if (scope_model_spurious(s, model, pos, (uint32_t)layer))
         marks |= MARK_SPURIOUS;
-    const float heat = heat_of(p->channel, cell, column != NULL ? scope_model_final(s, model, column) : TOKEN_NONE);
+    const token_t final = column != NULL ? scope_model_final(s, model, column) : TOKEN_NONE;
+    const float heat = heat_of(p->channel, cell, final);
+    const bool agrees = cell->token == final && layer < (int)scope_model_layers(s, model);
+    if (agrees)
+        marks |= MARK_BOLD;
     const char *word = panel_word(s, cell->token);
     if (beyond && cell->probed_by != PROBED_POLICY && width > 1) { /* probed only by the scope, after the exit */
         if (p->under)
             canvas_heat(c, y, x, width - 1, heat, marks | MARK_FADED, word);
         else
-            canvas_block(c, y, x, width - 1, ROLE_EXITED, marks, word);
+            canvas_block(c, y, x, width - 1, ROLE_EXITED, marks | (agrees ? MARK_NONE : MARK_FADED), word);
         canvas_styled(c, y, x + width - 1, ROLE_EXITED, NAN, marks & MARK_CURSOR, "▒");
     } else {
         canvas_heat(c, y, x, width, heat, marks, word);
@@ -179,15 +211,23 @@ draw_line(const struct layers_panel *p, const struct scope *s, const struct canv
     canvas_print(c, p->line_y, 1, ROLE_LINE, " d_max %d ", (int)scope_d_max(s));
 }
 
-/* True if a layer of the target has a prediction at this position. */
+/* True if a layer of the target up to `last` has a prediction at this position. */
 static bool
-probed_at(const struct scope *s, uint32_t pos)
+probed_at(const struct scope *s, uint32_t pos, uint32_t last)
 {
     const struct scope_cell *cells = scope_cells(s, pos);
     bool known = false;
-    for (uint32_t l = 1; cells != NULL && l <= scope_info(s)->layers; l++)
+    for (uint32_t l = 1; cells != NULL && l <= last; l++)
         known = known || cells[l].known;
     return known;
+}
+
+/* False if the scope probes layers in a share of the time, and has not done so at this position: the last layer's
+ * prediction is that of the verification. */
+static bool
+is_probed(const struct scope *s, uint32_t pos)
+{
+    return probed_at(s, pos, scope_info(s)->layers - (strchr(scope_now(s)->probe, '%') != NULL));
 }
 
 /* Returns the cell that is described without a cursor: the newest token with predictions, at its exit layer. */
@@ -197,7 +237,7 @@ newest_exit(const struct scope *s)
     const uint32_t committed = scope_now(s)->committed;
     struct selection newest = {.pos = committed > 0 ? committed - 1 : 0};
     for (uint32_t back = 1; back <= VERIFY_NODES && back <= committed; back++)
-        if (probed_at(s, committed - back)) {
+        if (is_probed(s, committed - back)) {
             newest.pos = committed - back;
             break;
         }
@@ -336,12 +376,17 @@ layers_popup(const struct layers_panel *p, const struct view *v, const struct ca
     }
     const bool gone = sel->pos < scope_first_cells(s);
     if (cells == NULL || !cells[layer].known) {
+        const char *probe = scope_now(s)->probe;
         canvas_text(&inside, 0, 0, ROLE_DIM,
                     gone                                                      ? "no longer in memory"
-                    : sel->model != MODEL_TARGET || probed_at(s, column->pos) ? "this layer was not probed here"
-                                                                              : "no layer was probed at this position");
-        if (v->live && !gone && strcmp(scope_now(s)->probe, "all") != 0)
-            canvas_text(&inside, 1, 0, ROLE_DIM, "(:probe all probes every layer)");
+                    : sel->model != MODEL_TARGET || is_probed(s, column->pos) ? "this layer was not probed here"
+                    : probed_at(s, column->pos, scope_info(s)->layers)
+                        ? "only the last layer was probed at this position"
+                        : "no layer was probed at this position");
+        if (!gone && strchr(probe, '%') != NULL)
+            canvas_print(&inside, 1, 0, ROLE_DIM, "probes take at most %s of the time", probe);
+        if (v->live && !gone && strcmp(probe, "all") != 0)
+            canvas_text(&inside, 2, 0, ROLE_DIM, "(:probe all probes every layer)");
     } else {
         draw_top(s, &inside, &cells[layer]);
     }
@@ -388,10 +433,11 @@ layers_draw(struct layers_panel *p, const struct view *v, const struct canvas *c
             const unsigned marks = (here ? MARK_CURSOR : 0U) | (marked ? MARK_BOLD | MARK_UNDERLINED : 0U) |
                                    (column->fate == FATE_REJECTED ? MARK_STRUCK : 0U);
             const bool none = column->token == TOKEN_NONE;
-            const enum role role = !probed_at(s, pos)              ? ROLE_DIM
+            const enum role role = !is_probed(s, pos)              ? ROLE_DIM
                                    : column->fate == FATE_ACCEPTED ? ROLE_TEXT
                                                                    : fate_styles[column->fate].role;
-            canvas_word(c, 0, x, width, role, marks, none ? "…" : panel_word(s, column->token));
+            char word[COLUMN_WORD];
+            canvas_word(c, 0, x, width, role, marks, none ? "…" : column_word(s, column, word));
             draw_fate(s, c, x, width, column);
         }
         for (int row = 0; row < p->n_rows; row++)

@@ -231,7 +231,8 @@ put_cell(const struct canvas *c, int y, int x, int width, const char *utf8, cons
     while (used < room)
         used += put_text(c, y, x + used, 1, pad, style);
     if (spurious)
-        used += put_text(c, y, x + used, 1, "▓", style_of(ROLE_SPURIOUS, style.marks & MARK_CURSOR, NAN));
+        used +=
+            put_text(c, y, x + used, 1, "▓", style_of(ROLE_SPURIOUS, style.marks & (MARK_CURSOR | MARK_FADED), NAN));
     put_text(c, y, x + used, width - used, level, style);
 }
 

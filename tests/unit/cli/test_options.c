@@ -69,7 +69,8 @@ TEST(missing_values_are_the_documented_defaults)
     assert_int_equal(o.probe, PROBE_POLICY);
     options_free(&o);
     assert_ok(read_args(&o, COMMAND_SCOPE, (char *[]){"specscope", NULL}, &err), err);
-    assert_int_equal(o.probe, PROBE_ALL);
+    assert_int_equal(o.probe, PROBE_SHARE);
+    assert_int_equal(o.probe_percent, 15);
     assert_less(o.pace, 0); /* not given */
     options_free(&o);
     assert_ok(read_args(&o, COMMAND_BENCH, (char *[]){"bench", NULL}, &err), err);

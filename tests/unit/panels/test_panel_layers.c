@@ -212,6 +212,57 @@ PANEL_TEST(a_position_that_was_not_probed_is_dim_and_says_so)
     assert_greater(row_with(f, "this layer was not probed here"), 0);
 }
 
+/* Position 4 has the prediction of the last layer, which the verification computed. */
+PANEL_TEST(a_position_that_probes_left_out_is_dim_and_names_their_share)
+{
+    struct fixture *f = *state;
+    emit_a_round(f);
+    stream_add(&f->stream, EVENT_CONTROL)->control =
+        (struct control_event){.kind = RECORDED_PROBE, .old_text = "", .new_text = "15%"};
+    say_token(&f->stream, SOURCE_BONUS, 4, 5);
+    say_layer(&f->stream, 4, FAKE_LAYERS, 5, 0.9f)->layer.probed_by = PROBED_VERIFY;
+    use(f, "layers");
+    draw(f, 20, 70);
+    assert_int_equal(cell_of(f, 0, "had")->role, ROLE_DIM);
+    assert_int_equal(cell_of(f, 0, "who")->role, ROLE_CORRECTION);
+    press(f, 'h');
+    press(f, 'j');
+    draw(f, 20, 70);
+    assert_int_equal(f->selection.pos, 4);
+    assert_greater(row_with(f, "only the last layer was probed at this position"), 0);
+    assert_greater(row_with(f, "probes take at most 15% of the time"), 0);
+}
+
+/* A character of three tokens: E3, 81, 82 is あ. */
+PANEL_TEST(the_token_that_ends_a_character_is_shown_as_the_character)
+{
+    struct fixture *f = *state;
+    emit_a_round(f);
+    say_vocab(&f->stream, 20, "\xe3", 1);
+    say_vocab(&f->stream, 21, "\x81", 1);
+    say_vocab(&f->stream, 22, "\x82!", 2);
+    say_token(&f->stream, SOURCE_BONUS, 4, 20);
+    say_token(&f->stream, SOURCE_BONUS, 5, 21);
+    say_token(&f->stream, SOURCE_BONUS, 6, 22);
+    say_token(&f->stream, SOURCE_BONUS, 7, 22); /* ends no character */
+    use(f, "layers");
+    draw(f, 20, 90);
+    assert_contains(line(f, 0), "\\xe3 ");
+    assert_contains(line(f, 0), "\\x81 ");
+    assert_contains(line(f, 0), "あ!");
+    assert_contains(line(f, 0), "\\x82!");
+}
+
+PANEL_TEST(predictions_of_the_last_layers_token_are_bold)
+{
+    struct fixture *f = *state;
+    emit_a_round(f);
+    use(f, "layers");
+    draw(f, 11, 60);
+    assert_true((cell_of(f, 7, "king")->marks & MARK_BOLD) != 0);
+    assert_true((cell_of(f, 8, "man")->marks & MARK_BOLD) == 0);
+}
+
 /* Each part of the line about a cell is whole or left out. */
 PANEL_TEST(the_line_about_a_cell_is_not_cut)
 {

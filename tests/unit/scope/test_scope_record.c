@@ -61,6 +61,89 @@ TEST(a_record_contains_the_layers_predictions)
     observed_run_close(&w);
 }
 
+/* ---- gaps: positions whose layers were not probed ---- */
+
+struct gaps {
+    struct scope *scope;
+    struct session *session;
+    uint32_t at[2]; /* rounds after which probes end and begin again; 0: they do not */
+};
+
+static void
+switch_probes(void *user, struct session *s, const struct event *e)
+{
+    struct gaps *g = user;
+    struct err err;
+    if (g->scope == NULL)
+        assert_ok(scope_open(&g->scope, session_info(s), &err), err);
+    scope_event(g->scope, e);
+    if (!event_is_control(e, "state", "paused"))
+        return;
+    const uint32_t now = e->round;
+    if (now > 0)
+        session_control(s, CONTROL_PROBE, NULL, now == g->at[0] ? "policy" : "all", 0);
+    session_control(s, CONTROL_STEP_ROUNDS, NULL, NULL,
+                    now == 0                          ? g->at[0]
+                    : now == g->at[0] && g->at[1] > 0 ? g->at[1] - now
+                                                      : 1000);
+}
+
+/* A run of `ar` (a token a round) whose probes end after round `off` and begin again after round `on`, and its
+ * record. */
+static void
+record_with_gap(void **state, uint32_t off, uint32_t on, struct gaps *g, struct layer_record *r)
+{
+    struct fixture *f = *state;
+    struct session_options o = options_of(PROBE_ALL);
+    struct outcome out;
+    struct err err;
+    o.policy = "ar";
+    o.paused = true;
+    *g = (struct gaps){.at = {off, on}};
+    const struct generation generation = {
+        .engine = f->engine, .session = o, .event = switch_probes, .kept = &g->session, .user = g};
+    assert_ok(generate(&generation, &out, &err), err);
+    outcome_free(&out);
+    assert_ok(layer_record_open(r, LAYERS, &err), err);
+    assert_null(scope_record(g->scope, r));
+    for (uint32_t pos = r->first; pos <= r->first + r->n; pos++) /* the record's text ends with its last row */
+        assert_int_equal(layer_record_token(r, pos), scope_column(g->scope, pos)->token);
+    for (uint32_t pos = r->first; pos < r->first + r->n; pos++)
+        for (uint32_t l = 1; l <= LAYERS; l++)
+            assert_true(scope_cells(g->scope, pos + 1)[l].known);
+}
+
+static void
+close_gaps(struct gaps *g, struct layer_record *r)
+{
+    layer_record_close(r);
+    scope_close(g->scope);
+    session_close(g->session);
+}
+
+TEST(a_record_ends_before_a_gap_at_the_end_of_the_text)
+{
+    struct gaps g;
+    struct layer_record r;
+    record_with_gap(state, 80, 0, &g, &r);
+    const uint32_t gap = scope_round_position(g.scope, 81);
+    assert_int_equal(r.first + r.n + 1, gap);
+    close_gaps(&g, &r);
+}
+
+TEST(a_record_begins_after_a_gap_if_enough_positions_follow)
+{
+    struct gaps g;
+    struct layer_record r;
+    record_with_gap(state, 30, 50, &g, &r);
+    assert_int_equal(r.first + 1, scope_round_position(g.scope, 51));
+    assert_int_equal(r.first + r.n, scope_now(g.scope)->committed - 1);
+    close_gaps(&g, &r);
+    record_with_gap(state, 90, 110, &g, &r); /* few do: the longer part before the gap counts */
+    assert_int_equal(r.first + r.n + 1, scope_round_position(g.scope, 91));
+    close_gaps(&g, &r);
+}
+
 TEST(a_record_without_probes_gives_the_reason)
 {
     struct session_options o = options_of(PROBE_POLICY);

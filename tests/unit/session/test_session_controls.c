@@ -233,7 +233,7 @@ random_controls(void *user, struct session *s, const struct event *e)
     }
     if ((e->type != EVENT_TOKEN && e->type != EVENT_ROUND) || splitmix64(random) % 6 != 0 || e->run > 12)
         return;
-    static const char *const probes[] = {"off", "policy", "all"};
+    static const char *const probes[] = {"off", "policy", "30%", "all"};
     uint32_t policies = 0;
     while (policy_registry[policies] != NULL)
         policies++;
@@ -242,7 +242,7 @@ random_controls(void *user, struct session *s, const struct event *e)
     case 1: session_control(s, CONTROL_STEP_ROUNDS, NULL, NULL, 1 + (uint32_t)(splitmix64(random) % 3)); break;
     case 2: session_control(s, CONTROL_STEP_TOKEN, NULL, NULL, 0); break;
     case 3: session_control(s, CONTROL_POLICY, NULL, policy_registry[splitmix64(random) % policies]->name, 0); break;
-    case 4: session_control(s, CONTROL_PROBE, NULL, probes[splitmix64(random) % 3], 0); break;
+    case 4: session_control(s, CONTROL_PROBE, NULL, probes[splitmix64(random) % 4], 0); break;
     case 5: session_control(s, CONTROL_BASELINE, NULL, NULL, 0); break;
     case 6:
         if (splitmix64(random) % 4 == 0)
@@ -330,6 +330,8 @@ post_nonsense(void *user, struct session *s, const struct event *e)
                                            {.kind = CONTROL_KNOB, .name = "beta", .text = "1"},
                                            {.kind = CONTROL_POLICY, .text = "?"},
                                            {.kind = CONTROL_PROBE, .text = "some"},
+                                           {.kind = CONTROL_PROBE, .text = "0%"},
+                                           {.kind = CONTROL_PROBE, .text = "100%"},
                                            {.kind = CONTROL_PACE, .text = "fast"},
                                            {.kind = CONTROL_EXTEND, .n = 0}};
     for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
@@ -345,7 +347,7 @@ TEST(nonsense_is_refused_and_the_run_continues)
     struct session_rig_result r;
     int lines = 0;
     session_run(f->engine, &o, post_nonsense, &lines, &r);
-    assert_int_equal(lines, 6);
+    assert_int_equal(lines, 8);
     assert_int_equal(r.n, 60);
     session_rig_free(&r);
 }

@@ -40,7 +40,7 @@ static void *
 post_at_random(void *user)
 {
     struct poster *p = user;
-    static const char *const probes[] = {"off", "policy", "all"};
+    static const char *const probes[] = {"off", "policy", "30%", "all"};
     for (p->posted = 0; p->posted < KNOB_CHANGES;) {
         const struct timespec moment = {0, (long)(splitmix64(&p->random) % 200000)};
         nanosleep(&moment, NULL);
@@ -50,7 +50,7 @@ post_at_random(void *user)
         case 1: post_quietly(p, CONTROL_STEP_ROUNDS, NULL, NULL, (uint32_t)(r >> 8) % 3); break;
         case 2: post_quietly(p, CONTROL_STEP_TOKEN, NULL, NULL, 0); break;
         case 3: post_quietly(p, CONTROL_BREAK, NULL, NULL, (uint32_t)(r >> 8) % 9); break;
-        case 4: post_quietly(p, CONTROL_PROBE, NULL, probes[(r >> 8) % 3], 0); break;
+        case 4: post_quietly(p, CONTROL_PROBE, NULL, probes[(r >> 8) % 4], 0); break;
         case 5: post_quietly(p, CONTROL_BASELINE, NULL, NULL, 0); break;
         case 6: post_quietly(p, CONTROL_RESTART, NULL, NULL, 0); break;
         case 7: post_quietly(p, CONTROL_PROMPT, NULL, session_prompts[(r >> 8) % SESSION_PROMPTS], 0); break;
