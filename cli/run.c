@@ -98,7 +98,7 @@ print_texts(void *user, const struct outcome *out)
 __attribute__((format(printf, 1, 2))) static void
 report(const char *format, ...)
 {
-    char text[512];
+    char text[1024];
     va_list args;
     va_start(args, format);
     vsnprintf(text, sizeof text, format, args);
@@ -118,7 +118,7 @@ summary(const struct outcome *out, const struct session_options *o, const char *
     char sequences[40] = "";
     if (o->batch > 0)
         snprintf(sequences, sizeof sequences, "%zu sequence%s, ", out->n_texts, plural(out->n_texts));
-    report("%s: %s%zu token%s, ", o->policy, sequences, outcome_tokens(out), plural(outcome_tokens(out)));
+    report("%s: %s%zu token%s, ", out->policy, sequences, outcome_tokens(out), plural(outcome_tokens(out)));
     char acceptance[16] = "–"; /* nothing was verified */
     if (!isnan(m.acceptance_rate))
         snprintf(acceptance, sizeof acceptance, "%.2f", m.acceptance_rate);
@@ -141,6 +141,8 @@ summary(const struct outcome *out, const struct session_options *o, const char *
     if (out->metrics.prefilled > 0) /* not if it was cancelled before */
         report("; %s", metrics_prefill_text(&out->metrics, prompt, sizeof prompt));
     report("; end: %s\n", why);
+    if (out->choice[0] != '\0')
+        report("%s\n", out->choice);
 }
 
 /* Prints "2.31 ±0.14 tokens/round"; "–" without a value, and no error after one round. */
@@ -174,7 +176,7 @@ compare_sides(const struct outcome *out, const struct session_options *o)
         side[i] = round_sums_estimates(&out->sides[i], out->metrics.layers, out->metrics.rho);
     char params[OPTIONS_MOST * sizeof(struct knob_setting) + 32], own[sizeof params + 32];
     generation_params(o->set, o->n_set, params, sizeof params);
-    snprintf(own, sizeof own, "%s%s%s", o->policy, params[0] != '\0' ? " " : "", params);
+    snprintf(own, sizeof own, "%s%s%s", out->policy, params[0] != '\0' ? " " : "", params);
     print_side(own, &side[0]);
     print_side(o->versus, &side[1]);
     const struct comparison c = paired_comparison(&out->paired);
@@ -200,6 +202,7 @@ struct running {
     const struct options *o;
     struct engine *engine;
     struct policy_memory *memory;
+    char policy[16];            /* of the last session */
     struct prompt_list prompts; /* of a file; empty: the prompt of the command line */
     bool untraced;              /* a trace could not be written */
     struct tally total;
@@ -211,6 +214,7 @@ static bool
 add_outcome(struct running *r, size_t first, const struct outcome *out, struct err *err)
 {
     tally_add(&r->total, &out->metrics.total);
+    memcpy(r->policy, out->policy, sizeof r->policy);
     for (size_t i = 0; i < out->n_texts && r->o->versus == NULL; i++)
         if (!acceptance_add(&r->acceptance,
                             r->prompts.n > 0 ? r->prompts.categories[r->prompts.n > 1 ? first + i : 0] : NULL,
@@ -296,7 +300,7 @@ write_csv(const struct running *r, struct err *err)
     struct metrics metrics;
     struct output output;
     metrics_begin(&metrics, model->desc.n_layers, model->rho);
-    const struct result all = {.policy = so.policy,
+    const struct result all = {.policy = r->policy,
                                .params = generation_params(so.set, so.n_set, params, sizeof params),
                                .total = &r->total,
                                .m = metrics_measures(&metrics, &r->total),
@@ -323,7 +327,7 @@ run_all(struct running *r, struct err *err)
     bool ok = (o->batch > 0 ? run_batch : run_prompts)(r, &result, err);
     if (ok && r->acceptance.all.prompts > 1 && positions_count(&r->acceptance.all.positions) > 0) {
         acceptance_print_title(stderr);
-        acceptance_print(stderr, generation_options(o).policy, &r->acceptance);
+        acceptance_print(stderr, r->policy, &r->acceptance);
     }
     if (ok && result != NULL)
         acceptance_categories_json(result, &r->acceptance);

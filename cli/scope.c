@@ -56,7 +56,7 @@ show(const struct source *source, struct showing *w, double pace, struct err *er
 }
 
 /* Opens a session. Options of policies may not fit a model that was chosen on the screen: if they are refused, the
- * default policy runs with its defaults, and the engine's note contains the reason. */
+ * the session chooses a policy with its defaults, and the engine's note contains the reason. */
 static bool
 open_session(struct session **s, const struct showing *w, struct engine *engine, struct session_options *so,
              struct err *err)
@@ -66,14 +66,14 @@ open_session(struct session **s, const struct showing *w, struct engine *engine,
     const struct err why = *err;
     if (w->model[0] == '\0' || why.kind != ERR_USAGE)
         return false;
-    so->policy = default_policy;
+    so->policy = POLICY_AUTO;
     so->set = NULL;
     so->n_set = 0;
     so->versus = NULL;
     so->head = HEADS_POLICY;
     if (!session_open(s, engine, so, err))
         return false;
-    snprintf(engine->note, sizeof engine->note, "%.150s; %s runs instead", why.text, default_policy);
+    snprintf(engine->note, sizeof engine->note, "%.150s; the policy is chosen automatically", why.text);
     return true;
 }
 

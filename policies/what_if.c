@@ -145,6 +145,7 @@ what_if_propose(struct what_if *w, uint32_t layer, bool no_row)
     w->wrong = w->wrong || !agrees;
     w->accepted += !w->wrong;
     w->drafted++;
+    w->out->exit_layers += layer;
     w->no_row = no_row;
     if (!no_row) {
         w->depth = 0;
@@ -254,6 +255,7 @@ what_if_verify(struct what_if *w)
     t->accepted += w->accepted;
     t->emitted += w->emitted;
     t->rejected_rounds += w->wrong;
+    t->drafting_rounds += w->drafted > 0;
     t->layers += w->layers;
     t->heads += w->heads;
     spread(w, w->layers, w->heads);

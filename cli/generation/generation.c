@@ -151,7 +151,9 @@ outcome_json(const struct outcome *out, const struct engine *engine, const struc
             cJSON_AddStringToObject(j, aux_names[role], engine_aux_name(engine, role, name, sizeof name));
     cJSON_AddStringToObject(j, "backend", engine->ops->name);
     cJSON_AddStringToObject(j, "isa", engine->ops->describe(engine->backend));
-    cJSON_AddStringToObject(j, "policy", o->policy);
+    cJSON_AddStringToObject(j, "policy", out->policy);
+    if (out->choice[0] != '\0')
+        cJSON_AddStringToObject(j, "choice", out->choice);
     for (size_t i = 0; i < o->n_set; i++)
         cJSON_AddStringToObject(params, o->set[i].name, o->set[i].text);
     if (engine->heads != HEAD_LENS)
@@ -419,7 +421,9 @@ generation_options(const struct options *o)
 {
     bool given = o->prompt != NULL;
     struct session_options so = {.policies = policy_registry,
-                                 .policy = o->policies.n > 0 ? o->policies.at[0] : default_policy,
+                                 .policy = o->policies.n > 0 ? o->policies.at[0]
+                                           : o->n_set > 0    ? knobs_policy
+                                                             : POLICY_AUTO,
                                  .prompt = given ? o->prompt : default_prompt,
                                  .prompt_len = given ? o->prompt_len : strlen(default_prompt),
                                  .batch = o->batch,
@@ -493,6 +497,10 @@ collect_end(struct collector *c, const struct event *e)
 {
     struct outcome *out = c->out;
     struct outcome_text *text = &out->texts[e->seq];
+    if (e->control.kind == RECORDED_CHOICE)
+        snprintf(out->choice, sizeof out->choice, "%s", e->control.new_text);
+    if (e->control.kind == RECORDED_POLICY && e->seq == 0)
+        snprintf(out->policy, sizeof out->policy, "%.15s", e->control.new_text);
     if (e->control.kind == RECORDED_END)
         snprintf(out->end, sizeof out->end, "%s", e->control.new_text);
     if (e->control.kind != RECORDED_LEFT)
@@ -568,6 +576,7 @@ generate(const struct generation *g, struct outcome *out, struct err *err)
     bool ok = session_open(&s, g->engine, &g->session, err);
     if (ok) {
         metrics_begin(&out->metrics, session_info(s)->layers, session_info(s)->rho);
+        snprintf(out->policy, sizeof out->policy, "%s", session_info(s)->policy);
         out->n_texts = g->session.versus != NULL ? 2 : session_info(s)->prompts;
         out->texts = calloc(out->n_texts, sizeof *out->texts);
         c.committed = calloc(out->n_texts, sizeof *c.committed);

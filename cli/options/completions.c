@@ -132,7 +132,7 @@ is_chosen(const struct line *l, const char *policy)
         chosen = strcmp(name, policy) == 0 || (compares && chosen);
         any = true;
     }
-    return any ? chosen : compares || strcmp(policy, default_policy) == 0;
+    return any ? chosen : compares || strcmp(policy, knobs_policy) == 0;
 }
 
 /* Prints the knobs of a chosen policy: "exit_layer=", "length=static", "length=dynamic". */

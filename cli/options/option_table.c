@@ -36,7 +36,7 @@
 #define REAL(n, l, a, c, m, from, to, ...)                                                                             \
     ROW(OPTION_REAL, n, l, a, c, MEMBER(m), .low = from, .high = to, .help = __VA_ARGS__)
 
-const char default_policy[] = "specbound";
+const char knobs_policy[] = "specbound";
 const char default_prompt[] = "A baker sent Ruby to market with a leather fork. \"Bring me an oven for it,\" said the "
                               "baker, \"and do not stop on the way.\" In the park she met";
 
@@ -44,6 +44,7 @@ static const char *const backend_words[] = {"auto", "cpu", "cuda"};
 #define WORD(name) #name,
 static const char *const isa_words[] = {"auto", CPU_ISAS_X86(WORD) CPU_ISAS_ARM(WORD) "reference"};
 static const char *const quantize_words[] = {"none", "q8_0"};
+static const char *const policy_words[] = {POLICY_AUTO};
 static const char *const heads_words[] = {"none"};
 static const char *const aux_words[] = {"none"};
 static const char *const theme_words[] = {"dark", "light", "cividis", "mono"};
@@ -106,7 +107,12 @@ const struct option_row option_rows[] = {
     WHOLE("ctx", 'c', "N", GENERATES, ctx, 0, 1u << 24, "context length", .without = "model's"),
     /* ---- how ---- */
     CALL("policy", 0, "NAME", COMMAND_SCOPE | COMMAND_RUN, set_policy, "speculation policy; --list-policies lists them",
-         .takes = TAKES_POLICY, .without = default_policy),
+         WORDS(policy_words, COUNT(policy_words)), .takes = TAKES_POLICY, .without = POLICY_AUTO,
+         .more = "With 'auto' a draft model that was given drafts (`sd`, `eagle`); else a model with trained heads "
+                 "runs `specbound`, and one with layers for multi-token prediction `mtp`. Every other run begins with "
+                 "plain decoding. After 64 tokens the costs of steps are measured and layers are probed, and a policy "
+                 "that is clearly faster by forecast takes over; a line and the trace contain the choice. It needs "
+                 "greedy decoding of one sequence. With --set, and without --policy, the policy is `specbound`."),
     CALL("policy", 0, "NAME", COMPARES, set_policy, "policy to measure besides ar", .repeats = true,
          .takes = TAKES_POLICY, .without = "all"),
     CALL("set", 0, "KNOB=VALUE", PROMPTED, set_knob, "value of a knob of the policy", .repeats = true,

@@ -237,6 +237,11 @@ bool
 set_policy(struct options *o, const struct option_row *row, const char *name, struct err *err)
 {
     const struct policy_ops *ops = policy_named(policy_registry, name);
+    if (!row->repeats && strcmp(name, POLICY_AUTO) == 0) {
+        o->policies.n = 1;
+        o->policies.at[0] = POLICY_AUTO;
+        return true;
+    }
     if (ops != NULL && !row->repeats)
         o->policies.n = 0; /* the last one counts */
     if (ops != NULL && o->policies.n < OPTIONS_MOST)

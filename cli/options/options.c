@@ -318,7 +318,7 @@ take_operand(struct options *o, const char *text, struct err *err)
 static void
 forget_config_policy(struct options *o, const char *flag)
 {
-    const char *before = o->policies.n > 0 ? o->policies.at[0] : default_policy;
+    const char *before = o->policies.n > 0 ? o->policies.at[0] : knobs_policy;
     if ((o->command & COMPARES) != 0 || strcmp(flag, before) != 0) {
         o->n_set -= o->n_config_set;
         memmove(o->set, o->set + o->n_config_set, o->n_set * sizeof *o->set);

@@ -126,8 +126,8 @@ void options_free(struct options *);
  * signal N. */
 int options_run(enum command, int argc, char **argv);
 
-/* The default prompt and policy. */
-extern const char default_prompt[], default_policy[];
+/* The default prompt, and the policy whose knobs --set sets without --policy. */
+extern const char default_prompt[], knobs_policy[];
 
 /* Reads $XDG_CONFIG_HOME/specscope/config.json, or ~/.config/specscope/config.json, if there is such a file. */
 bool options_config_file(struct options *, struct err *);

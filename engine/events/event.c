@@ -39,6 +39,7 @@ const char *const recorded_names[RECORDED_KINDS] = {
     [RECORDED_NOTE] = "note",
     [RECORDED_DEVICE] = "device",
     [RECORDED_COST] = "cost",
+    [RECORDED_CHOICE] = "choice",
 };
 
 bool

@@ -141,6 +141,8 @@ policy_is_baseline(const char *name)
 {
     return strcmp(name, POLICY_BASELINE) == 0;
 }
+/* In place of a name: the session chooses the policy (engine/session/choice.c). */
+#define POLICY_AUTO "auto"
 /* Returns the policy of this name in a list that ends with NULL, or NULL. */
 const struct policy_ops *policy_named(const struct policy_ops *const *registry, const char *name);
 

@@ -17,6 +17,11 @@ measure(struct forecast *f, const struct tally *t, uint32_t layers, double rho)
     f->acceptance = (float)m.acceptance_rate;
     f->layers = (float)(t->layers / (double)t->emitted);
     f->heads = (float)(t->heads / (double)t->emitted);
+    f->drafted = (float)((double)t->drafted / (double)t->emitted);
+    f->drafting = (float)((double)t->drafting_rounds / (double)t->emitted);
+    f->accepted = (float)((double)t->accepted / (double)t->emitted);
+    f->rejected = (float)((double)t->rejected_rounds / (double)t->emitted);
+    f->exit_layers = (float)(t->exit_layers / (double)t->emitted);
     f->modelled = (float)m.modelled;
 }
 

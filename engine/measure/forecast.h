@@ -15,6 +15,8 @@ struct forecast {  /* NAN where not defined */
     bool in_time;  /* it is in time */
     float modelled, tokens_per_round, acceptance;
     float layers, heads;   /* loads per token */
+    /* Per token: drafts, rounds with drafts, accepted drafts, rounds with a rejection, tally.exit_layers. */
+    float drafted, drafting, accepted, rejected, exit_layers;
     float us[COST_PHASES]; /* time per token by phase, with in_time */
     float autoregressive;  /* time per token of autoregressive decoding, with in_time */
     float se;              /* standard error of speedup, of the text, the draws and the cost model */

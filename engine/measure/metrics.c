@@ -28,6 +28,8 @@ tally_add(struct tally *to, const struct tally *t)
     to->cut += t->cut;
     to->shared += t->shared;
     to->rejected_rounds += t->rejected_rounds;
+    to->drafting_rounds += t->drafting_rounds;
+    to->exit_layers += t->exit_layers;
     to->layers += t->layers;
     to->heads += t->heads;
     to->draft_us += t->draft_us;
@@ -66,6 +68,8 @@ tally_of(const struct round_event *r)
                           .cut = r->cut,
                           /* a draft after the first rejected one is verified, too, but has no effect */
                           .rejected_rounds = r->accepted < r->verified,
+                          .drafting_rounds = r->drafted > 0,
+                          .exit_layers = r->exit_layer > 0 ? (double)r->exit_layer * r->drafted : 0,
                           .layers = (double)r->layers_loaded,
                           .heads = (double)r->heads_loaded,
                           .draft_us = r->draft_us,

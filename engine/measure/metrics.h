@@ -10,6 +10,8 @@
 struct tally { /* sums over rounds */
     /* rejected_rounds: rounds that ended in a rejection */
     uint64_t rounds, drafted, verified, accepted, emitted, cut, rejected_rounds;
+    uint64_t drafting_rounds; /* rounds that drafted something */
+    double exit_layers;       /* sum over drafts of the target's layer that they came from; 0 for other drafts */
     /* The part of `emitted` that several sequences in one round emit without speculation: emitted − emitted / lines of
      * the round. */
     double shared;

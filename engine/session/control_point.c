@@ -140,8 +140,8 @@ static void
 receive(struct session *s, struct mail *m, enum control_point at)
 {
     switch (m->kind) {
+    case CONTROL_POLICY: s->chooses = false; s->choice_at = 0; /* fall through */
     case CONTROL_KNOB:
-    case CONTROL_POLICY:
     case CONTROL_HEAD:
     case CONTROL_PROBE: queue_change(s, m); return;
     case CONTROL_UNTIL:

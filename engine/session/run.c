@@ -185,6 +185,7 @@ begin_run(struct session *s)
     if (!session_make_room(s))
         return false;
     session_take_settings(s);
+    session_choice_begin(s);
     for (uint32_t i = 0; i < s->n_sequences; i++) {
         s->sequences[i].over = true;
         if (!join(&s->sequences[i]))
@@ -209,6 +210,8 @@ go_on(struct session *s)
     engine_repack(s->engine, &s->mailbox.cancel); /* rounds are timed; the first token has been emitted */
     if (!session_baseline_slice(s))
         return session_stop(s, "baseline");
+    if (!session_choose(s))
+        return session_stop(s, "choice");
     if (!session_round(s, &emitted) || !probe_layers(s))
         return false;
     session_round_done(s, emitted);

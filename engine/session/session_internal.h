@@ -138,7 +138,7 @@ struct session {
     struct engine *engine; /* borrowed */
     struct run_info info;
     struct model_info model;
-    bool ignore_eos, stay;
+    bool ignore_eos, stay, chooses; /* chooses: it was opened with POLICY_AUTO */
     bool batch; /* sequences share their rounds */
     struct prompt_format format;
     struct event_log *log;
@@ -172,6 +172,8 @@ struct session {
     uint64_t recording_ns; /* for emitting the last round's ROUND events; counts towards the next round */
     bool costs_emitted;
     uint64_t costs_us;          /* asked.costs waits until then, by clock_us() */
+    uint32_t choice_at;         /* tokens of the run after which it chooses the policy; 0: never */
+    bool choice_layers;         /* policies that draft with layers may still be chosen in this run */
     uint64_t device_emitted_us; /* time of the last RECORDED_DEVICE */
     enum account learning_from; /* the account that a learning pass interrupted */
     uint64_t *emitted_ids;      /* bit set of token ids whose VOCAB event was emitted */
@@ -332,6 +334,11 @@ bool session_baseline_slice(struct session *);
 /* ---- costs.c: between rounds ---- */
 /* Measures the costs of steps and emits them; postpones that if it takes too much of the run's time. */
 void session_costs(struct session *);
+
+/* ---- choice.c: the policy of a session that chooses it itself ---- */
+const char *session_first_policy(const struct session *, const struct policy_ops *const *registry);
+void session_choice_begin(struct session *); /* at the beginning of a run */
+bool session_choose(struct session *);       /* between rounds; posts the policy when it is time. False: stopped */
 
 /* ---- run.c: a run, and requests after its end ---- */
 void session_generate(struct session *);

@@ -130,7 +130,9 @@ describe(struct session *s, const struct session_options *o)
     info->seed = o->seed;
     info->tokens = o->tokens;
     info->sequences = info->prompts = 1;
-    snprintf(info->policy, sizeof info->policy, "%s", o->policy);
+    const bool chosen = strcmp(o->policy, POLICY_AUTO) == 0;
+    snprintf(info->policy, sizeof info->policy, "%s", chosen ? session_first_policy(s, o->policies) : o->policy);
+    s->chooses = chosen && policy_is_baseline(info->policy);
     time_t now = time(NULL);
     struct tm utc;
     gmtime_r(&now, &utc);
@@ -316,7 +318,7 @@ open_settings(struct session *s, const struct session_options *o, struct err *er
                                 .probe_percent = o->probe_percent,
                                 .sampling = o->sampling,
                                 .seed = o->seed};
-    if (!session_find_policy(s, o->policy, &settings.policy, err))
+    if (!session_find_policy(s, s->info.policy, &settings.policy, err))
         return false;
     for (uint32_t p = 0; p < s->info.n_policies; p++)
         memcpy(settings.value[p], s->sequences[0].policies[p].value, sizeof settings.value[p]);
