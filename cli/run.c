@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "base/plural.h"
+#include "base/program.h"
 #include "base/text.h"
 #include "base/utf8.h"
 #include "cli/generation/acceptance.h"
@@ -14,6 +15,7 @@
 #include "cli/options/commands.h"
 #include "cli/options/files.h"
 #include "cli/options/option_table.h"
+#include "engine/measure/reason.h"
 #include "engine/model/tokenizer/tokenizer.h"
 #include "engine/tune/results.h"
 #include "tui/terminal/terminal.h"
@@ -108,8 +110,38 @@ report(const char *format, ...)
     fputs(text, stderr);
 }
 
+#define REASON_US       2e6 /* decoding takes at least as long, where costs are measured for a reason */
+#define REASON_COSTS_US 3e5 /* that measuring them may take */
+
+/* Prints why the policy does not gain, if it does not. A short run has a reason only if the costs are known. */
 static void
-summary(const struct outcome *out, const struct session_options *o, const char *why)
+print_reason(const struct outcome *out, const struct session_options *o, struct engine *engine)
+{
+    const struct tally *t = &out->metrics.total;
+    const struct policy_ops *ops = policy_named(o->policies, out->policy);
+    const bool alone = o->batch == 0 && ops != NULL && !policy_is_baseline(out->policy) && out->choice[0] == '\0';
+    double need_us;
+    if (!alone || t->rounds == 0 ||
+        (!cost_known(&engine->costs) && (t->draft_us + t->verify_us < REASON_US ||
+                                         !engine_costs(engine, REASON_COSTS_US, generation_interruption(), &need_us))))
+        return;
+    const uint32_t layers = engine->model->desc.n_layers;
+    const double middle = (double)(out->metrics.prefilled + t->emitted / 2);
+    const struct reason_rounds rounds = {.of = *t,
+                                         .plain_us = cost_autoregressive(&engine->costs, layers, middle),
+                                         .model = (ops->needs & NEEDS(AUX_DRAFT)) != 0,
+                                         .speedup_se = (double)NAN};
+    const struct reason reason = reason_find(&rounds, layers, engine->model->rho, &engine->costs, NULL);
+    struct reason_line line;
+    char text[500];
+    reason_print(&reason, NULL, out->policy, &line);
+    if (line.n > 0)
+        report("%s; %.2f× plain decoding by its measured steps; next: --policy auto, or %s tune\n",
+               reason_text(&line, text, sizeof text), reason.speedup, program_name());
+}
+
+static void
+summary(const struct outcome *out, const struct session_options *o, struct engine *engine, const char *why)
 {
     struct measures m = metrics_measures(&out->metrics, &out->metrics.total);
     char all_in[48] = ""; /* with learning passes, if there were any */
@@ -143,6 +175,7 @@ summary(const struct outcome *out, const struct session_options *o, const char *
     report("; end: %s\n", why);
     if (out->choice[0] != '\0')
         report("%s\n", out->choice);
+    print_reason(out, o, engine);
 }
 
 /* Prints "2.31 ±0.14 tokens/round"; "–" without a value, and no error after one round. */
@@ -256,7 +289,7 @@ run_session(struct running *r, size_t first, struct prompt_text *batch, cJSON **
     if (g.session.versus != NULL)
         compare_sides(&out, &g.session);
     else
-        summary(&out, &g.session, out.end);
+        summary(&out, &g.session, r->engine, out.end);
     *result = outcome_json(&out, g.engine, &g.session);
     r->untraced = r->untraced || out.untraced;
     const bool added = add_outcome(r, first, &out, err);

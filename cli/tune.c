@@ -582,7 +582,7 @@ print_report(const struct tune *t)
                t->tuner->phase == TUNE_OVER ? "the time was over" : "interrupted");
     }
     if (!tuner_clear(t->tuner)) {
-        char why[500];
+        char why[800];
         printf("\nNo setting is clearly faster than plain decoding here, so none is named for use:\n%s.\n"
                "A longer race (--time) on a quiet machine narrows the intervals. The verdict on a category is about "
                "texts\n"

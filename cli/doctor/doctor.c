@@ -86,12 +86,18 @@ doctor_main(struct options *o, int *status, struct err *err)
 {
     struct findings f = {.n = 0};
     errno = 0;
-    doctor_terminal(&f);
-    doctor_processor(&f);
-    doctor_blas(&f);
-    doctor_gpu(&f);
-    doctor_models(&f);
-    doctor_files(&f);
+    if (o->model != NULL) {
+        if (!doctor_model(&f, o, err))
+            return false;
+        errno = 0;
+    } else {
+        doctor_terminal(&f);
+        doctor_processor(&f);
+        doctor_blas(&f);
+        doctor_gpu(&f);
+        doctor_models(&f);
+        doctor_files(&f);
+    }
     if (f.want != 0)
         doctor_add(&f, FINDING_NOTE, "all this",
                    "not everything could be checked: %s; end another program and try again", strerror(f.want));

@@ -5,6 +5,8 @@
 #include <stdbool.h>
 #include <stddef.h>
 
+#include "cli/options/options.h"
+
 enum finding_level {
     FINDING_OK,
     FINDING_NOTE, /* it works, and could be better */
@@ -37,5 +39,7 @@ void doctor_blas(struct findings *);
 void doctor_gpu(struct findings *);
 void doctor_models(struct findings *);
 void doctor_files(struct findings *); /* config, presets, history, where traces go */
+/* The model of the options: costs of its steps, and each policy's forecast with the reason where there is no gain. */
+bool doctor_model(struct findings *, const struct options *, struct err *);
 
 #endif

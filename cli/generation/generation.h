@@ -31,7 +31,7 @@ struct outcome {
     char end[64];
     char policy[16];  /* the first setting's, at the end */
     char choice[700]; /* why the session chose it (RECORDED_CHOICE); "": it was given */
-    bool untraced; /* its trace could not be written, or not to its end; the reason was printed */
+    bool untraced;    /* its trace could not be written, or not to its end; the reason was printed */
 };
 void outcome_free(struct outcome *);
 size_t outcome_tokens(const struct outcome *); /* of all texts */

@@ -39,9 +39,10 @@ const struct command_row command_rows[] = {
         "lists the models on this machine, and which of them run: the bundled one, and those in the caches of\n"
         "Hugging Face, Ollama, LM Studio and llama.cpp",
         "it takes no arguments"),
-    ROW(COMMAND_DOCTOR, "doctor", doctor_main, "doctor [options]",
-        "checks what this machine has for the scope and for speed, and gives advice", "it takes no arguments",
-        .after = "The exit status is 0 unless something that the program does would fail."),
+    ROW(COMMAND_DOCTOR, "doctor", doctor_main, "doctor [options] [MODEL]",
+        "checks what this machine has for the scope and for speed, and gives advice; of a model, what its steps cost\n"
+        "here, and for each policy a forecast and the reason where it does not gain",
+        ONE_MODEL, .after = "The exit status is 0 unless something that the program does would fail."),
     ROW(COMMAND_TOKENIZE, "tokenize", tokenize_main, "tokenize [options] [MODEL] < TEXT",
         "converts text on standard input to token ids, one on each line\n\nMODEL is a .gguf file, a Hugging Face "
         "folder, "

@@ -14,7 +14,7 @@ struct forecast {  /* NAN where not defined */
     float speedup; /* in time on this machine, or else by the weights that are read */
     bool in_time;  /* it is in time */
     float modelled, tokens_per_round, acceptance;
-    float layers, heads;   /* loads per token */
+    float layers, heads; /* loads per token */
     /* Per token: drafts, rounds with drafts, accepted drafts, rounds with a rejection, tally.exit_layers. */
     float drafted, drafting, accepted, rejected, exit_layers;
     float us[COST_PHASES]; /* time per token by phase, with in_time */

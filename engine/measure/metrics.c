@@ -67,8 +67,7 @@ tally_of(const struct round_event *r)
                           .emitted = r->emitted,
                           .cut = r->cut,
                           /* a draft after the first rejected one is verified, too, but has no effect */
-                          .rejected_rounds = r->accepted < r->verified,
-                          .drafting_rounds = r->drafted > 0,
+                          .rejected_rounds = r->accepted<r->verified, .drafting_rounds = r->drafted> 0,
                           .exit_layers = r->exit_layer > 0 ? (double)r->exit_layer * r->drafted : 0,
                           .layers = (double)r->layers_loaded,
                           .heads = (double)r->heads_loaded,

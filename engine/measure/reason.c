@@ -197,9 +197,9 @@ reason_verdict(const struct reason *r)
 {
     switch (r->kind) {
     case REASON_NONE: return "";
-    case REASON_COSTS: return "no gain: drafting costs too much";
-    case REASON_DRAFTS: return "no gain: drafts are wrong";
-    case REASON_VERIFICATION: return "no gain: verification is expensive";
+    case REASON_COSTS: return "no gain: costly drafts";
+    case REASON_DRAFTS: return "no gain: wrong drafts";
+    case REASON_VERIFICATION: return "no gain: costly verification";
     case REASON_NO_DRAFTS: return "no gain: no drafts";
     case REASON_SMALL: return "small gain";
     case REASON_NOISE: return "no clear gain";
@@ -275,7 +275,10 @@ reason_print(const struct reason *r, const struct remedies *remedies, const char
     *line = (struct reason_line){.n = 0};
     if (policy != NULL)
         snprintf(before, sizeof before, "%.15s: ", policy);
-    put_reason(line, before, r);
+    if (r != NULL)
+        put_reason(line, before, r);
+    else
+        put(line, "plain decoding");
     for (uint32_t i = 0; line->n > 0 && remedies != NULL && i < remedies->n && line->n < REASON_PARTS; i++) {
         const struct remedy *m = &remedies->at[i];
         put(line, "%s%s %.2f×", i == 0 ? "next: " : "", m->text, m->forecast);

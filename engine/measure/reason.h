@@ -80,11 +80,12 @@ struct reason_line {
     } part[REASON_PARTS];
 };
 
-/* Writes the parts. `policy` begins the line if it is not NULL: "suffix: no gain: …". */
+/* Writes the parts. `policy` begins the line if it is not NULL: "suffix: no gain: …". A reason of NULL is that of plain
+ * decoding, which has only remedies. */
 void reason_print(const struct reason *, const struct remedies *, const char *policy, struct reason_line *);
 /* Writes the parts as one sentence, separated by semicolons. Returns out. */
 const char *reason_text(const struct reason_line *, char *out, size_t n);
-/* Returns a few words for the kind: "drafts cost too much". */
+/* Returns a few words for the kind: "no gain: wrong drafts". */
 const char *reason_verdict(const struct reason *);
 
 #endif

@@ -196,11 +196,11 @@ choose(struct session *s, struct sequence *q, struct layer_record *r, struct pre
     find_best(s, r, &text, &layers);
     if (probed == 0)
         layers = most;
-    const bool from_layers = probed > 0 && layers.policy != NULL &&
-                             (text.policy == NULL || layers.of.speedup > text.of.speedup);
+    const bool from_layers =
+        probed > 0 && layers.policy != NULL && (text.policy == NULL || layers.of.speedup > text.of.speedup);
     const struct best *best = from_layers ? &layers : &text;
-    const bool better = best->policy != NULL && forecast(s, q->current.policy, r, &plain) &&
-                        forecast_better(&best->of, &plain);
+    const bool better =
+        best->policy != NULL && forecast(s, q->current.policy, r, &plain) && forecast_better(&best->of, &plain);
     if (better) {
         snprintf(why, sizeof why, "%s: %.2f× plain decoding by forecast, the fastest policy on the last %u tokens",
                  best->policy->name, (double)best->of.speedup, (unsigned)best->of.tokens);

@@ -33,8 +33,8 @@ void policy_memory_free(struct policy_memory *);
 
 struct session_options {
     const struct policy_ops *const *policies; /* NULL-terminated registry */
-    const char *policy; /* a name, or POLICY_AUTO */
-    const char *prompt; /* bytes */
+    const char *policy;                       /* a name, or POLICY_AUTO */
+    const char *prompt;                       /* bytes */
     size_t prompt_len;
     uint32_t batch; /* sequences at a time; 0: one, which is no batch */
     const struct prompt_text

@@ -139,7 +139,7 @@ struct session {
     struct run_info info;
     struct model_info model;
     bool ignore_eos, stay, chooses; /* chooses: it was opened with POLICY_AUTO */
-    bool batch; /* sequences share their rounds */
+    bool batch;                     /* sequences share their rounds */
     struct prompt_format format;
     struct event_log *log;
     struct context *ctx;

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/plural.h"
+#include "engine/measure/reason.h"
 #include "engine/tune/tuner.h"
 
 bool
@@ -99,8 +100,25 @@ tuner_reason(const struct tuner *t, char *out, size_t n)
     race_standings(t->race, all);
     uint32_t best = tuner_winner(t);
     best = best > 0 ? best : all[0].candidate > 0 ? all[0].candidate : all[1].candidate;
-    const double tokens = tuner_tokens_per_round(t, best), speed = tuner_speed(t, best, &held_out).value;
-    snprintf(out, n, "%s, the fastest one, emits %.2f tokens in the time of %.2f plain ones",
-             tuner_name(t, best, " ", name, sizeof name), tokens, tokens / speed);
+    const struct comparison speed = tuner_speed(t, best, &held_out);
+    const double tokens = tuner_tokens_per_round(t, best);
+    const size_t used =
+        (size_t)snprintf(out, n, "%s, the fastest one, emits %.2f tokens in the time of %.2f plain ones",
+                         tuner_name(t, best, " ", name, sizeof name), tokens, tokens / speed.value);
+    const struct tally *of = &t->total[best];
+    const struct tune_source *source = &t->recorded[t->draft[best]];
+    const struct policy_info *policy = run_info_policy(t->info, t->candidate[best].policy);
+    const struct reason_rounds rounds = {.of = *of,
+                                         .plain_us = speed.value * (of->draft_us + of->verify_us) / (double)of->emitted,
+                                         .model = (policy->needs & NEEDS(AUX_DRAFT)) != 0,
+                                         .speedup_se =
+                                             (speed.high - speed.low) / 2 / estimate_reach((double)speed.n - 1)};
+    const struct reason why =
+        reason_find(&rounds, t->info->layers, t->info->rho, &source->costs, source->n > 0 ? &source->records[0] : NULL);
+    struct reason_line line;
+    char reason[400];
+    reason_print(&why, NULL, NULL, &line);
+    if (line.n > 0 && used < n)
+        snprintf(out + used, n - used, "; %s", reason_text(&line, reason, sizeof reason));
     return out;
 }

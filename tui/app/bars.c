@@ -17,7 +17,7 @@
  * with `least` columns is cut to these before any other is dropped. */
 struct bar {
     struct bar_item {
-        char text[96];
+        char text[128];
         enum role role;
         int rank;
         int least;        /* columns; 0: the item is not cut */
@@ -157,20 +157,27 @@ forecast_in_time(const struct scope *s, const struct landscape *l)
     return known ? (double)l->now.speedup : (double)NAN;
 }
 
+#define LEAST_REASON 20          /* columns */
+#define HELP_GAIN    "help gain" /* explains the numbers of a reason */
+
 /* Adds whether the policy helps on the window's text: by the measured speedup, or else by the forecast in time, or else
  * by the modelled one, which is the most that it can gain. It is green only if a time confirms it. There is no answer
  * in the first rounds or without drafts. */
 static void
-add_gain(struct bar *bar, const struct scope *s, const struct landscape *l, const struct window_measures *window)
+add_gain(struct bar *bar, const struct scope *s, const struct landscape *l, const struct reason *reason,
+         const struct window_measures *window)
 {
     enum { ROUNDS = 8 };
     const double fewer = window->of.modelled,
                  time = isnan(window->speedup.value) ? forecast_in_time(s, l) : window->speedup.value;
     if (window->with.tokens_per_round.n < ROUNDS || scope_now(s)->metrics.total.drafted == 0 || isnan(fewer))
         return;
-    if ((isnan(time) ? fewer : time) < 1.05)
-        bar_add(bar, ROLE_WARN, 3, false, "no gain as it is set");
-    else if (fewer >= 1.1)
+    if ((isnan(time) ? fewer : time) < REASON_GAINS) {
+        const bool known = reason->kind != REASON_NONE;
+        bar_add(bar, ROLE_WARN, 3, false, "%s", known ? reason_verdict(reason) : "no gain as it is set");
+        bar->item[bar->n - 1].line = HELP_GAIN;
+    }
+    if ((isnan(time) ? fewer : time) >= REASON_GAINS && fewer >= 1.1)
         bar_add(bar, isnan(time) ? ROLE_TEXT : ROLE_OK, 6, false, "%.1f× fewer weights read", fewer);
 }
 
@@ -266,7 +273,8 @@ add_model(struct bar *bar, const struct followed *f)
 }
 
 void
-title_draw(const struct followed *f, const struct landscape *l, const struct canvas *c, struct clicks *clicks)
+title_draw(const struct followed *f, const struct landscape *l, const struct reason *reason, const struct canvas *c,
+           struct clicks *clicks)
 {
     const struct metrics *m = &scope_now(f->scope)->metrics;
     const struct window_measures window = scope_window_measures(f->scope);
@@ -294,7 +302,7 @@ title_draw(const struct followed *f, const struct landscape *l, const struct can
     else
         bar_add(&bar, ROLE_TEXT, 7, false, "greedy");
     if (!scope_is_batch(f->scope))
-        add_gain(&bar, f->scope, l, &window);
+        add_gain(&bar, f->scope, l, reason, &window);
     add_lossless(&bar, m);
     add_speed(&bar, f, m, &window, narrow);
     bar_add(&bar, ROLE_TEXT, 3, true, "round %u", (unsigned)scope_now(f->scope)->round);
@@ -389,6 +397,27 @@ measures_draw(const struct scope *s, const struct landscape *l, const struct can
                 (unsigned)m->baseline_round,
                 isnan(metrics_baseline(m).value) ? m->pace > 0 ? ", not slowed" : ", slowed" : "");
     bar_draw(&bar, c, NULL);
+}
+
+void
+reason_draw(const struct reason_line *line, const struct canvas *c, struct clicks *clicks)
+{
+    struct bar bar = {0};
+    for (uint32_t i = 0; i < line->n; i++) {
+        const bool remedy = line->part[i].command[0] != '\0';
+        bar_add(&bar,
+                remedy   ? ROLE_KEY
+                : i == 0 ? ROLE_WARN
+                         : ROLE_DIM,
+                i == 0   ? 0
+                : remedy ? (int)i
+                         : (int)line->n,
+                false, "%s", line->part[i].text);
+        bar.item[bar.n - 1].line = remedy ? line->part[i].command : HELP_GAIN;
+        if (i == 0 && text_width(line->part[i].text) > c->cols - 2)
+            bar.item[bar.n - 1].least = LEAST_REASON;
+    }
+    bar_draw(&bar, c, clicks);
 }
 
 void

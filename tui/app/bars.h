@@ -2,11 +2,16 @@
 #ifndef TUI_APP_BARS_H
 #define TUI_APP_BARS_H
 
+#include "engine/measure/reason.h"
 #include "tui/app/follow.h"
 #include "tui/app/key_row.h"
 #include "tui/app/panes.h"
 
-void title_draw(const struct followed *, const struct landscape *, const struct canvas *, struct clicks *);
+/* The reason is that of the present setting. */
+void title_draw(const struct followed *, const struct landscape *, const struct reason *, const struct canvas *,
+                struct clicks *);
+/* Draws why there is no gain and what to do next. A click on a remedy runs it, one on the reason opens its help. */
+void reason_draw(const struct reason_line *, const struct canvas *, struct clicks *);
 void measures_draw(const struct scope *, const struct landscape *, const struct canvas *);
 void device_draw(const struct scope *, const struct canvas *); /* draws where the device's time is spent */
 /* Draws the time line: of a replay its position, its speed and a track to drag along; of a live run its time and how

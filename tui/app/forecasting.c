@@ -55,6 +55,8 @@ forecasting_enable(struct forecasting *f, bool on)
     f->working = f->grid = false;
     f->seen = false;
     f->version = 0;
+    f->reason = (struct reason){.kind = REASON_NONE};
+    f->reason_line.n = 0;
 }
 
 /* True if the shown or computed landscape has other knob values. */
@@ -136,8 +138,23 @@ ask(struct forecasting *f, const struct followed *run, const double *values, str
         *out = forecast_none;
 }
 
-/* Does step `at`: the current settings, then all points of the strips, then those of the grid. False: it is
- * complete. */
+/* Forecasts another policy of a live run that runs here, with the knobs that are requested for it. */
+static void
+ask_policy(struct forecasting *f, const struct followed *run, uint32_t policy)
+{
+    const struct policy_info *p = &run->info->policies[policy];
+    const struct policy_ops *ops = policy_named(policy_registry, p->name);
+    struct landscape_policy *out = &f->next.other[policy];
+    out->of = forecast_none;
+    out->better = follow_live(run) && ops != NULL && p->missing == 0 && strcmp(p->name, f->next.policy) != 0 &&
+                  !policy_is_baseline(p->name) && run->info->layers >= ops->least_layers &&
+                  layer_record_lacks(&f->record, p->needs) == NULL &&
+                  forecast_make(ops, &f->record, run->requested.value[policy], run->info->rho, &f->cost, &out->of) &&
+                  forecast_better(&out->of, &f->next.now);
+}
+
+/* Does step `at`: the current settings, then the other policies, then all points of the strips, then those of the grid.
+ * False: it is complete. */
 static bool
 work(struct forecasting *f, const struct followed *run, const struct policy_info *policy)
 {
@@ -149,6 +166,11 @@ work(struct forecasting *f, const struct followed *run, const struct policy_info
         return (f->next.tokens = f->next.now.tokens) > 0; /* else there is nothing to forecast */
     }
     at--;
+    if (at < run->info->n_policies) {
+        ask_policy(f, run, at);
+        return true;
+    }
+    at -= run->info->n_policies;
     for (uint32_t i = 0; i < policy->n_knobs; i++) {
         struct landscape_strip *s = &f->next.strip[i];
         if (at >= s->n) {
@@ -328,8 +350,101 @@ update_costs(struct forecasting *f, const struct followed *run, const struct pol
         f->cost = *measured;
         f->baseline = 0;
     }
+    if (!f->seen)
+        return;
     correct(f, run, policy);
     correct_baseline(f, run);
+}
+
+/* ---- why there is no gain ---- */
+
+#define REASON_ROUNDS 8 /* least rounds of a measured reason */
+
+/* Returns the rounds of the present setting: measured beside plain decoding, or simulated, or measured and compared with
+ * the costs. False: there are none. */
+static bool
+rounds_now(const struct forecasting *f, const struct followed *run, struct reason_rounds *out)
+{
+    const struct scope *s = run->scope;
+    const struct policy_info *policy = scope_policy(s);
+    const struct segment *now = segments_at(scope_now(s)->segments, 0);
+    const bool forecast = f->shown.tokens > 0 && strcmp(f->shown.policy, policy->name) == 0;
+    if (now == NULL || now->run != scope_now(s)->run || scope_is_batch(s) || scope_now(s)->versus != NULL)
+        return false;
+    const struct tally *t = &now->total;
+    const struct estimate measured = segment_speedup(now, run->info);
+    const bool enough = t->rounds >= REASON_ROUNDS && t->emitted > 0;
+    *out =
+        (struct reason_rounds){.of = *t, .model = (policy->needs & NEEDS(AUX_DRAFT)) != 0, .speedup_se = measured.se};
+    if (enough && !isnan(measured.value))
+        out->plain_us = measured.value * (t->draft_us + t->verify_us) / (double)t->emitted;
+    else if (forecast && f->shown.now.tokens > 0)
+        *out = reason_simulated(&f->shown.now, policy, run->info->layers, run->info->rho);
+    else if (enough && cost_known(&f->cost) && !(scope_now(s)->metrics.pace > 0))
+        out->plain_us = cost_autoregressive(&f->cost, run->info->layers, scope_now(s)->committed);
+    else
+        return false;
+    return true;
+}
+
+/* Plain decoding needs no reason, but the policy with the best forecast does. */
+static void
+explain_plain(struct forecasting *f, const struct followed *run)
+{
+    const struct landscape_policy *best = NULL;
+    const struct run_info *info = run->info;
+    uint32_t at = 0;
+    struct remedies remedies = {.n = 0};
+    for (uint32_t i = 0; i < info->n_policies; i++) {
+        const struct landscape_policy *p = &f->shown.other[i];
+        if (p->of.tokens == 0 || !(p->of.drafted > 0))
+            continue;
+        if (p->better)
+            remedies_add_policy(&remedies, info->policies[i].name, (double)p->of.speedup);
+        if (best == NULL || p->of.speedup > best->of.speedup) {
+            best = p;
+            at = i;
+        }
+    }
+    if (best == NULL)
+        return;
+    const struct reason_rounds rounds = reason_simulated(&best->of, &info->policies[at], info->layers, info->rho);
+    struct reason why = reason_find(&rounds, info->layers, info->rho, &f->cost, f->seen ? &f->record : NULL);
+    why.kind = why.kind == REASON_NONE ? REASON_NOISE : why.kind; /* a gain that is not clear */
+    reason_print(remedies.n > 0 ? NULL : &why, &remedies, info->policies[at].name, &f->reason_line);
+}
+
+static void
+explain(struct forecasting *f, const struct followed *run)
+{
+    const struct policy_info *policy = scope_policy(run->scope);
+    const struct landscape *l = &f->shown;
+    const bool forecast = l->tokens > 0 && strcmp(l->policy, policy->name) == 0;
+    struct remedies remedies = {.n = 0};
+    struct reason_rounds rounds;
+    f->reason_line.n = 0;
+    f->reason = (struct reason){.kind = REASON_NONE};
+    if (policy_is_baseline(policy->name)) {
+        if (forecast)
+            explain_plain(f, run);
+        return;
+    }
+    if (!rounds_now(f, run, &rounds))
+        return;
+    f->reason = reason_find(&rounds, run->info->layers, run->info->rho, &f->cost, f->seen ? &f->record : NULL);
+    for (uint32_t i = 0; i < policy->n_knobs && forecast; i++) {
+        const struct landscape_strip *s = &l->strip[i];
+        const struct knob *k = &policy->knobs[i];
+        if (s->best < s->n)
+            remedies_add_knob(&remedies, k, landscape_value(k, s->n, s->best, l->values[i]),
+                              (double)s->speedup[s->best]);
+    }
+    for (uint32_t i = 0; i < run->info->n_policies && forecast; i++)
+        if (l->other[i].better && l->other[i].of.drafted > 0)
+            remedies_add_policy(&remedies, run->info->policies[i].name, (double)l->other[i].of.speedup);
+    if (forecast && remedies.n < REMEDIES && follow_live(run) && l->now.speedup < 1)
+        remedies_add_policy(&remedies, POLICY_BASELINE, 1);
+    reason_print(&f->reason, &remedies, NULL, &f->reason_line);
 }
 
 static bool
@@ -361,8 +476,7 @@ make_record(struct forecasting *f, const struct followed *run, const struct poli
         snprintf(why, sizeof why, "%s", lacks != NULL ? lacks : "");
     }
     f->seen = why[0] == '\0';
-    if (f->seen)
-        update_costs(f, run, policy);
+    update_costs(f, run, policy);
     f->record_us = clock_us() - start;
     return f->seen || show_why(f, why);
 }
@@ -373,9 +487,11 @@ forecasting_step(struct forecasting *f, const struct followed *run, bool flat_ou
     if (f->off)
         return false;
     const struct policy_info *policy = scope_policy(run->scope);
-    const bool newer = !f->working && due(f, run, flat_out) && make_record(f, run, policy);
+    const bool looks = !f->working && due(f, run, flat_out), newer = looks && make_record(f, run, policy);
+    if (looks && !f->seen)
+        explain(f, run);
     if (!f->seen)
-        return newer;
+        return looks;
     if (newer || outdated(f, run, policy))
         begin(f, run, policy);
     if (newer)
@@ -386,8 +502,10 @@ forecasting_step(struct forecasting *f, const struct followed *run, bool flat_ou
         f->working = work(f, run, policy);
     const bool done = began && !f->working, compared = f->comparing;
     f->took_us += began ? clock_us() - from : 0;
-    if (done)
+    if (done) {
         f->shown = f->next;
+        explain(f, run);
+    }
     while (!f->working && f->comparing && clock_us() < from + SLICE_US)
         f->comparing = work_on_effects(f, run);
     return done || (compared && !f->comparing);

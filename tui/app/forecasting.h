@@ -6,6 +6,7 @@
 
 #include "engine/measure/forecast.h"
 #include "engine/measure/layer_record.h"
+#include "engine/measure/reason.h"
 #include "tui/app/follow.h"
 #include "tui/panels/landscape.h"
 
@@ -29,6 +30,9 @@ struct forecasting {
     uint32_t corrected;     /* newest round that corrected them */
     uint32_t corrected_run; /* its run */
     float baseline;         /* that corrected autoregressive steps; 0: none */
+
+    struct reason reason;           /* why the present setting does not gain, */
+    struct reason_line reason_line; /* as text, with what to do next; empty: it gains, or this is unknown */
 
     struct effects *effects; /* owned */
     bool comparing;          /* an effect is being computed, from the record's text, */

@@ -39,6 +39,14 @@ static const struct glossary {
              "between rounds, in at most a ninth of the time"},
     {"~1.2× ar", "approximate: too few slices ran between these rounds, and the machine may have been faster or slower "
                  "when b was pressed"},
+    {"no gain: 12% accepted, 31% needed",
+     "a draft is tested if those before it were accepted; needed: the share of accepted ones at which the policy would "
+     "be as fast as plain decoding"},
+    {"no gain: at most 0.89×",
+     "the speed if every draft were accepted: below 1, drafting itself takes longer than it can save. A probe is a "
+     "head call on one row"},
+    {"no gain: 8 rows cost 2.1×", "the time of a verification of 8 rows ÷ that of one row"},
+    {"next: P suffix 1.2×", "what to do where there is no gain, with its forecast, × plain decoding; a click does it"},
     {"lossless ✓ 214", "the autoregressive tokens were generated too and are the same, one by one, so many of them"},
     {"┊", "a knob, a policy or a head was changed before this round"},
     {"p, H, KL, rank",
@@ -326,7 +334,8 @@ draw(struct app *app)
     const struct layout *l = &app->panes.layout;
     const struct canvas whole = layout_canvas((struct rect){0, 0, g->rows, g->cols}, g);
     app->clicks.n = 0;
-    panes_arrange(&app->panes, g->rows, g->cols, scope_now(app->run.scope)->device[0] != '\0');
+    panes_arrange(&app->panes, g->rows, g->cols, app->forecasting.reason_line.n > 0,
+                  scope_now(app->run.scope)->device[0] != '\0');
     if (l->too_small) {
         draw_too_small(&app->run, &whole);
         return;
@@ -334,11 +343,15 @@ draw(struct app *app)
     const struct canvas title = layout_canvas(l->title, g), timeline = layout_canvas(l->timeline, g),
                         measures = layout_canvas(l->measures, g), device = layout_canvas(l->device, g),
                         status = layout_canvas(l->status, g);
-    title_draw(&app->run, &app->forecasting.shown, &title, &app->clicks);
+    title_draw(&app->run, &app->forecasting.shown, &app->forecasting.reason, &title, &app->clicks);
     panes_draw(&app->panes, g);
     if (timeline.rows > 0)
         timeline_draw(&app->run, &timeline);
     measures_draw(app->run.scope, &app->forecasting.shown, &measures);
+    if (l->reason.rows > 0) {
+        const struct canvas reason = layout_canvas(l->reason, g);
+        reason_draw(&app->forecasting.reason_line, &reason, &app->clicks);
+    }
     if (l->device.rows > 0)
         device_draw(app->run.scope, &device);
     draw_status(app, &status);

@@ -12,7 +12,7 @@
 struct clicks { /* zeros: empty */
     struct click {
         int y, x, cols; /* on the screen */
-        char line[24];
+        char line[48];
     } at[CLICKS];
     int n;
 };

@@ -409,17 +409,22 @@ layout_compute(struct layout *l, int rows, int cols, const struct layout_item *i
 }
 
 int
-layout_rows(int rows, bool device)
+layout_rows(int rows, bool reason, bool device)
 {
-    return device && rows >= LAYOUT_DEVICE ? rows - 1 : rows;
+    return rows >= LAYOUT_DEVICE ? rows - reason - device : rows;
 }
 
 void
-layout_add_device(struct layout *l, int rows)
+layout_add_lines(struct layout *l, int rows, bool reason)
 {
     if (l->too_small || l->status.y == rows - 1)
         return;
-    l->device = l->status;
+    struct rect next = l->status;
+    if (reason)
+        l->reason = next;
+    next.y += reason;
+    if (next.y < rows - 1)
+        l->device = next;
     l->status.y = rows - 1;
 }
 

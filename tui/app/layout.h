@@ -17,7 +17,7 @@
 #define LAYOUT_BOXED_ROWS 24
 #define LAYOUT_WIDE       120 /* columns from which panels are beside each other */
 #define LAYOUT_TIMED      14  /* rows from which there is a time line */
-#define LAYOUT_DEVICE     24  /* and from which there is a line about the device, if it is known */
+#define LAYOUT_DEVICE     24  /* and from which there are lines about the gain and the device, if they are known */
 #define LAYOUT_SPLIT      100 /* columns from which a low terminal has the text beside the tab */
 #define LAYOUT_COLUMNED   150 /* columns from which the panels of the middle are below an upper panel */
 #define LAYOUT_LEAST      8   /* least rows of a panel beside or below others */
@@ -41,7 +41,7 @@ struct layout_item { /* a panel's declarations (tui/panels/panel.h) */
 
 struct layout {
     bool too_small, tabs, bare; /* bare: panels have no boxes */
-    struct rect title, tab_bar, timeline, measures, device, status;
+    struct rect title, tab_bar, timeline, measures, reason, device, status;
     struct rect gap;                  /* between two panels without boxes */
     struct rect panel[LAYOUT_PANELS]; /* with their boxes */
 };
@@ -49,9 +49,10 @@ struct layout {
 /* Computes the layout. Item 0 stays on top if the others become tabs; `focus` is an active item, and `zoom` gives it
  * all the space. The status line is the last row: keys, the ':' line, questions. */
 void layout_compute(struct layout *, int rows, int cols, const struct layout_item *, int n, int focus, bool zoom);
-/* If there are enough rows, a line about the device is below the measures, and layout_compute() gets one row less. */
-int layout_rows(int rows, bool device); /* returns the rows for layout_compute() */
-void layout_add_device(struct layout *, int rows);
+/* Lines below the measures: why there is no gain, and about the device. If there are enough rows, layout_compute() gets
+ * one row less for each. */
+int layout_rows(int rows, bool reason, bool device); /* returns the rows for layout_compute() */
+void layout_add_lines(struct layout *, int rows, bool reason);
 struct canvas layout_canvas(struct rect, struct grid *);
 /* The panel at a position of the screen; -1: none. */
 int layout_at(const struct layout *, int n, int y, int x);

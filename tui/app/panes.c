@@ -50,11 +50,11 @@ panes_digit(const struct panes *p, int i, char digit[2])
 }
 
 void
-panes_arrange(struct panes *p, int rows, int cols, bool device)
+panes_arrange(struct panes *p, int rows, int cols, bool reason, bool device)
 {
     struct layout_item items[LAYOUT_PANELS];
     const int of_all = rows;
-    rows = layout_rows(of_all, device);
+    rows = layout_rows(of_all, reason, device);
     for (int i = 0; i < p->n; i++) {
         const struct panel_ops *ops = panel_registry[i];
         items[i] = (struct layout_item){.place = ops->place,
@@ -82,7 +82,7 @@ panes_arrange(struct panes *p, int rows, int cols, bool device)
         if (first > 0)
             layout_compute(&p->layout, rows, cols, items, p->n, first, p->zoom);
     }
-    layout_add_device(&p->layout, of_all);
+    layout_add_lines(&p->layout, of_all, reason);
     p->arranged = true;
 }
 

@@ -22,8 +22,9 @@ bool panes_active(const struct panes *, int i);
 int panes_number(const struct panes *, int i); /* its number among the active panels, from 1; 0: not active */
 /* The digit that focuses it: 1 to 9, and 0 for the tenth; false: it has none. */
 bool panes_digit(const struct panes *, int i, char digit[2]);
-/* Computes the layout for a screen and moves the focus to an active panel. device: there is a line about the device. */
-void panes_arrange(struct panes *, int rows, int cols, bool device);
+/* Computes the layout for a screen and moves the focus to an active panel. reason, device: there are lines about the
+ * gain and about the device. */
+void panes_arrange(struct panes *, int rows, int cols, bool reason, bool device);
 void panes_draw(struct panes *, struct grid *); /* with the row of tabs */
 /* Pass an event to the focused panel, to the panel under the mouse, to the first active panel that has the verb. True:
  * it was used. */

@@ -125,7 +125,7 @@ const struct verb app_verbs[] = {
     {"note-next", "", "to the next note", run_note_next, NULL},
     {"key", "NAME…", "press keys: x, Enter, Tab, Up, S-Left, C-l, …", run_key, NULL},
     {"command", "[TEXT]", NULL, run_command, NULL},
-    {"help", "", "keys, measures and commands", run_help, NULL},
+    {"help", "[TEXT]", "keys, measures and commands; those with a text", run_help, NULL},
     {"messages", "", "the messages so far", run_messages, NULL},
     {"redraw", "", "draw the screen again", run_redraw, NULL},
     {"suspend", "", "back to the shell; fg returns", run_suspend, NULL},

@@ -187,11 +187,11 @@ run_search_back(struct app *app, const char *rest, struct err *err)
 bool
 run_help(struct app *app, const char *rest, struct err *err)
 {
-    (void)rest;
     (void)err;
     app->mode = MODE_HELP;
     app->page_top = 0;
     app->help_filter = (struct help_filter){.text = ""};
+    snprintf(app->help_filter.text, sizeof app->help_filter.text, "%s", rest);
     return true;
 }
 

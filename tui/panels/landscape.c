@@ -126,7 +126,7 @@ landscape_best(const struct landscape *l, const struct policy_info *policy, uint
     for (uint32_t i = 0; i < s->n; i++)
         widen(&r, s->speedup[i]);
     if (s->n >= 2 && r.high < 1) {
-        snprintf(out, n, "no gain, at most %.2f×", (double)r.high);
+        snprintf(out, n, "no value gains (at most %.2f×)", (double)r.high);
         return;
     }
     if (s->n < 2 || s->best >= s->n)

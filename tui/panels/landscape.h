@@ -31,6 +31,12 @@ struct landscape_grid {
 
 #define WHY_NO_FORECAST 100 /* bytes */
 
+/* The forecast of another policy with the knobs that it has now. */
+struct landscape_policy {
+    struct forecast of;
+    bool better; /* it is clearly better than the present setting */
+};
+
 struct landscape {
     char policy[16];             /* the policy of these knobs */
     char why[WHY_NO_FORECAST];   /* why there is no forecast, of one line; "": unknown, or there is one */
@@ -39,6 +45,7 @@ struct landscape {
     double values[POLICY_KNOBS]; /* current when it was computed */
     struct forecast now;
     struct landscape_strip strip[POLICY_KNOBS];
+    struct landscape_policy other[POLICIES_MOST]; /* by policy of the run; 0 tokens: no forecast */
     struct landscape_grid grid;
 };
 
@@ -58,7 +65,7 @@ const struct landscape_strip *landscape_strip_of(const struct view *, uint32_t k
 void landscape_draw_strip(const struct landscape_strip *, const struct canvas *, int y, int x, int width,
                           double fraction, enum role);
 /* "best 0.66: 1.46× ±0.03 (1.58×)", with the standard error of its gain, and the modelled speedup if the forecast is in
- * time; "": no value is clearly better than the current one. "no gain, at most 0.36×" if all are below 1. */
+ * time; "": no value is clearly better than the current one. "no value gains (at most 0.36×)" if all are below 1. */
 void landscape_best(const struct landscape *, const struct policy_info *, uint32_t knob, char *out, size_t n);
 /* Writes the panel's note: the length of the forecast's text, or a knob's best value. False: no forecast. */
 bool landscape_note(const struct view *, uint32_t knob, char *out, size_t n);

@@ -25,7 +25,7 @@ assert_title(const struct followed *f, uint32_t now, const char *expected)
     grid.utf8 = true;
     assert_true(grid_open(&grid, 1, COLS));
     const struct canvas canvas = {.rows = 1, .cols = COLS, .grid = &grid};
-    title_draw(f, &landscape, &canvas, &clicks);
+    title_draw(f, &landscape, &(struct reason){.kind = REASON_NONE}, &canvas, &clicks);
     grid_row(&grid, 0, line, sizeof line);
     if (strstr(line, expected) == NULL)
         fail_msg("'%s' is not in the title: %s", expected, line);
