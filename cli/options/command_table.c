@@ -40,8 +40,9 @@ const struct command_row command_rows[] = {
         "Hugging Face, Ollama, LM Studio and llama.cpp",
         "it takes no arguments"),
     ROW(COMMAND_DOCTOR, "doctor", doctor_main, "doctor [options] [MODEL]",
-        "checks what this machine has for the scope and for speed, and gives advice; of a model, what its steps cost\n"
-        "here, and for each policy a forecast and the reason where it does not gain",
+        "checks what this machine has for the scope and for speed, and gives advice\n\nWith MODEL it prints what steps "
+        "of "
+        "the model cost here, and for each policy a\nforecast, with the reason where there is no gain.",
         ONE_MODEL, .after = "The exit status is 0 unless something that the program does would fail."),
     ROW(COMMAND_TOKENIZE, "tokenize", tokenize_main, "tokenize [options] [MODEL] < TEXT",
         "converts text on standard input to token ids, one on each line\n\nMODEL is a .gguf file, a Hugging Face "

@@ -162,6 +162,8 @@ print_argument(struct line *l, const struct option_row *row)
     print_words(l, row->words, row->n_words);
     for (size_t i = 0; row->takes == TAKES_POLICY && policy_registry[i] != NULL; i++)
         printf("%s%s\n", l->before, policy_registry[i]->name);
+    if (row->without != NULL && strcmp(row->without, POLICY_AUTO) == 0)
+        printf("%s" POLICY_AUTO "\n", l->before);
     for (size_t i = 0; row->takes == TAKES_SHAPE && synthetic_shapes[i].name != NULL; i++)
         printf("%s%s,\n", l->before, synthetic_shapes[i].name);
     if (row->takes == TAKES_KNOB)

@@ -44,7 +44,6 @@ static const char *const backend_words[] = {"auto", "cpu", "cuda"};
 #define WORD(name) #name,
 static const char *const isa_words[] = {"auto", CPU_ISAS_X86(WORD) CPU_ISAS_ARM(WORD) "reference"};
 static const char *const quantize_words[] = {"none", "q8_0"};
-static const char *const policy_words[] = {POLICY_AUTO};
 static const char *const heads_words[] = {"none"};
 static const char *const aux_words[] = {"none"};
 static const char *const theme_words[] = {"dark", "light", "cividis", "mono"};
@@ -106,8 +105,8 @@ const struct option_row option_rows[] = {
           .def = "128"),
     WHOLE("ctx", 'c', "N", GENERATES, ctx, 0, 1u << 24, "context length", .without = "model's"),
     /* ---- how ---- */
-    CALL("policy", 0, "NAME", COMMAND_SCOPE | COMMAND_RUN, set_policy, "speculation policy; --list-policies lists them",
-         WORDS(policy_words, COUNT(policy_words)), .takes = TAKES_POLICY, .without = POLICY_AUTO,
+    CALL("policy", 0, "NAME", COMMAND_SCOPE | COMMAND_RUN, set_policy, "policy of --list-policies, or auto",
+         .takes = TAKES_POLICY, .without = POLICY_AUTO,
          .more = "With 'auto' a draft model that was given drafts (`sd`, `eagle`); else a model with trained heads "
                  "runs `specbound`, and one with layers for multi-token prediction `mtp`. Every other run begins with "
                  "plain decoding. After 64 tokens the costs of steps are measured and layers are probed, and a policy "

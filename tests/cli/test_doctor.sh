@@ -27,7 +27,14 @@ fi
 
 (unset XDG_CONFIG_HOME XDG_STATE_HOME && HOME='' "$PROGRAM" doctor >"$TMP/out" 2>&1 </dev/null)
 check "doctor treats an empty HOME as absent" says '^note  config .*neither HOME nor XDG_CONFIG_HOME'
-refuses "doctor with an argument is refused" 2 'it takes no arguments' doctor here
+refuses "doctor refuses two models" 2 'one model is enough' doctor here there
+refuses "doctor refuses a model that does not exist" 1 'here' doctor here
+works "doctor checks a model" doctor "$TINY"
+check "doctor prints what a model's steps cost" says '^ok    costs .*tokens/s by plain decoding; a probe of all tokens costs [0-9.]* layers'
+check "doctor prints a forecast of each policy that runs alone" sh -c "for p in layerskip fsm dv del specbound ngram suffix; do grep -Eq \"^(ok  |note)  \$p +[0-9.]+× ±[0-9.]+ by forecast\" '$TMP/out' || exit 1; done"
+check "doctor does not check the machine if there is a model" sh -c "! grep -q '^ok    processor' '$TMP/out'"
+works "doctor forecasts policies with trained heads, if the model has some" doctor models/fables-q8_0.gguf
+check "doctor has one forecast of each policy of a model with trained heads" [ "$(grep -c 'specbound.*by forecast' "$TMP/out")" -eq 1 ]
 mkdir -p "$XDG_CONFIG_HOME/specscope" "$XDG_STATE_HOME/specscope"
 echo '{"theme": "light"}' >"$XDG_CONFIG_HOME/specscope/config.json"
 printf 'one\ntwo\n' >"$XDG_STATE_HOME/specscope/prompts"
