@@ -151,7 +151,7 @@ outcome_json(const struct outcome *out, const struct engine *engine, const struc
             cJSON_AddStringToObject(j, aux_names[role], engine_aux_name(engine, role, name, sizeof name));
     cJSON_AddStringToObject(j, "backend", engine->ops->name);
     cJSON_AddStringToObject(j, "isa", engine->ops->describe(engine->backend));
-    cJSON_AddStringToObject(j, "policy", out->policy);
+    cJSON_AddStringToObject(j, "policy", out->policy[0] != '\0' ? out->policy : o->policy);
     if (out->choice[0] != '\0')
         cJSON_AddStringToObject(j, "choice", out->choice);
     for (size_t i = 0; i < o->n_set; i++)

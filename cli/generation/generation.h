@@ -29,7 +29,7 @@ struct outcome {
     struct round_sums sides[2]; /* of two settings, each one's, */
     struct paired paired;       /* and their comparison */
     char end[64];
-    char policy[16];  /* the first setting's, at the end */
+    char policy[16];  /* the first setting's, at the end; "": that of the options */
     char choice[700]; /* why the session chose it (RECORDED_CHOICE); "": it was given */
     bool untraced;    /* its trace could not be written, or not to its end; the reason was printed */
 };

@@ -250,12 +250,13 @@ put_reason(struct reason_line *line, const char *before, const struct reason *r)
         put_agreement(line, r);
         break;
     case REASON_DRAFTS:
-        put(line, "%sno gain: %.0f%% of drafts accepted, %.0f%% needed", before, r->have.value * 100, r->need * 100);
+        put(line, "%sno gain: %.0f%% of tested drafts accepted, %.0f%% needed", before, r->have.value * 100,
+            r->need * 100);
         put_agreement(line, r);
         break;
     case REASON_VERIFICATION:
         put(line, "%sno gain: %u rows cost %.1f× one here", before, (unsigned)r->rows, r->rows_cost);
-        put(line, "%.0f%% of drafts accepted", r->have.value * 100);
+        put(line, "%.0f%% of tested drafts accepted", r->have.value * 100);
         break;
     case REASON_NO_DRAFTS: put(line, "%sno gain: nothing was drafted", before); break;
     case REASON_SMALL: put(line, "%sthe gain is small: %.2f×", before, r->speedup); break;

@@ -39,7 +39,7 @@ static const struct glossary {
              "between rounds, in at most a ninth of the time"},
     {"~1.2× ar", "approximate: too few slices ran between these rounds, and the machine may have been faster or slower "
                  "when b was pressed"},
-    {"no gain: 12% accepted, 31% needed",
+    {"no gain: 12% of tested drafts accepted, 31% needed",
      "a draft is tested if those before it were accepted; needed: the share of accepted ones at which the policy would "
      "be as fast as plain decoding"},
     {"no gain: at most 0.89×",
@@ -345,13 +345,14 @@ draw(struct app *app)
                         status = layout_canvas(l->status, g);
     title_draw(&app->run, &app->forecasting.shown, &app->forecasting.reason, &title, &app->clicks);
     panes_draw(&app->panes, g);
-    if (timeline.rows > 0)
+    const struct reason_line *why = &app->forecasting.reason_line;
+    const bool instead = why->n > 0 && l->reason.rows == 0 && follow_live(&app->run); /* of the time line */
+    const struct canvas reason = layout_canvas(instead ? l->timeline : l->reason, g);
+    if (timeline.rows > 0 && !instead)
         timeline_draw(&app->run, &timeline);
     measures_draw(app->run.scope, &app->forecasting.shown, &measures);
-    if (l->reason.rows > 0) {
-        const struct canvas reason = layout_canvas(l->reason, g);
-        reason_draw(&app->forecasting.reason_line, &reason, &app->clicks);
-    }
+    if (reason.rows > 0)
+        reason_draw(why, &reason, &app->clicks);
     if (l->device.rows > 0)
         device_draw(app->run.scope, &device);
     draw_status(app, &status);

@@ -408,24 +408,32 @@ layout_compute(struct layout *l, int rows, int cols, const struct layout_item *i
         stacked(l, items, n, focus, area);
 }
 
+/* A line about the gain never takes the boxes from the panels. */
+static bool
+has_reason(int rows, bool reason, bool device)
+{
+    return reason && rows - device > LAYOUT_BOXED_ROWS;
+}
+
 int
 layout_rows(int rows, bool reason, bool device)
 {
-    return rows >= LAYOUT_DEVICE ? rows - reason - device : rows;
+    return rows - has_reason(rows, reason, device) - (device && rows >= LAYOUT_DEVICE);
 }
 
 void
-layout_add_lines(struct layout *l, int rows, bool reason)
+layout_add_lines(struct layout *l, int rows, bool reason, bool device)
 {
-    if (l->too_small || l->status.y == rows - 1)
+    if (l->too_small)
         return;
-    struct rect next = l->status;
-    if (reason)
-        l->reason = next;
-    next.y += reason;
-    if (next.y < rows - 1)
-        l->device = next;
-    l->status.y = rows - 1;
+    if (has_reason(rows, reason, device)) {
+        l->reason = l->status;
+        l->status.y++;
+    }
+    if (device && rows >= LAYOUT_DEVICE) {
+        l->device = l->status;
+        l->status.y++;
+    }
 }
 
 struct canvas

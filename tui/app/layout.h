@@ -17,7 +17,7 @@
 #define LAYOUT_BOXED_ROWS 24
 #define LAYOUT_WIDE       120 /* columns from which panels are beside each other */
 #define LAYOUT_TIMED      14  /* rows from which there is a time line */
-#define LAYOUT_DEVICE     24  /* and from which there are lines about the gain and the device, if they are known */
+#define LAYOUT_DEVICE     24  /* and from which there is a line about the device, if it is known */
 #define LAYOUT_SPLIT      100 /* columns from which a low terminal has the text beside the tab */
 #define LAYOUT_COLUMNED   150 /* columns from which the panels of the middle are below an upper panel */
 #define LAYOUT_LEAST      8   /* least rows of a panel beside or below others */
@@ -50,9 +50,9 @@ struct layout {
  * all the space. The status line is the last row: keys, the ':' line, questions. */
 void layout_compute(struct layout *, int rows, int cols, const struct layout_item *, int n, int focus, bool zoom);
 /* Lines below the measures: why there is no gain, and about the device. If there are enough rows, layout_compute() gets
- * one row less for each. */
+ * one row less for each; a line about the gain needs more than LAYOUT_BOXED_ROWS. */
 int layout_rows(int rows, bool reason, bool device); /* returns the rows for layout_compute() */
-void layout_add_lines(struct layout *, int rows, bool reason);
+void layout_add_lines(struct layout *, int rows, bool reason, bool device);
 struct canvas layout_canvas(struct rect, struct grid *);
 /* The panel at a position of the screen; -1: none. */
 int layout_at(const struct layout *, int n, int y, int x);

@@ -82,7 +82,7 @@ panes_arrange(struct panes *p, int rows, int cols, bool reason, bool device)
         if (first > 0)
             layout_compute(&p->layout, rows, cols, items, p->n, first, p->zoom);
     }
-    layout_add_lines(&p->layout, of_all, reason);
+    layout_add_lines(&p->layout, of_all, reason, device);
     p->arranged = true;
 }
 

@@ -278,11 +278,11 @@ TEST(a_line_about_the_device_takes_a_row_from_the_rest_where_there_are_enough)
     const struct layout_item items[] = {{PANEL_TOP, 1, 20, 0, true, false, false, 0, 0}};
     for (int rows = LAYOUT_MIN_ROWS; rows < 60; rows++) {
         layout_compute(&l, layout_rows(rows, false, false), 120, items, 1, 0, false);
-        layout_add_lines(&l, rows, false);
+        layout_add_lines(&l, rows, false, false);
         assert_int_equal(l.device.rows, 0);
         assert_int_equal(l.status.y, rows - 1);
         layout_compute(&l, layout_rows(rows, false, true), 120, items, 1, 0, false);
-        layout_add_lines(&l, rows, false);
+        layout_add_lines(&l, rows, false, true);
         assert_int_equal(l.device.rows, rows >= LAYOUT_DEVICE);
         assert_int_equal(l.status.y, rows - 1);
         if (l.device.rows > 0) {
@@ -299,13 +299,14 @@ TEST(a_line_about_the_gain_is_between_the_measures_and_the_device)
     for (int rows = LAYOUT_MIN_ROWS; rows < 60; rows++)
         for (int device = 0; device < 2; device++) {
             layout_compute(&l, layout_rows(rows, true, device), 120, items, 1, 0, false);
-            layout_add_lines(&l, rows, true);
-            assert_int_equal(l.reason.rows, rows >= LAYOUT_DEVICE);
+            layout_add_lines(&l, rows, true, device);
+            assert_int_equal(l.reason.rows, rows - device > LAYOUT_BOXED_ROWS);
+            assert_int_equal(l.bare, rows - device < LAYOUT_BOXED_ROWS);
             assert_int_equal(l.device.rows, rows >= LAYOUT_DEVICE && device);
             assert_int_equal(l.status.y, rows - 1);
             if (l.reason.rows > 0)
                 assert_int_equal(l.reason.y, l.measures.y + 1);
-            if (l.device.rows > 0)
+            if (l.device.rows > 0 && l.reason.rows > 0)
                 assert_int_equal(l.device.y, l.reason.y + 1);
         }
 }

@@ -118,7 +118,7 @@ TEST(wrong_drafts_are_the_reason_where_few_are_accepted)
     assert_near(r.have.value, 0.02, 0.02);
     assert_less(r.have.value, r.need);
     assert_int_equal(r.layer, EXIT);
-    assert_contains(text_of(&r), "2% of drafts accepted");
+    assert_contains(text_of(&r), "2% of tested drafts accepted");
 }
 
 TEST(verification_is_the_reason_where_rows_cost_nearly_as_much_as_steps)
