@@ -269,19 +269,19 @@ del_observe(struct policy *p, struct round *r)
 
 /* ---- on a record ---- */
 
-/* Learns from rows first..first+n-1, from whether layers agree and how sure they are. */
+/* Learns from rows first..first+n-1, from whether layers agree and how sure they are, with the draft vocabulary of a
+ * round that begins at row `at`. */
 static void
-learn_rows(struct del_sums *sums, const struct layer_record *record, uint32_t first, uint32_t n, double omega,
-           struct prediction *row)
+learn_rows(struct del_sums *sums, const struct layer_record *record, uint32_t first, uint32_t n, uint32_t at,
+           double omega, struct prediction *row)
 {
     if (n == 0)
         return;
     del_sums_decay(sums, omega);
     for (uint32_t i = first; i < first + n; i++) {
         for (uint32_t l = 1; l <= record->layers; l++) {
-            const struct layer_prediction *c = layer_prediction(record, i, l);
-            row[l - 1] =
-                (struct prediction){.token = c->agrees || record->accepts ? 1 : 0, .confidence = c->confidence};
+            const struct layer_prediction c = layer_record_drafts(record, i, l, at);
+            row[l - 1] = (struct prediction){.token = c.agrees || record->accepts ? 1 : 0, .confidence = c.confidence};
         }
         del_sums_add(sums, row);
     }
@@ -306,7 +306,7 @@ del_what_if(const struct layer_record *record, const double *value, struct tally
     struct what_if w;
     what_if_begin(&w, record, out);
     if (ok)
-        learn_rows(&sums, record, record->begin - before, before, 1, row);
+        learn_rows(&sums, record, record->begin - before, before, record->begin, 1, row);
     while (ok && what_if_round(&w)) {
         const struct del_choice c = del_choose(&sums, bounds(value));
         const struct chain_rule rule = rule_of(&sums, value, c);
@@ -314,7 +314,7 @@ del_what_if(const struct layer_record *record, const double *value, struct tally
             chain_what_if(&w, &rule);
         what_if_verify(&w);
         what_if_ask_all(&w);
-        learn_rows(&sums, record, w.at, w.emitted, value[KNOB_OMEGA], row);
+        learn_rows(&sums, record, w.at, w.emitted, w.at, value[KNOB_OMEGA], row);
     }
     del_sums_close(&sums);
     free(row);
@@ -338,6 +338,7 @@ const struct policy_ops policy_del = {
     .least_layers = 2,
     .state_size = sizeof(struct del),
     .open = del_open,
+    .draft_vocab = KNOB_E_MAX + 1,
     .prefilled = del_prefilled,
     .draft = del_draft,
     .observe = del_observe,

@@ -111,6 +111,7 @@ const struct policy_ops policy_dv = {
     .least_layers = 2,
     .state_size = sizeof(struct dv),
     .open = dv_open,
+    .draft_vocab = KNOB_MOST + 1,
     .prefilled = dv_prefilled,
     .draft = dv_draft,
     .observe = dv_observe,

@@ -199,6 +199,7 @@ const struct policy_ops policy_mtp = {
     .paper = "DeepSeek-AI 2024, arXiv:2412.19437",
     .needs = NEEDS(AUX_MTP),
     .open = mtp_open,
+    .draft_vocab = KNOB_K + 1,
     .draft = mtp_draft,
     .length = "k",
     .no_what_if = no_what_if,

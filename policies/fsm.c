@@ -99,6 +99,7 @@ const struct policy_ops policy_fsm = {
     .least_layers = 2,
     .state_size = sizeof(struct fsm),
     .open = fsm_open,
+    .draft_vocab = KNOB_CAP + 1,
     .prefilled = fsm_prefilled,
     .draft = fsm_draft,
     .observe = fsm_observe,

@@ -52,6 +52,7 @@ const struct policy_ops policy_layerskip = {
     .paper = "Elhoushi et al. 2024, arXiv:2404.16710",
     .least_layers = 2,
     .open = layerskip_open,
+    .draft_vocab = KNOB_GAMMA + 1,
     .draft = layerskip_draft,
     .what_if = layerskip_what_if,
     .command[ENGINE_TRANSFORMERS] = LOAD DRAFTS("model", "<gamma>", "constant", "0") EXIT,

@@ -50,6 +50,7 @@ const struct policy_ops policy_ngram_sd = {
     .paper = "as llama.cpp's --spec-type ngram-simple,draft-simple",
     .needs = NEEDS(AUX_DRAFT),
     .open = ngram_sd_open,
+    .draft_vocab = KNOB_K + 1,
     .length = "k",
     .draft = ngram_sd_draft,
     .what_if = ngram_sd_what_if,

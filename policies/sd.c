@@ -38,6 +38,7 @@ const struct policy_ops policy_sd = {
     .paper = "Leviathan et al. 2023, arXiv:2211.17192",
     .needs = NEEDS(AUX_DRAFT),
     .open = sd_open,
+    .draft_vocab = KNOB_K + 1,
     .length = "k",
     .draft = sd_draft,
     .what_if = sd_what_if,

@@ -221,6 +221,7 @@ const struct policy_ops policy_specbound = {
     .least_layers = 2,
     .state_size = sizeof(struct specbound),
     .open = specbound_open,
+    .draft_vocab = KNOB_BONUS + 1,
     .draft = specbound_draft,
     .what_if = specbound_what_if,
     .close = specbound_close,

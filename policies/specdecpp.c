@@ -123,6 +123,7 @@ const struct policy_ops policy_specdecpp = {
     .paper = "Huang et al. 2024, arXiv:2405.19715",
     .needs = NEEDS(AUX_DRAFT) | NEEDS_ACCEPT_HEAD,
     .open = specdecpp_open,
+    .draft_vocab = KNOB_MAX + 1,
     .draft = specdecpp_draft,
     .what_if = specdecpp_what_if,
     .no_command = "it has no acceptance head for a draft model",

@@ -330,6 +330,7 @@ const struct policy_ops policy_swift = {
     .paper = "Xia et al. 2025, arXiv:2410.06916",
     .state_size = sizeof(struct swift),
     .open = swift_open,
+    .draft_vocab = KNOB_TREE + 1,
     .draft = swift_draft,
     .save = swift_save,
     .load = swift_load,

@@ -1,5 +1,7 @@
 #include "policies/what_if.h"
 
+#include <math.h>
+
 #include "base/rng.h"
 
 void
@@ -7,6 +9,7 @@ what_if_begin(struct what_if *w, const struct layer_record *record, struct tally
 {
     *out = (struct tally){0};
     *w = (struct what_if){.record = record, .out = out, .at = record->begin, .unread = 1};
+    w->recent = record->base > 0 ? layer_record_recent(record, 0, record->first + record->begin + 1) : 0;
 }
 
 bool
@@ -15,13 +18,16 @@ what_if_round(struct what_if *w)
     const uint32_t at = w->at + w->emitted;
     if (at >= w->record->n)
         return false;
-    const uint32_t left = w->record->n - 1 - at;
+    const struct layer_record *r = w->record;
+    const uint32_t left = r->n - 1 - at;
+    const uint32_t more = r->base > 0 ? layer_record_recent(r, r->first + w->at + 1, r->first + at + 1) : 0;
     *w = (struct what_if){.record = w->record,
                           .out = w->out,
                           .at = at,
                           .budget = left < VERIFY_NODES - 1 ? left : VERIFY_NODES - 1,
                           .unread = w->unread,
-                          .n_rows = 1};
+                          .n_rows = 1,
+                          .recent = w->recent + more};
     return true;
 }
 
@@ -91,10 +97,39 @@ run_rows(struct what_if *w, bool drafting, uint32_t to)
     }
 }
 
-static void
-probe(struct what_if *w, uint32_t n, double calls)
+/* Returns the share of the vocabulary that a head for drafts computes. */
+static double
+share_of_head(const struct what_if *w)
 {
-    what_if_count(w, w->record->trained ? COST_TRAINED_PROBE : COST_PROBE, n, calls);
+    const struct layer_record *r = w->record;
+    const uint32_t recent = w->recent < DRAFT_RECENT ? w->recent : DRAFT_RECENT;
+    return r->base > 0 ? fmin(1, ((double)r->base + recent) / r->rank->vocab) : 1;
+}
+
+/* Counts calls of a head for drafts. One over a draft vocabulary costs less by a share of the difference between the
+ * whole head and one over a measured number of tokens. */
+static void
+count_heads(struct what_if *w, bool exits, uint32_t n, double calls)
+{
+    const bool trained = w->record->trained;
+    what_if_count(w,
+                  exits     ? (trained ? COST_TRAINED_EXITS : COST_EXITS)
+                  : trained ? COST_TRAINED_PROBE
+                            : COST_PROBE,
+                  n, calls);
+    if (w->record->base == 0)
+        return;
+    const double vocab = w->record->rank->vocab, measured = cost_set_tokens(w->record->rank->vocab);
+    const double less = calls * (1 - share_of_head(w)) * vocab / (vocab - measured);
+    what_if_count(w, exits ? COST_EXITS : COST_PROBE, n, -less);
+    what_if_count(w, exits ? COST_SET_EXITS : COST_SET_PROBE, n, less);
+}
+
+/* Returns the loads of a head call at a layer below the last one. */
+static double
+head_load(const struct what_if *w)
+{
+    return w->record->head_load - 1 + share_of_head(w);
 }
 
 /* Adds a row at depth 0. */
@@ -108,12 +143,13 @@ const struct layer_prediction *
 what_if_inspect(struct what_if *w, uint32_t layer)
 {
     w->layers += layer;
-    w->heads += w->record->head_load;
+    w->heads += head_load(w);
     w->depth = layer;
     w->steps.first += w->steps.passes++ > 0 ? 0 : 1;
     run_rows(w, true, layer);
-    probe(w, 1, 1);
-    return layer_prediction(w->record, row_of(w, layer), layer);
+    count_heads(w, false, 1, 1);
+    w->drafts_cell = layer_record_drafts(w->record, row_of(w, layer), layer, w->at);
+    return &w->drafts_cell;
 }
 
 uint32_t
@@ -127,21 +163,22 @@ what_if_until(struct what_if *w, uint32_t to, const struct exit_rule *rule)
         const uint32_t l = ++w->depth;
         if (rule->threshold[l] > 1)
             continue;
-        w->heads += w->record->head_load;
+        const struct layer_prediction cell = layer_record_drafts(w->record, row, l, w->at);
+        w->heads += head_load(w);
         probes++;
-        exits = layer_record_annealed(layer_prediction(w->record, row, l), rule->temperature[l]) >= rule->threshold[l];
+        exits = layer_record_annealed(&cell, rule->temperature[l]) >= rule->threshold[l];
     }
     w->layers += w->depth;
     w->steps.first += w->steps.passes++ > 0 ? 0 : 1;
     run_rows(w, true, w->depth);
-    what_if_count(w, w->record->trained ? COST_TRAINED_EXITS : COST_EXITS, probes, 1);
+    count_heads(w, true, probes, 1);
     return exits ? w->depth : 0;
 }
 
 void
 what_if_propose(struct what_if *w, uint32_t layer, bool no_row)
 {
-    const bool agrees = w->record->accepts || layer_prediction(w->record, w->at + w->drafted, layer)->agrees;
+    const bool agrees = w->record->accepts || layer_record_drafts(w->record, w->at + w->drafted, layer, w->at).agrees;
     w->wrong = w->wrong || !agrees;
     w->accepted += !w->wrong;
     w->drafted++;
@@ -181,10 +218,11 @@ void
 what_if_draft(struct what_if *w)
 {
     const struct record_drafter *d = &w->record->draft;
-    const bool right = w->record->accepts || (!w->wrong && d->word[w->at + w->drafted].agrees);
+    const bool right =
+        w->record->accepts || (!w->wrong && layer_record_draft_agrees(w->record, &d->word[w->at + w->drafted], w->at));
     read_tokens(w);
-    w->heads += d->head_load;
-    what_if_count(w, COST_DRAFT_HEAD, 1, 1);
+    w->heads += d->head_load * share_of_head(w);
+    what_if_count(w, COST_DRAFT_HEAD, 1, share_of_head(w));
     what_if_propose_token(w, w->drafted + 1, right);
     w->unread = 1;
 }
@@ -266,8 +304,9 @@ what_if_ask_all(struct what_if *w)
 {
     const struct layer_record *r = w->record;
     const uint32_t asked = w->emitted * r->layers, calls = (asked + r->probes - 1) / r->probes;
-    w->out->heads += calls * r->layers_load;
-    if (calls > 0)
-        probe(w, (asked + calls - 1) / calls, calls);
+    const uint32_t rows = calls > 0 ? (asked + calls - 1) / calls : 0;
+    w->out->heads += calls * r->layers_load; /* the last layer's prediction is over all tokens */
+    count_heads(w, false, rows, calls * (r->layers - 1.0) / r->layers);
+    what_if_count(w, COST_PROBE, rows, (double)calls / r->layers);
     spread(w, 0, calls * r->layers_load);
 }

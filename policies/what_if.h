@@ -18,10 +18,12 @@ struct what_if {
 
     /* of the round */
     uint32_t drafted, accepted, emitted;
-    bool wrong;     /* a draft was wrong */
-    bool cut;       /* it ended with the text, so its length does not count */
-    bool no_row;    /* the last draft has none */
-    uint32_t depth; /* of the last row */
+    bool wrong;                          /* a draft was wrong */
+    bool cut;                            /* it ended with the text, so its length does not count */
+    bool no_row;                         /* the last draft has none */
+    uint32_t depth;                      /* of the last row */
+    uint32_t recent;                     /* recent tokens of the draft vocabulary, if there is one */
+    struct layer_prediction drafts_cell; /* what_if_inspect() returned it */
     double layers, heads;
     struct cost_count steps;
     bool drafts;     /* the draft model took part */

@@ -25,6 +25,8 @@ enum cost_step {
     COST_TRAINED_EXITS, /* the same with trained heads */
     COST_DRAFT,         /* a forward pass of the draft model */
     COST_DRAFT_HEAD,    /* its head call */
+    COST_SET_PROBE,     /* a head call of the target over cost_set_tokens() tokens */
+    COST_SET_EXITS,     /* probes within a pass over as many */
     COST_PASS,          /* the pass of a single row up to the layer where other rows join, in a verification */
     COST_LAYER,         /* one layer of the target for several rows, in a verification */
     COST_HEAD,          /* the head call of a verification */
@@ -67,8 +69,17 @@ enum cost_array {
     COST_OF_TRAINED_EXITS,
     COST_OF_DRAFT,
     COST_OF_DRAFT_HEAD,
+    COST_OF_SET_PROBE,
+    COST_OF_SET_EXITS,
     COST_ARRAYS
 };
+
+/* Returns the number of tokens of the measured head calls over a draft vocabulary. */
+static inline uint32_t
+cost_set_tokens(uint32_t vocab)
+{
+    return vocab < 8192 ? (vocab + 1) / 2 : 4096;
+}
 
 /* Arrays whose times depend on the position. Passes of a single row have that of layers for one row. */
 enum cost_far { COST_FAR_LAYER, COST_FAR_DRAFT, COST_FAR };

@@ -71,6 +71,7 @@ struct layer_event {
      * for */
     float acceptance;
     enum probed_by probed_by;
+    uint32_t draft_vocab;        /* the probabilities are over so many tokens (draft_vocab.h); 0: all */
     token_t top[PREDICTION_TOP]; /* TOKEN_NONE after the last */
     float top_p[PREDICTION_TOP];
 };

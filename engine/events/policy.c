@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/program.h"
+#include "engine/events/draft_vocab.h"
 #include "engine/events/sampling_knobs.h"
 
 #define NAME(role, name) [AUX_##role] = name,
@@ -123,6 +124,17 @@ series_judges(const struct policy_info *info, uint32_t index)
 
 /* ---- opening ---- */
 
+/* Declares the knob draft_vocab if the policy has it. */
+static bool
+draft_vocab_knob(struct policy *p, const struct model_info *model)
+{
+    const uint32_t step = draft_vocab_step(model->vocab), steps = (model->vocab + step - 1) / step;
+    return p->ops->draft_vocab == 0 ||
+           (p->ops->draft_vocab == p->info.n_knobs &&
+            policy_number(p, DRAFT_VOCAB, "|S|", 0, (double)steps * step, step, 0,
+                          "tokens that heads for drafts know, besides those of the text; 0: all"));
+}
+
 /* Opens an instance. `shared` belongs to the first instance; NULL: allocate it. */
 static bool
 open_instance(struct policy *p, const struct policy_ops *ops, void *shared, const struct model_info *model,
@@ -141,7 +153,7 @@ open_instance(struct policy *p, const struct policy_ops *ops, void *shared, cons
         return err_set(err, ERR_WORK, "out of memory opening %s", ops->name);
     if (err != NULL)
         err->kind = ERR_NONE;
-    const bool ok = ops->open == NULL || ops->open(p, model, sampling, err);
+    const bool ok = (ops->open == NULL || ops->open(p, model, sampling, err)) && draft_vocab_knob(p, model);
     if (!ok && err != NULL && err->kind == ERR_NONE)
         err_set(err, ERR_WORK, "%s declares a knob or a series that is not sound", ops->name);
     return ok;

@@ -105,8 +105,11 @@ struct policy_ops {
     bool trained_heads;
     uint32_t least_layers; /* minimum number of layers of the model */
     unsigned needs;        /* a set: NEEDS(AUX_DRAFT) | … | NEEDS_PROFILE */
-    size_t state_size;     /* size of policy.state, zeroed at first; close() frees what it points to */
-    size_t shared_size;    /* size of policy.shared, zeroed at first; it must not own memory */
+    /* The policy drafts with heads that may know fewer tokens (draft_vocab.h): the index of the knob draft_vocab, which
+     * policy_open() declares after the policy's own knobs. 0: it has none. */
+    uint32_t draft_vocab;
+    size_t state_size;  /* size of policy.state, zeroed at first; close() frees what it points to */
+    size_t shared_size; /* size of policy.shared, zeroed at first; it must not own memory */
     /* Declares knobs and series; defaults may depend on the sampling. */
     bool (*open)(struct policy *, const struct model_info *, const struct sampling *, struct err *);
     /* after the prefill, and after a change to this policy during a run */

@@ -3,6 +3,7 @@
 #define ENGINE_EVENTS_RUN_INFO_H
 
 #include "engine/events/cost_model.h"
+#include "engine/events/draft_vocab.h"
 #include "engine/events/policy.h"
 
 #define TRACE_FORMAT  1
@@ -67,6 +68,9 @@ struct run_info {
     double rho;
     struct aux_info aux[AUX_MODELS];
     struct trained_info accept_head, profile, exit_heads;
+    struct trained_info vocab_counts; /* the counts that order the vocabulary for drafts; path "": by id, and */
+    char vocab_last[DRAFT_LAST_MOST]; /* the tokens that are last (draft_vocab.h); "": none, or an older trace */
+    const struct draft_rank *rank;    /* the order, of an engine, borrowed; NULL: in a trace */
     char backend[16], isa[96], host[64];
     uint32_t threads;
     bool exact;

@@ -134,9 +134,15 @@ forecast_make(const struct policy_ops *ops, const struct layer_record *record, c
     struct tally total = {0};
     struct record_loads all = {0};
     double work[RECORD_BLOCKS];
+    const uint32_t vocab = record->rank != NULL ? record->rank->vocab : UINT32_MAX;
+    const uint32_t base = ops->draft_vocab > 0 ? draft_vocab_base(values[ops->draft_vocab], vocab) : 0;
+    struct layer_record restricted = *record;
     *out = forecast_none;
+    if (base > 0 && record->rank == NULL)
+        return false;
+    layer_record_restrict(&restricted, base);
     for (uint32_t i = 0; i < FORECAST_DRAWS; i++) {
-        struct layer_record drawn = *record;
+        struct layer_record drawn = restricted;
         struct record_loads loads = {0};
         struct tally t;
         drawn.draw = i;

@@ -21,6 +21,9 @@ layer_record_close(struct layer_record *r)
     free(r->cells);
     free(r->text);
     free(r->draft.word);
+    free(r->seen);
+    r->seen = NULL;
+    r->rank = NULL;
     r->cells = NULL;
     r->text = NULL;
     r->draft.word = NULL;
@@ -126,6 +129,7 @@ layer_record_add(struct layer_record *r, const struct layer_sample *sample, uint
         c->confidence = sample[l].confidence;
         c->annealed = sample[l].annealed;
         c->temperature = sample[l].temperature;
+        memcpy(c->top, sample[l].top, sizeof c->top);
         for (int i = 0; i < RECORD_LISTED; i++)
             c->gap[i] = gap_of(c->confidence, sample[l].top_p[i + 1]);
         fit(c, &sample[l], vocab);
@@ -144,6 +148,103 @@ layer_record_annealed(const struct layer_prediction *c, float temperature)
     return (float)(1 / (1 + listed(c, x) + exp(rest)));
 }
 
+/* ---- draft vocabularies ---- */
+
+void
+layer_record_order(struct layer_record *r, const struct draft_rank *rank)
+{
+    if (rank != NULL && (r->seen == NULL || r->rank == NULL || r->rank->vocab != rank->vocab)) {
+        free(r->seen);
+        r->seen = malloc(rank->vocab * sizeof *r->seen);
+    }
+    r->rank = r->seen != NULL ? rank : NULL;
+    if (r->rank == NULL)
+        return;
+    memset(r->seen, 0xff, rank->vocab * sizeof *r->seen);
+    for (uint32_t i = 0, at = r->first + r->n + 1 - r->n_text; i < r->n_text; i++, at++)
+        if ((uint32_t)r->text[i] < rank->vocab && r->seen[r->text[i]] == UINT32_MAX)
+            r->seen[r->text[i]] = at;
+}
+
+static bool
+in_draft_vocab(const struct layer_record *r, token_t token, uint32_t at)
+{
+    return (uint32_t)token < r->rank->vocab && (r->rank->place[token] < r->base || r->seen[token] <= r->first + at);
+}
+
+uint32_t
+layer_record_recent(const struct layer_record *r, uint32_t from, uint32_t to)
+{
+    const uint32_t begin = r->first + r->n + 1 - r->n_text;
+    uint32_t recent = 0;
+    for (uint32_t pos = from > begin ? from : begin; pos < to; pos++) {
+        const token_t token = layer_record_token(r, pos);
+        recent += (uint32_t)token < r->rank->vocab && r->seen[token] == pos && r->rank->place[token] >= r->base;
+    }
+    return recent;
+}
+
+bool
+layer_record_draft_agrees(const struct layer_record *r, const struct draft_word *w, uint32_t at)
+{
+    for (int i = 0; i < PREDICTION_TOP && r->base > 0; i++)
+        if (in_draft_vocab(r, w->top[i], at))
+            return w->top[i] == w->target;
+    return r->base == 0 && w->agrees;
+}
+
+/* Of the probability of tokens that are not listed, the draft vocabulary has about its share of that of the last listed
+ * ones. Measured over all cells on SmolLM2 with 4,096 and 16,384 tokens and on the bundled model with 512: 0.93 of 0.94,
+ * 0.98 of 0.98, 0.36 of 0.53. */
+void
+layer_record_restrict(struct layer_record *r, uint32_t base)
+{
+    double all = 0, inside = 0;
+    r->base = base;
+    for (uint32_t row = 0; row < r->n && base > 0; row++)
+        for (uint32_t l = 1; l < r->layers; l++) {
+            const struct layer_prediction *c = layer_prediction(r, row, l);
+            const double p = (double)c->confidence * exp(-(double)c->gap[RECORD_LISTED - 1]);
+            all += p;
+            inside += in_draft_vocab(r, c->top[PREDICTION_TOP - 1], row) ? p : 0;
+        }
+    r->unlisted = all > 0 ? inside / all : 1;
+}
+
+/* With the listed tokens outside the set left out, the first one inside takes the place of the likeliest. Its logit is
+ * `lower` below that one's, so all distances are smaller by as much. */
+struct layer_prediction
+layer_record_drafts(const struct layer_record *r, uint32_t row, uint32_t layer, uint32_t at)
+{
+    const struct layer_prediction *all = layer_prediction(r, row, layer);
+    if (r->base == 0 || layer == r->layers)
+        return *all;
+    struct layer_prediction c = *all;
+    double lower = 0;
+    token_t first = TOKEN_NONE;
+    for (int i = 0, n = 0; i < PREDICTION_TOP; i++) {
+        const double gap = i == 0 ? 0 : (double)all->gap[i - 1];
+        const bool inside = !isinf(gap) && in_draft_vocab(r, all->top[i], at);
+        if (inside && first == TOKEN_NONE) {
+            first = all->top[i];
+            lower = gap;
+        } else if (inside) {
+            c.gap[n++] = (float)(gap - lower);
+        }
+        if (i == PREDICTION_TOP - 1)
+            while (n < RECORD_LISTED)
+                c.gap[n++] = INFINITY;
+    }
+    c.annealed = NAN;
+    c.agrees = first != TOKEN_NONE && first == layer_prediction(r, row, r->layers)->top[0];
+    if (first == TOKEN_NONE)
+        return c; /* a token that is not listed; the confidence is at most this */
+    c.fit[0] += (float)(lower + log(fmax(r->unlisted, 1e-6)));
+    c.fit[1] += (float)lower;
+    c.confidence = (float)(1 / (1 + listed(&c, 1) + exp((double)c.fit[0])));
+    return c;
+}
+
 void
 wrong_paths_reset(struct wrong_paths *p)
 {
@@ -155,7 +256,7 @@ wrong_paths_event(struct wrong_paths *p, const struct event *e)
 {
     const struct layer_event *l = &e->layer;
     if (e->type == EVENT_LAYER && l->model == MODEL_TARGET && l->probed_by == PROBED_POLICY && l->layer > 0 &&
-        l->confidence >= 0 && l->confidence <= 1 && p->n_round < WRONG_PATH_ROUND)
+        l->draft_vocab == 0 && l->confidence >= 0 && l->confidence <= 1 && p->n_round < WRONG_PATH_ROUND)
         p->round[p->n_round++] = (struct wrong_path_word){l->pos, (uint32_t)l->layer, l->confidence};
     if (e->type == EVENT_TOKEN && e->token.source == SOURCE_CORRECTION)
         p->correction = e->token.pos;

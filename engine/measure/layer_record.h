@@ -5,6 +5,7 @@
 #define ENGINE_MEASURE_LAYER_RECORD_H
 
 #include "engine/events/cost_model.h"
+#include "engine/events/draft_vocab.h"
 #include "engine/events/event.h"
 #include "engine/events/policy.h"
 
@@ -22,12 +23,14 @@ struct layer_prediction {
     /* For layer_record_annealed(): the distance of the next likeliest tokens' logits from the highest, and a
      * polynomial in 1/T for the logarithm of the sum over all other tokens. */
     float gap[RECORD_LISTED], fit[4];
+    token_t top[PREDICTION_TOP]; /* the likeliest tokens, of which gap[] are the distances from the second one on */
 };
 
 /* A draft model's prediction of the token after a row. */
 struct draft_word {
     bool agrees;      /* the predicted token is the target's */
     float acceptance; /* of the row's own token: the probability by the draft model's acceptance head; NAN: unknown */
+    token_t target, top[PREDICTION_TOP];
 };
 
 #define RECORD_REJECTED 256
@@ -78,6 +81,11 @@ struct layer_record {
     double lost, lost_se; /* standard error of `lost` */
     /* number of the draw: each number gives different random draws; forecast.h averages over several */
     uint32_t draw;
+    /* The draft vocabulary of a simulation: the number of tokens in its base (draft_vocab.h); 0: all tokens. */
+    uint32_t base;
+    double unlisted; /* with a base: the share of the probability of tokens that are not listed that is in it */
+    const struct draft_rank *rank; /* borrowed; NULL: unknown */
+    uint32_t *seen;                /* (rank->vocab) the first position of a token in text[]; UINT32_MAX: none. Owned */
     bool accepts; /* simulated rounds accept all drafts of layers and of a draft model, and none of a text */
     struct record_loads *loads; /* a simulation adds its loads here; NULL: none. Borrowed */
     uint32_t probes; /* rows × layers in one call on all layers, at most: larger requests take several calls */
@@ -94,7 +102,8 @@ void layer_record_close(struct layer_record *);
 struct layer_sample {
     bool agrees; /* the predicted token is the target's */
     float confidence, entropy,
-        top_p[PREDICTION_TOP];   /* descending, the first is the confidence; NAN or 0 for missing ones */
+        top_p[PREDICTION_TOP]; /* descending, the first is the confidence; NAN or 0 for missing ones */
+    token_t top[PREDICTION_TOP];
     float annealed, temperature; /* NAN or 0: unknown */
 };
 void layer_record_add(struct layer_record *, const struct layer_sample *, uint32_t vocab);
@@ -104,6 +113,20 @@ layer_prediction(const struct layer_record *r, uint32_t row, uint32_t layer)
 {
     return &r->cells[(size_t)row * r->layers + layer - 1];
 }
+
+/* Sets the order of the vocabulary, borrowed, or NULL, after the text is complete. If memory runs out it is unknown. */
+void layer_record_order(struct layer_record *, const struct draft_rank *);
+/* Restricts the heads of simulated rounds to a draft vocabulary with this base; 0: to none. The record's order is
+ * known. */
+void layer_record_restrict(struct layer_record *, uint32_t base);
+/* Returns how many tokens of the text become recent at positions `from` to `to` - 1. */
+uint32_t layer_record_recent(const struct layer_record *, uint32_t from, uint32_t to);
+/* Returns a layer's prediction over the draft vocabulary of a round that begins at row `at`. It is exact if one of the
+ * listed tokens is in it; otherwise it counts as another token than the target's. Its confidence is an estimate. Of
+ * texts with more than DRAFT_RECENT recent tokens, all count as recent. */
+struct layer_prediction layer_record_drafts(const struct layer_record *, uint32_t row, uint32_t layer, uint32_t at);
+/* Returns whether a draft model's prediction over it is the target's token. */
+bool layer_record_draft_agrees(const struct layer_record *, const struct draft_word *, uint32_t at);
 
 /* Returns what the record lacks for a what-if of a policy with these needs; NULL: nothing. */
 const char *layer_record_lacks(const struct layer_record *, unsigned needs);

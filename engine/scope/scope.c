@@ -122,6 +122,7 @@ scope_open(struct scope **out, const struct run_info *info, struct err *err)
         return err_set(err, ERR_WORK, "out of memory for the screen's model");
     s->info = info;
     s->words = calloc((size_t)info->vocab + 1, sizeof(struct scope_word *));
+    s->rank = calloc(1, sizeof *s->rank);
     bool settings = true;
     for (int i = 0; i < 2; i++) {
         settings = settings && aggregates_open(&s->setting[i].of_run, info->layers) &&
@@ -150,6 +151,9 @@ scope_close(struct scope *s)
     free(s->members);
     free(s->round_members);
     segments_close(s->segments);
+    if (s->rank != NULL)
+        draft_rank_close(s->rank);
+    free(s->rank);
     free(s->words);
     for (int i = 0; i < 2; i++) {
         aggregates_close(&s->setting[i].of_run);

@@ -28,6 +28,11 @@ struct scope_cell { /* a layer's prediction at a position */
     int32_t rank_final;
     token_t top[PREDICTION_TOP];
     float top_p[PREDICTION_TOP];
+    /* The prediction over a draft vocabulary of so many tokens; 0: there is none. */
+    uint32_t draft_vocab;
+    token_t draft_token;
+    float draft_confidence;
+    bool over_draft_vocab; /* all of the above is over it: the whole head was not computed */
 };
 
 enum fate {

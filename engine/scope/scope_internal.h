@@ -46,6 +46,7 @@ struct scope {
     struct segments *segments;
 
     struct scope_word **words; /* (vocab) */
+    struct draft_rank *rank;   /* the order by id of a trace's vocabulary, made when it is first needed; owned */
 
     struct scope_setting setting[2]; /* [1]: of sequence 1 in a versus */
     struct scope_versus versus;

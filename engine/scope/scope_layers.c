@@ -14,7 +14,8 @@ prefer(float *held, float value)
 static void
 store_prediction(struct scope *s, uint64_t *probed, struct scope_cell *cell, const struct layer_event *g)
 {
-    if (!cell->known) {
+    const bool fresh = !cell->known;
+    if (fresh) {
         *cell = (struct scope_cell){.known = true,
                                     .probed_by = (uint8_t)g->probed_by,
                                     .confidence = NAN,
@@ -28,6 +29,14 @@ store_prediction(struct scope *s, uint64_t *probed, struct scope_cell *cell, con
     } else if ((uint8_t)g->probed_by < cell->probed_by) {
         cell->probed_by = (uint8_t)g->probed_by;
     }
+    if (g->draft_vocab > 0) {
+        cell->draft_vocab = g->draft_vocab;
+        cell->draft_token = g->token;
+        cell->draft_confidence = g->confidence;
+        if (!fresh && !cell->over_draft_vocab)
+            return;
+    }
+    cell->over_draft_vocab = g->draft_vocab > 0;
     cell->token = g->token;
     prefer(&cell->confidence, g->confidence);
     prefer(&cell->annealed, g->annealed);

@@ -10,7 +10,8 @@
 static bool
 is_known(const struct scope_cell *cell)
 {
-    return cell->known && cell->confidence > 0 && !isnan(cell->entropy) && cell->top_p[0] > 0;
+    return cell->known && !cell->over_draft_vocab && cell->confidence > 0 && !isnan(cell->entropy) &&
+           cell->top_p[0] > 0;
 }
 
 /* Copies the predictions of all layers at a position; false: some were not probed. */
@@ -29,6 +30,7 @@ sample_at(const struct scope *s, uint32_t pos, struct layer_sample *out)
                                         .annealed = cells[l].annealed,
                                         .temperature = cells[l].temperature};
         memcpy(sample->top_p, cells[l].top_p, sizeof sample->top_p);
+        memcpy(sample->top, cells[l].top, sizeof sample->top);
     }
     return true;
 }
@@ -40,9 +42,11 @@ draft_at(const struct scope *s, uint32_t pos, struct draft_word *out)
     const uint32_t last = run_info_layers(run_info_of(s->info, s->focus->seq), MODEL_DRAFT);
     const struct scope_cell *cells = last > 0 ? scope_model_cells(s, MODEL_DRAFT, pos) : NULL;
     const struct scope_column *c = scope_column(s, pos);
-    if (cells == NULL || !cells[last].known || c == NULL)
+    if (cells == NULL || !cells[last].known || cells[last].over_draft_vocab || c == NULL)
         return false;
-    *out = (struct draft_word){.agrees = cells[last].token == c->token, .acceptance = cells[last].acceptance};
+    *out = (struct draft_word){
+        .agrees = cells[last].token == c->token, .acceptance = cells[last].acceptance, .target = c->token};
+    memcpy(out->top, cells[last].top, sizeof out->top);
     return true;
 }
 
@@ -122,6 +126,22 @@ set_state(const struct scope *s, struct layer_record *r)
     }
 }
 
+/* Returns the order of the vocabulary of the run in focus; NULL: unknown. */
+static const struct draft_rank *
+scope_draft_rank(const struct scope *s)
+{
+    const struct run_info *info = run_info_of(s->info, s->focus->seq);
+    struct draft_rank *by_id = s->rank;
+    if (info->rank != NULL || info->vocab_counts.path[0] != '\0')
+        return info->rank;
+    if (by_id->vocab != info->vocab) {
+        draft_rank_close(by_id);
+        if (!draft_rank_by_id(by_id, info->vocab_last, info->vocab, NULL))
+            draft_rank_close(by_id);
+    }
+    return by_id->vocab > 0 ? by_id : NULL;
+}
+
 static void
 complete(const struct scope *s, struct layer_record *r, uint32_t prompt)
 {
@@ -140,6 +160,7 @@ complete(const struct scope *s, struct layer_record *r, uint32_t prompt)
     r->layers_load = 1 + (s->info->layers - 1) * trained;
     r->probes = KV_CACHE_PROBES;
     set_text(s, r);
+    layer_record_order(r, scope_draft_rank(s));
     set_draft(s, r);
     set_rejected(s, r);
     wrong_paths_estimate(&s->focus->wrong, r);

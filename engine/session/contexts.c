@@ -18,7 +18,7 @@ token_for_unknown(const struct tokenizer *t)
 
 /* Each sequence needs a trunk, and the uncommitted rows of a round. */
 static struct context_options
-limits_of(const struct session *s, const struct model *m, enum head_kind heads)
+limits_of(const struct session *s, const struct model *m, enum head_kind heads, const token_t *rank)
 {
     const struct engine *e = s->engine;
     struct context_options limits = {.ctx = s->info.ctx,
@@ -32,6 +32,8 @@ limits_of(const struct session *s, const struct model *m, enum head_kind heads)
     limits.spare = more.slots - s->info.ctx;
     limits.ring = more.ring;
     limits.seqs = more.seqs;
+    limits.sets = e->ops->draft_set != NULL && rank != NULL ? s->n_sequences : 0;
+    limits.rank = rank;
     if (m == e->model) {
         limits.features = s->features;
         limits.n_features = s->n_features;
@@ -43,10 +45,10 @@ limits_of(const struct session *s, const struct model *m, enum head_kind heads)
 
 static bool
 open_context(struct session *s, const struct model *m, struct weights *weights, enum head_kind heads,
-             struct context **ctx, struct err *err)
+             const token_t *rank, struct context **ctx, struct err *err)
 {
     const struct engine *e = s->engine;
-    const struct context_options limits = limits_of(s, m, heads);
+    const struct context_options limits = limits_of(s, m, heads, rank);
     return context_open(ctx, e->ops, e->backend, weights, &m->desc, &limits, err);
 }
 
@@ -101,6 +103,27 @@ choose_features(struct session *s, struct err *err)
     return true;
 }
 
+/* Orders the vocabulary of an auxiliary model as the target's; NULL for a drafter with a vocabulary of its own. */
+static bool
+rank_for(const struct session *s, const struct model *m, struct aux_context *h, struct err *err)
+{
+    const struct draft_rank *rank = &s->engine->rank;
+    uint32_t n = 0;
+    if (m->desc.drafter != NULL && m->desc.drafter->tokens != NULL)
+        return true;
+    h->rank = calloc(h->vocab, sizeof *h->rank);
+    if (h->rank == NULL)
+        return err_set(err, ERR_WORK, "out of memory for an order of %u tokens", (unsigned)h->vocab);
+    for (uint32_t i = 0; i < rank->vocab; i++)
+        if ((uint32_t)rank->ids[i] < h->vocab)
+            h->rank[n++] = rank->ids[i];
+    while (n < h->vocab) {
+        h->rank[n] = (token_t)n;
+        n++;
+    }
+    return true;
+}
+
 bool
 session_open_contexts(struct session *s, struct err *err)
 {
@@ -115,7 +138,7 @@ session_open_contexts(struct session *s, struct err *err)
     bool ok = choose_features(s, err) &&
               dist_pool_open(&s->dists, e->ops, e->backend, vocab,
                              KV_CACHE_DISTS * s->n_sequences * (models > 1 ? models : 1), err) &&
-              open_context(s, e->model, e->weights, e->heads, &s->ctx, err);
+              open_context(s, e->model, e->weights, e->heads, e->rank.ids, &s->ctx, err);
     for (enum aux_role role = 0; role < AUX_MODELS && ok; role++) {
         const struct model *m = e->aux[role].model;
         struct aux_context *h = &s->aux[role];
@@ -124,7 +147,7 @@ session_open_contexts(struct session *s, struct err *err)
         h->vocab = m->desc.vocab;
         h->layers = m->desc.n_layers;
         h->unknown = m->tokenizer != NULL ? token_for_unknown(m->tokenizer) : 0;
-        ok = open_context(s, m, e->aux[role].weights, HEAD_LENS, &h->ctx, err);
+        ok = rank_for(s, m, h, err) && open_context(s, m, e->aux[role].weights, HEAD_LENS, h->rank, &h->ctx, err);
     }
     for (uint32_t i = 0; i < s->n_sequences && ok; i++)
         ok = open_sequences(s, &s->sequences[i], err);
@@ -140,7 +163,9 @@ session_close_contexts(struct session *s)
         context_close(s->aux[role].ctx);
         s->aux[role].ctx = NULL;
         free(s->aux[role].fed);
+        free(s->aux[role].rank);
         s->aux[role].fed = NULL;
+        s->aux[role].rank = NULL;
     }
     context_close(s->ctx);
     dist_pool_close(s->dists);

@@ -453,7 +453,7 @@ seq_meet_policy(struct sequence *q)
     if (q->met == q->current.policy)
         return true;
     q->met = q->current.policy;
-    return p->ops->prefilled == NULL || p->ops->prefilled(p, &q->round);
+    return seq_draft_vocab(q) && (p->ops->prefilled == NULL || p->ops->prefilled(p, &q->round));
 }
 
 bool

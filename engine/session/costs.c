@@ -37,6 +37,7 @@ struct bench_rows {
     uint32_t layers, vocab;
     uint64_t random;
     bool trained; /* layers have trained heads */
+    uint32_t set; /* 1: the set of tokens that is measured; 0: there is none */
     slot_t row[MOST_ROWS];
     struct context_probe probe[MOST_ROWS];
     struct prediction *prediction;  /* (layers + 1, at least MOST_ROWS) */
@@ -104,14 +105,21 @@ advance(struct bench_rows *b, uint32_t n, uint32_t to, double *us)
 }
 
 static bool
-probe(struct bench_rows *b, uint32_t n, uint32_t layer, enum head_choice head, double *us)
+probe_set(struct bench_rows *b, uint32_t n, uint32_t layer, enum head_choice head, uint32_t set, double *us)
 {
     for (uint32_t i = 0; i < n; i++)
-        b->probe[i] = (struct context_probe){.slot = b->row[i], .layer = layer, .head = head, .temperature = 1};
+        b->probe[i] =
+            (struct context_probe){.slot = b->row[i], .layer = layer, .head = head, .temperature = 1, .set = set};
     const double start = clock_fine_us();
     const bool ok = context_predict(b->ctx, b->probe, n, b->prediction);
     *us = clock_fine_us() - start;
     return ok;
+}
+
+static bool
+probe(struct bench_rows *b, uint32_t n, uint32_t layer, enum head_choice head, double *us)
+{
+    return probe_set(b, n, layer, head, 0, us);
 }
 
 static bool
@@ -138,6 +146,13 @@ is_measured(uint32_t rows)
     return rows < 12 || (rows & (rows - 1)) == 0;
 }
 
+/* Measures a probe over the set of tokens, if there is one, before probes of the whole head take the caches. */
+static bool
+set_probe(struct bench_rows *b, uint32_t n, uint32_t layer, uint32_t c, uint32_t rep)
+{
+    return b->set == 0 || probe_set(b, n, layer, USE_LENS, b->set, &b->of.us[COST_OF_SET_PROBE][c][rep]);
+}
+
 /* Passes through all layers, with verifications and probes. */
 static bool
 whole_passes(struct bench_rows *b, uint32_t rep)
@@ -148,7 +163,7 @@ whole_passes(struct bench_rows *b, uint32_t rep)
         if (!is_measured(n))
             continue;
         ok = append(b, b->seq, n) && advance(b, n, b->layers, &b->of.us[COST_OF_LAYER][c][rep]) &&
-             verify(b, n, &b->of.us[COST_OF_HEAD][c][rep]) &&
+             verify(b, n, &b->of.us[COST_OF_HEAD][c][rep]) && set_probe(b, n, (b->layers + 1) / 2, c, rep) &&
              probe(b, n, (b->layers + 1) / 2, USE_LENS, &b->of.us[COST_OF_PROBE][c][rep]) &&
              (!b->trained || probe(b, n, (b->layers + 1) / 2, USE_TRAINED, &b->of.us[COST_OF_TRAINED_PROBE][c][rep]));
         b->of.us[COST_OF_LAYER][c][rep] /= b->layers;
@@ -168,6 +183,7 @@ stairs(struct bench_rows *b, uint32_t rep)
         while (cost_rows[c] != few_rows[i])
             c++;
         ok = advance(b, few_rows[i], ++layer, &b->of.us[COST_OF_LAYER][c][rep]) &&
+             set_probe(b, few_rows[i], layer, c, rep) &&
              probe(b, few_rows[i], layer, USE_LENS, &b->of.us[COST_OF_PROBE][c][rep]) &&
              (!b->trained || probe(b, few_rows[i], layer, USE_TRAINED, &b->of.us[COST_OF_TRAINED_PROBE][c][rep]));
         b->of.us[COST_OF_HEAD][c][rep] = b->of.us[COST_OF_PROBE][c][rep];
@@ -199,12 +215,14 @@ continue_line(double sample[COST_ROWS][REPEATS], uint32_t c, uint32_t depth, uin
 
 /* Probes within passes, after every layer, for each depth. No probability reaches the threshold at this temperature. */
 static bool
-exits(struct bench_rows *b, uint32_t rep, bool trained)
+exits(struct bench_rows *b, uint32_t rep, enum cost_array array)
 {
     struct exit_result out = {.probed = b->prediction};
-    const struct exit_rule rule = {
-        .temperature = b->temperature, .threshold = b->threshold, .head = trained ? USE_TRAINED : USE_LENS};
-    double(*us)[REPEATS] = b->of.us[trained ? COST_OF_TRAINED_EXITS : COST_OF_EXITS];
+    const struct exit_rule rule = {.temperature = b->temperature,
+                                   .threshold = b->threshold,
+                                   .head = array == COST_OF_TRAINED_EXITS ? USE_TRAINED : USE_LENS,
+                                   .set = array == COST_OF_SET_EXITS ? b->set : 0};
+    double(*us)[REPEATS] = b->of.us[array];
     bool ok = true, last = false;
     for (uint32_t c = 0; c < COST_ROWS && ok && !last; c++) {
         const uint32_t depth = cost_rows[c] < b->layers - 1 ? cost_rows[c] : b->layers - 1;
@@ -254,7 +272,8 @@ draft_passes(struct bench_rows *b, uint32_t rep)
             host += clock_fine_us() - start;
             first = i == 0 ? draft : first;
             b->row[0] = draft;
-            ok = draft != SLOT_NONE && advance(b, 1, depth, &us) && probe(b, 1, depth, USE_LENS, &head);
+            ok = draft != SLOT_NONE && advance(b, 1, depth, &us) && set_probe(b, 1, depth, 0, rep) &&
+                 probe(b, 1, depth, USE_LENS, &head);
             sum += us / DRAFTS;
         }
         b->of.us[COST_OF_PROBE][0][rep] = head; /* after a pass, whose weights took the head's place in the caches */
@@ -292,7 +311,8 @@ first_draft(struct bench_rows *b, struct bench_rows *target, uint32_t depth, uin
 static bool
 exits_of_all(struct bench_rows *b, uint32_t rep)
 {
-    return b->layers == 1 || (exits(b, rep, false) && (!b->trained || exits(b, rep, true)));
+    return b->layers == 1 || (exits(b, rep, COST_OF_EXITS) && (!b->trained || exits(b, rep, COST_OF_TRAINED_EXITS)) &&
+                              (b->set == 0 || exits(b, rep, COST_OF_SET_EXITS)));
 }
 
 /* ---- a model ---- */
@@ -342,8 +362,10 @@ open_rows(struct bench_rows *b, struct engine *e, const struct model *m, struct 
           const atomic_bool *cancel)
 {
     const uint32_t rows = ROWS;
-    const struct context_options limits = {
+    struct context_options limits = {
         .ctx = position_of(m, true) + rows, .spare = position_of(m, false) + rows, .depth = depth, .cancel = cancel};
+    limits.sets = b->set = m == e->model && e->ops->draft_set != NULL;
+    limits.rank = e->rank.ids;
     b->layers = depth > 0 ? depth : m->desc.n_layers;
     b->vocab = m->desc.vocab;
     b->trained = m == e->model && e->heads != HEAD_LENS;
@@ -357,6 +379,7 @@ open_rows(struct bench_rows *b, struct engine *e, const struct model *m, struct 
     }
     return position_of(m, false) > 0 && b->prediction != NULL && b->temperature != NULL && b->threshold != NULL &&
            context_open(&b->ctx, e->ops, e->backend, w, &m->desc, &limits, NULL) &&
+           (b->set == 0 || context_draft_set(b->ctx, b->set, cost_set_tokens(b->vocab), NULL, 0)) &&
            (b->seq = context_sequence(b->ctx)) != SEQ_NONE;
 }
 
@@ -429,6 +452,8 @@ take_all(struct cost_model *out, struct bench_rows *b, bool all)
     for (int a = 0; a < COST_ARRAYS; a++)
         take(out->us[a], b->of.us[a]);
     double *lens_exits = out->us[COST_OF_EXITS], *trained_exits = out->us[COST_OF_TRAINED_EXITS];
+    double *set_exits = out->us[COST_OF_SET_EXITS];
+    const bool set_timed = set_exits[0] > 0;
     const bool timed = lens_exits[0] > 0, trained_timed = trained_exits[0] > 0; /* not in a short measurement */
     for (uint32_t c = 0; c < COST_ROWS; c++) {
         if (!all)
@@ -437,6 +462,8 @@ take_all(struct cost_model *out, struct bench_rows *b, bool all)
             lens_exits[c] = rounded(out->us[COST_OF_PROBE][0] * cost_rows[c]);
         if (!trained_timed)
             trained_exits[c] = rounded(out->us[COST_OF_TRAINED_PROBE][0] * cost_rows[c]);
+        if (!set_timed)
+            set_exits[c] = rounded(out->us[COST_OF_SET_PROBE][0] * cost_rows[c]);
     }
     out->draft = rounded(quartile(b->of.draft));
     out->first = rounded(quartile(b->of.first));

@@ -5,6 +5,7 @@
 
 #include "base/platform.h"
 #include "engine/model/memory.h"
+#include "engine/model/token_rank.h"
 #include "engine/session/engine_internal.h"
 #include "kernels/plugin.h"
 
@@ -191,6 +192,26 @@ keep_asked(struct engine *e, const struct engine_options *o, struct err *err)
                    o->n_lora, n, sizeof e->asked.lora - 1);
 }
 
+/* Orders the target's vocabulary. */
+static bool
+rank_tokens(struct engine *e, const char *path, struct err *err)
+{
+    const uint32_t vocab = e->model->desc.vocab;
+    uint64_t *counts = path != NULL ? calloc(vocab, sizeof *counts) : NULL;
+    token_t *ids = calloc(vocab, sizeof *ids);
+    bool ok = (ids != NULL && (path == NULL || counts != NULL)) ||
+              err_set(err, ERR_WORK, "out of memory ordering the vocabulary");
+    ok = ok && (path == NULL || token_counts_read(path, counts, vocab, err)) &&
+         token_rank(e->model->tokenizer, vocab, counts, ids, err) && draft_rank_open(&e->rank, ids, vocab, err);
+    if (ok && path != NULL) {
+        snprintf(e->counts.path, sizeof e->counts.path, "%s", path);
+        e->counts.hash = hash_bytes(HASH_START, counts, vocab * sizeof *counts);
+    }
+    free(counts);
+    free(ids);
+    return ok;
+}
+
 /* If there is no note, writes one about merged adapters, else the backend's remark. */
 static void
 add_note(struct engine *e)
@@ -241,7 +262,7 @@ engine_open(struct engine **out, const struct engine_options *options, progress_
     ok = ok && engine_aux_open(e, options, &model, err) &&
          engine_accept_open(e, options->accept, room_beside_models(e, &model), err);
     if (!ok || !load(e, options, &backend, progress, user, err) || !find_heads(e, options, err) ||
-        !engine_profile_find(e, options, err)) {
+        !engine_profile_find(e, options, err) || !rank_tokens(e, options->vocab_counts, err)) {
         engine_close(e);
         return false;
     }
@@ -260,6 +281,7 @@ engine_close(struct engine *e)
         e->ops->close(e->backend);
     engine_aux_close(e);
     accept_head_free(e->accept);
+    draft_rank_close(&e->rank);
     model_close(e->model);
     free(e->profile);
     engine_forget(e);

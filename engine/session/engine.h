@@ -5,6 +5,7 @@
 #include <limits.h>
 
 #include "engine/events/cost_model.h"
+#include "engine/events/draft_vocab.h"
 #include "engine/events/run_info.h"
 #include "engine/model/model.h"
 #include "engine/model/trained/accept_head.h"
@@ -21,10 +22,12 @@ struct engine_options {
      * the role is in `wanted` (a set of NEEDS()). */
     const char *aux[AUX_COMPANION + 1]; /* an EAGLE-3 head is given as the draft model */
     unsigned wanted;                    /* NEEDS_PROFILE: the file beside the model, if no profile is given */
-    const char *accept;      /* a file with the draft model's acceptance head; "none"; NULL: the one beside it */
-    const char *profile;     /* a file, "none", or NULL */
-    bool quantize;           /* matrices to Q8_0 on load */
-    const char *const *lora; /* (n_lora) adapters for the model: "FILE[:SCALE]" */
+    const char *accept;       /* a file with the draft model's acceptance head; "none"; NULL: the one beside it */
+    const char *profile;      /* a file, "none", or NULL */
+    const char *vocab_counts; /* a file of token counts (engine/model/token_rank.h); NULL: the vocabulary's order is by
+                                 id */
+    bool quantize;            /* matrices to Q8_0 on load */
+    const char *const *lora;  /* (n_lora) adapters for the model: "FILE[:SCALE]" */
     size_t n_lora;
     bool reads_apart;   /* self:E has a KV cache of its own, as in engine/training/reader.h */
     uint32_t ctx;       /* for the check that all fits into memory; 0: the model's own */
@@ -62,6 +65,8 @@ struct engine {
     } asked;
     struct aux_model aux[AUX_MODELS];
     struct accept_head *accept; /* the draft model's; NULL: none */
+    struct draft_rank rank;     /* the order of the target's vocabulary for draft vocabularies, */
+    struct trained_info counts; /* and the file of counts that it is from; path "": by id */
     struct sv_profile *profile; /* of the model and its auxiliary models; owned; NULL: none */
     struct cost_model costs;    /* measured by engine_costs(); cost_known(): it was */
     struct engine_kept *kept;   /* state for later sessions (engine_internal.h) */

@@ -305,7 +305,12 @@ session_read_knob(const struct session *s, uint32_t policy, const char *name, co
     const int index = policy_knob_index(p, name);
     if (index >= 0) {
         *knob = (uint32_t)index;
-        return knob_parse(&p->knobs[index], text, value, err);
+        if (!knob_parse(&p->knobs[index], text, value, err))
+            return false;
+        if (*value > 0 && s->engine->ops->draft_set == NULL && strcmp(p->knobs[index].name, DRAFT_VOCAB) == 0)
+            return err_set(err, ERR_USAGE, DRAFT_VOCAB " = %.20s: the %s backend computes all tokens; leave it at 0",
+                           text, s->engine->ops->name);
+        return true;
     }
     char list[256] = "";
     size_t n = 0;

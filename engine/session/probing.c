@@ -16,6 +16,56 @@ seq_head_at(const struct sequence *q, uint32_t layer)
     return q->head == USE_TRAINED && layer > 0 && layer < q->session->model.layers ? 1 : 0;
 }
 
+/* ---- draft vocabulary ---- */
+
+/* Returns the number of the first n tokens by rank, or of the n tokens of a list, that a vocabulary contains; writes
+ * those of a list to `out`. */
+static uint32_t
+known_of(const token_t *tokens, uint32_t n, uint32_t vocab, token_t *out)
+{
+    uint32_t known = 0;
+    for (uint32_t i = 0; i < n; i++)
+        if ((uint32_t)tokens[i] < vocab) {
+            if (out != NULL)
+                out[known] = tokens[i];
+            known++;
+        }
+    return known;
+}
+
+/* Sets the sequence's set in a context of a model with so many tokens, which may lack some. */
+static bool
+draft_set_in(const struct sequence *q, struct context *ctx, uint32_t vocab)
+{
+    const struct draft_rank *rank = &q->session->engine->rank;
+    const struct draft_recent *r = &q->recent;
+    const uint32_t n = draft_recent_count(r);
+    if (vocab >= rank->vocab)
+        return context_draft_set(ctx, q->set, r->base, r->token, n);
+    token_t recent[DRAFT_RECENT];
+    const uint32_t base = known_of(rank->ids, r->base, vocab, NULL), known = known_of(r->token, n, vocab, recent);
+    return context_draft_set(ctx, q->set, base, recent, known);
+}
+
+bool
+seq_draft_vocab(struct sequence *q)
+{
+    struct session *s = q->session;
+    const struct policy *p = seq_policy(q);
+    const uint32_t knob = p->ops->draft_vocab, base = knob > 0 ? draft_vocab_base(p->value[knob], s->model.vocab) : 0;
+    q->set = base > 0 ? (uint32_t)(q - s->sequences) + 1 : 0;
+    if (base == 0)
+        return true;
+    draft_recent_read(&q->recent, &s->engine->rank, base, q->tokens, q->n_tokens);
+    bool ok = draft_set_in(q, s->ctx, s->model.vocab);
+    for (enum aux_role role = 0; role < AUX_MODELS && ok; role++)
+        if ((p->ops->needs & NEEDS(role)) != 0 && s->aux[role].ctx != NULL && s->aux[role].rank != NULL)
+            ok = draft_set_in(q, s->aux[role].ctx, s->aux[role].vocab);
+    return ok;
+}
+
+/* ---- the scope's probes ---- */
+
 /* Rows of one model, of several sequences, for one head call. */
 struct gathered {
     struct session *session;

@@ -109,8 +109,16 @@ heads_called(struct round *r, uint64_t since_ns)
     spent_heads(&session_of(r)->spent, clock_ns() - since_ns);
 }
 
-bool
-round_inspect(struct round *r, const struct context_probe *probes, size_t n, struct prediction *out)
+/* Returns the set of tokens of the heads that draft for the round's sequence. */
+static uint32_t
+set_of(const struct round *r)
+{
+    return r->state->sequence->set;
+}
+
+/* Probes at layers below `drafts` are over the set of r's sequence; the others name their sets. */
+static bool
+inspect(struct round *r, const struct context_probe *probes, size_t n, uint32_t drafts, struct prediction *out)
 {
     struct session *s = session_of(r);
     const size_t room = s->probing.n;
@@ -119,8 +127,11 @@ round_inspect(struct round *r, const struct context_probe *probes, size_t n, str
     for (size_t at = 0; at < n && ok; at += room) {
         const size_t part = n - at < room ? n - at : room;
         memcpy(s->probing.probes, probes + at, part * sizeof *probes);
-        for (size_t i = 0; i < part; i++)
-            s->probing.probes[i].head = r->state->sequence->head;
+        for (size_t i = 0; i < part; i++) {
+            struct context_probe *p = &s->probing.probes[i];
+            p->head = r->state->sequence->head;
+            p->set = p->layer < drafts ? set_of(r) : p->set;
+        }
         ok = context_predict(r->ctx, s->probing.probes, part, out + at);
     }
     heads_called(r, start);
@@ -128,9 +139,15 @@ round_inspect(struct round *r, const struct context_probe *probes, size_t n, str
 }
 
 bool
+round_inspect(struct round *r, const struct context_probe *probes, size_t n, struct prediction *out)
+{
+    return inspect(r, probes, n, UINT32_MAX, out);
+}
+
+bool
 round_predict(struct round *r, const struct context_probe *probes, size_t n, struct prediction *out)
 {
-    if (!round_inspect(r, probes, n, out))
+    if (!inspect(r, probes, n, r->aux == NULL ? r->layers : UINT32_MAX, out))
         return false;
     for (size_t i = 0; i < n; i++)
         emit_prediction(r, probes[i].slot, probes[i].layer, &out[i]);
@@ -162,7 +179,10 @@ round_candidates(struct round *r, slot_t slot, uint32_t layer, uint32_t pos, uin
     }
     uint64_t start = clock_ns();
     const struct sampling whole = {.temperature = 1, .top_p = 1};
-    dist_t from = context_dist(r->ctx, slot, layer, r->state->sequence->head, greedy ? &whole : &r->sampling);
+    const uint32_t set = set_of(r);
+    dist_t from;
+    if (!context_dists(r->ctx, &slot, 1, layer, r->state->sequence->head, &set, greedy ? &whole : &r->sampling, &from))
+        from = DIST_NONE;
     if (!greedy)
         *q = from;
     while (from != DIST_NONE && n < k) {
@@ -462,8 +482,9 @@ until_in_step(struct round *const *r, const struct exit_rows *rows, uint32_t n, 
         for (uint32_t i = 0; i < n_live; i++)
             probes[i] = (struct context_probe){.slot = live_rows[i]->rows[live_rows[i]->n - 1],
                                                .layer = layer,
-                                               .temperature = rule->temperature[layer]};
-        if (probed && !round_inspect(live[0], probes, n_live, predictions))
+                                               .temperature = rule->temperature[layer],
+                                               .set = set_of(live[i])};
+        if (probed && !inspect(live[0], probes, n_live, 0, predictions))
             return false;
         uint32_t left = 0;
         for (uint32_t i = 0; i < n_live; i++) {
@@ -490,6 +511,7 @@ rounds_until(struct round *const *r, const struct exit_rows *rows, uint32_t n, u
 {
     struct exit_rule asked = *rule;
     asked.head = r[0]->state->sequence->head;
+    asked.set = set_of(r[0]);
     for (uint32_t i = 0; i < n; i++) {
         struct round_state *st = r[i]->state;
         out[i] = (struct exit_result){.prediction = {.token = TOKEN_NONE}};
@@ -505,8 +527,8 @@ rounds_predict(struct round *const *r, const slot_t *rows, uint32_t n, uint32_t 
 {
     struct context_probe probes[ROUNDS_MOST] = {{0}};
     for (uint32_t i = 0; i < n; i++)
-        probes[i] = (struct context_probe){.slot = rows[i], .layer = layer, .temperature = 1};
-    if (!round_inspect(r[0], probes, n, out))
+        probes[i] = (struct context_probe){.slot = rows[i], .layer = layer, .temperature = 1, .set = set_of(r[i])};
+    if (!inspect(r[0], probes, n, 0, out))
         return false;
     for (uint32_t i = 0; i < n; i++)
         emit_prediction(r[i], rows[i], layer, &out[i]);
@@ -519,7 +541,9 @@ rounds_choose(struct round *const *r, const slot_t *rows, uint32_t n, uint32_t l
 {
     struct context *ctx = r[0]->ctx;
     struct rng_key keys[ROUNDS_MOST];
+    uint32_t sets[ROUNDS_MOST];
     for (uint32_t i = 0; i < n; i++) {
+        sets[i] = set_of(r[i]);
         token[i] = g[i].token;
         q[i] = DIST_NONE;
         keys[i] = (struct rng_key){.seed = r[i]->seed, .pos = predicted_pos(r[i], rows[i]), .purpose = RNG_DRAFT};
@@ -527,7 +551,7 @@ rounds_choose(struct round *const *r, const slot_t *rows, uint32_t n, uint32_t l
     if (!(r[0]->sampling.temperature > 0))
         return true;
     const uint64_t start = clock_ns();
-    if (!context_dists(ctx, rows, n, layer, r[0]->state->sequence->head, NULL, &r[0]->sampling, q) ||
+    if (!context_dists(ctx, rows, n, layer, r[0]->state->sequence->head, sets, &r[0]->sampling, q) ||
         !context_draws(ctx, q, keys, n, token))
         return false;
     spent_heads(&session_of(r[0])->spent, clock_ns() - start);

@@ -250,7 +250,7 @@ draft(struct session *s, const struct batch *b)
     for (uint32_t i = 0; i < b->n && ok; i++) {
         struct verify_row *pending = &b->sequence[i]->state.node[0];
         pending->slot = context_append(s->ctx, b->sequence[i]->seq, SLOT_NONE, pending->token);
-        ok = pending->slot != SLOT_NONE;
+        ok = pending->slot != SLOT_NONE && seq_draft_vocab(b->sequence[i]);
     }
     return (ok && propose(b)) || session_stop(s, "draft");
 }

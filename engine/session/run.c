@@ -60,7 +60,7 @@ prefill(struct sequence *q)
     struct policy *policy = seq_policy(q);
     q->met = q->current.policy;
     q->round.n_tokens = q->n_tokens;
-    return policy->ops->prefilled == NULL || policy->ops->prefilled(policy, &q->round);
+    return seq_draft_vocab(q) && (policy->ops->prefilled == NULL || policy->ops->prefilled(policy, &q->round));
 }
 
 /* Keeps the text of a sequence that is replaced, for a later baseline. */
@@ -100,6 +100,7 @@ join(struct sequence *q)
                               .layers = s->model.layers,
                               .state = &q->state};
     q->state.annealed = false;
+    q->recent = (struct draft_recent){0};
     seq_take_settings(q);
     if (session_has_several(s))
         session_emit_control(s, q->number, RECORDED_JOINED, prompt->text);

@@ -3,6 +3,7 @@
 #ifndef ENGINE_SESSION_SEQUENCE_H
 #define ENGINE_SESSION_SEQUENCE_H
 
+#include "engine/events/draft_vocab.h"
 #include "engine/model/model.h"
 #include "engine/session/round.h"
 #include "engine/session/session.h"
@@ -70,6 +71,7 @@ struct round_state {
 struct aux_context { /* of an auxiliary model; zeros: there is none, or it is the target's own first layers */
     struct context *ctx;
     uint32_t vocab, layers;
+    token_t *rank;   /* (vocab) the target's order of its tokens, those that the target lacks last; owned */
     token_t unknown; /* replaces a token that the model lacks */
     /* Of a feature drafter: its row at position P has the token at P + ahead, with the target's features at P; 1, else
      * 0. feature[]: (n_features) which of the features that the target keeps; fed: (AUX_FED, all of a row's) a
@@ -109,13 +111,15 @@ struct sequence {
     struct {
         uint32_t pos; /* 0: none; the first token has no prediction */
         token_t token;
-    } final[FINALS];         /* the last layer's prediction of position p, as probed, at p % FINALS */
-    uint32_t inspected;      /* PROBE_SHARE: rows of the trunk that were probed, or will not be */
-    struct settings current; /* of the present round; the same in all sequences, unless they take turns */
-    struct policy *policies; /* (info.n_policies) */
-    uint32_t met;            /* the policy that has seen the rows */
-    enum head_choice head;   /* the head at its layers, by settings and engine */
-    bool inspect_again;      /* the head has changed since the last round */
+    } final[FINALS];            /* the last layer's prediction of position p, as probed, at p % FINALS */
+    uint32_t inspected;         /* PROBE_SHARE: rows of the trunk that were probed, or will not be */
+    struct settings current;    /* of the present round; the same in all sequences, unless they take turns */
+    struct policy *policies;    /* (info.n_policies) */
+    uint32_t met;               /* the policy that has seen the rows */
+    enum head_choice head;      /* the head at its layers, by settings and engine */
+    struct draft_recent recent; /* of its text */
+    uint32_t set;               /* the set of tokens of heads that draft, in all contexts (kernels/backend.h); 0: all */
+    bool inspect_again;         /* the head has changed since the last round */
     struct round round;
     struct round_state state;
 };
@@ -124,6 +128,12 @@ static inline struct policy *
 seq_policy(const struct sequence *q) /* the policy in force */
 {
     return &q->policies[q->current.policy];
+}
+
+static inline uint32_t
+seq_draft_tokens(const struct sequence *q) /* that heads for drafts compute; 0: all */
+{
+    return q->set > 0 ? q->recent.base + draft_recent_count(&q->recent) : 0;
 }
 
 static inline uint32_t

@@ -243,6 +243,8 @@ bool session_fail(struct session *, const char *where, const char *why); /* ends
 /* ---- probing.c: heads at layers ---- */
 /* The head that predicts at a layer, as in events: 0 the lens, 1 a trained head. */
 uint32_t seq_head_at(const struct sequence *, uint32_t layer);
+/* Sets the tokens that the sequence's heads for drafts compute, by its settings and text. False: stopped. */
+bool seq_draft_vocab(struct sequence *);
 /* With --probe all: probes the rows that a round committed, or the latest rows again with the present head; and the new
  * rows of auxiliary models. In as few head calls as possible. With a share of the time, some of these rows. */
 bool session_probe_round(struct session *, struct sequence *const *, uint32_t n);

@@ -19,6 +19,10 @@ describe_trained(struct run_info *info, const struct engine *e)
         snprintf(info->accept_head.path, sizeof info->accept_head.path, "%s", e->accept->path);
         info->accept_head.hash = e->accept->hash;
     }
+    info->vocab_counts = e->counts;
+    info->rank = &e->rank;
+    if (e->counts.path[0] == '\0' && !draft_rank_print_last(&e->rank, info->vocab_last, sizeof info->vocab_last))
+        info->vocab_last[0] = '\0';
     if (e->profile != NULL) {
         snprintf(info->profile.path, sizeof info->profile.path, "%s", e->profile->path);
         info->profile.hash = e->profile->hash;

@@ -107,7 +107,9 @@ supports(const struct policy_info *recorded, const struct run_info *info, char w
                  reason != NULL ? reason : "");
         return false;
     }
-    bool same = policy_open(&p, ops, &model, &info->sampling, NULL) && p.info.n_knobs == recorded->n_knobs;
+    bool same = policy_open(&p, ops, &model, &info->sampling, NULL) &&
+                (p.info.n_knobs == recorded->n_knobs ||
+                 (ops->draft_vocab > 0 && ops->draft_vocab == recorded->n_knobs)); /* an older trace */
     for (uint32_t i = 0; same && i < recorded->n_knobs; i++)
         same = strcmp(p.info.knobs[i].name, recorded->knobs[i].name) == 0 &&
                p.info.knobs[i].kind == recorded->knobs[i].kind;
