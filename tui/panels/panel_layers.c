@@ -114,7 +114,7 @@ draw_cell(const struct layers_panel *p, const struct scope *s, const struct canv
         if (p->under)
             canvas_heat(c, y, x, width - 1, heat, marks | MARK_FADED, word);
         else
-            canvas_block(c, y, x, width - 1, ROLE_EXITED, marks | (agrees ? MARK_NONE : MARK_FADED), word);
+            canvas_block(c, y, x, width - 1, ROLE_EXITED, marks, word);
         canvas_styled(c, y, x + width - 1, ROLE_EXITED, NAN, marks & MARK_CURSOR, "▒");
     } else {
         canvas_heat(c, y, x, width, heat, marks, word);
@@ -671,7 +671,7 @@ static const struct key_help keys[] = {
     {"h j k l, arrows", "move the cursor; PgUp PgDn by a page"},
     {"0 $ K J", "first and last position, top and bottom layer"},
     {"Enter", "the cell's five best tokens, and every layer's rank of the final one"},
-    {"g", "after the exit: grey, or these layers' predictions"},
+    {"g", "after the exit: grey, or these layers' predictions; bold: the last layer's token"},
     {"f, End", "follow the newest position again"},
     {"c", "show confidence, entropy, KL to the final layer, rank of the final token"},
     {"E", "of a mixture of experts: the experts of the token's row at each layer; v: how often each expert was chosen"},

@@ -231,8 +231,9 @@ put_cell(const struct canvas *c, int y, int x, int width, const char *utf8, cons
     while (used < room)
         used += put_text(c, y, x + used, 1, pad, style);
     if (spurious)
-        used +=
-            put_text(c, y, x + used, 1, "▓", style_of(ROLE_SPURIOUS, style.marks & (MARK_CURSOR | MARK_FADED), NAN));
+        used += put_text(
+            c, y, x + used, 1, "▓",
+            style_of(ROLE_SPURIOUS, (style.marks & MARK_CURSOR) | (style.role == ROLE_EXITED ? MARK_FADED : 0U), NAN));
     put_text(c, y, x + used, width - used, level, style);
 }
 
@@ -612,7 +613,7 @@ static struct shown
 shown_at(const struct grid *g, const struct theme *theme, int y, int x)
 {
     const struct cell_style s = cell_style(theme, grid_at(g, y, x));
-    struct shown shown = {theme->role[s.role].fg, theme->role[s.role].bg, s.attributes};
+    struct shown shown = {theme->role[s.text].fg, theme->role[s.role].bg, s.attributes};
     if (s.heat != GRID_NO_HEAT && s.ink) {
         shown.fg = theme_heat(theme, (float)s.heat / (GRID_HEATS - 1));
     } else if (s.heat != GRID_NO_HEAT) {

@@ -212,7 +212,7 @@ look_of(struct paint *p, const struct grid_cell *c)
     const unsigned attributes = s.attributes;
     const bool hot = s.heat != GRID_NO_HEAT;
     const int bg = hot && !s.ink ? p->heat[s.heat].bg : p->role[s.role].bg;
-    int fg = !hot ? p->role[s.role].fg : s.ink ? p->heat[s.heat].bg : p->heat[s.heat].fg;
+    int fg = !hot ? p->role[s.text].fg : s.ink ? p->heat[s.heat].bg : p->heat[s.heat].fg;
     if (s.grey || s.upper != GRID_NO_HEAT) /* of a half block */
         fg = s.grey ? p->role[ROLE_EXITED].bg : p->heat[s.upper].bg;
     struct look look = {.pair = pair_of(p, fg, bg), .strike = (attributes & THEME_STRIKE) != 0};

@@ -413,6 +413,7 @@ cell_style(const struct theme *theme, const struct grid_cell *c)
         .heat = GRID_NO_HEAT, .upper = GRID_NO_HEAT, .role = c->role < ROLES ? (enum role)c->role : ROLE_TEXT};
     s.attributes = theme->role[s.role].attributes;
     s.ink = (c->marks & MARK_INK) != 0;
+    s.text = s.role == ROLE_EXITED && (c->marks & MARK_BOLD) ? ROLE_TEXT : s.role;
     if (c->heat >= 0 && theme->stops > 0)
         s.heat = (uint8_t)c->heat;
     else if (c->heat >= 0) /* a scale of three attributes, beside the level's glyph */
@@ -424,7 +425,7 @@ cell_style(const struct theme *theme, const struct grid_cell *c)
         s.upper = GRID_NO_HEAT;
         s.grey = false;
         s.heat = GRID_NO_HEAT;
-        s.role = ROLE_CURSOR;
+        s.role = s.text = ROLE_CURSOR;
         s.attributes = (s.attributes & ~(unsigned)THEME_DIM) | theme->role[ROLE_CURSOR].attributes;
     }
     if ((c->marks & MARK_FADED) && !(c->marks & MARK_CURSOR))

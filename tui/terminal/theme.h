@@ -64,6 +64,7 @@ int32_t theme_heat(const struct theme *, float fraction); /* 0xRRGGBB; THEME_NO_
 struct cell_style {
     int heat;            /* level of the scale with its colours; GRID_NO_HEAT: */
     enum role role;      /* of the role */
+    enum role text;      /* of the text: bold text is as bright after the exit as elsewhere */
     bool ink;            /* the level's colour is the text's; the background is the role's */
     int upper;           /* the text has the background colour of this level; GRID_NO_HEAT: it has not */
     bool grey;           /* the text has the background colour of layers after the exit */
