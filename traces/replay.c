@@ -11,6 +11,7 @@ struct replay {
     struct trace_pair *pair;     /* set if it replays two runs */
     struct event event;          /* the next event, valid if `have`; after its return it is valid until the next call */
     bool have, handed_out, at_end, between_rounds;
+    bool in_pause; /* the last event is of a pause between two rounds */
 
     bool playing;
     double speed;
@@ -148,7 +149,7 @@ static bool
 rewind_now(struct replay *r)
 {
     r->want_rewind = false;
-    r->have = r->handed_out = r->at_end = false;
+    r->have = r->handed_out = r->at_end = r->between_rounds = r->in_pause = false;
     r->failure.kind = ERR_NONE;
     return begin_again(r, false);
 }
@@ -179,11 +180,26 @@ move_head(struct replay *r, uint64_t now_us)
         r->head_us = end;
 }
 
+/* True for an event after the pause that followed a round: while an engine waits it probes positions that it left out.
+ * These predictions belong to the picture at the round's end, with the tokens that they name. */
+static bool
+is_of_pause(const struct replay *r)
+{
+    const struct event *e = &r->event;
+    if (!r->between_rounds)
+        return false;
+    if (e->type == EVENT_CONTROL && e->control.kind == RECORDED_STATE)
+        return true;
+    return r->in_pause && (e->type == EVENT_VOCAB || (e->type == EVENT_LAYER && e->layer.probed_by == PROBED_SCOPE));
+}
+
 /* True if the next event is due. Ends a search whose target was passed. */
 static bool
 is_due(struct replay *r)
 {
     uint64_t t_us = time_of(r, &r->event);
+    if (is_of_pause(r))
+        return true;
     switch (r->target) {
     case TO_ROUND:
         if (r->round < r->target_round)
@@ -210,8 +226,10 @@ handed_out(struct replay *r)
     r->run_us = on_line > r->event.t_us ? on_line - r->event.t_us : 0;
     if (r->target != TO_NOTHING && t_us > r->head_us)
         r->head_us = t_us;
-    r->between_rounds = ends_round(r, &r->event);
-    r->round += r->between_rounds;
+    const bool ends = ends_round(r, &r->event);
+    r->in_pause = is_of_pause(r);
+    r->between_rounds = ends || r->in_pause;
+    r->round += ends;
     if ((r->target == TO_TOKEN && r->event.type == EVENT_TOKEN && --r->target_tokens == 0) ||
         (r->target == TO_ROUND && r->round >= r->target_round))
         r->target = TO_NOTHING;

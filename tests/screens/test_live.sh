@@ -32,7 +32,7 @@ cat >"$WORK/live.script" <<'END'
 :save-screen live.txt
 :quit
 END
-printf ':goto 99999\n:wait idle\n:panel rounds\n:save-screen replay.txt\n:quit\n' >"$WORK/replay.script"
+printf ':what-if off\n:goto 99999\n:wait idle\n:panel rounds\n:save-screen replay.txt\n:quit\n' >"$WORK/replay.script"
 for size in 80x24 120x36 200x60; do
     terminal $size "$PROGRAM -n 70 --trace trace --script $WORK/live.script && $PROGRAM replay --script $WORK/replay.script trace"
     check "a live run and its replay end well at $size" exits 0
