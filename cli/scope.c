@@ -215,7 +215,7 @@ take_next(struct showing *w, bool own_ctx)
         o->trace = NULL; /* the trace is of the first model only */
     o->model = w->model;
     o->lora.n = 0;
-    o->synth = o->heads = o->accept_head = o->profile_file = NULL;
+    o->synth = o->heads = o->accept_head = o->profile_file = o->vocab_counts = NULL;
     for (int i = 0; i < AUX_MODELS; i++)
         o->aux[i] = NULL;
     model_summary(&summary, w->model, memory_available());

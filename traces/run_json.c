@@ -105,6 +105,8 @@ static const struct field run_fields[] = {
     AUX_ROLES(AUX_FIELD) FIELD_STRUCT(IF_SET, "accept_head", accept_head, trained_fields),
     FIELD_STRUCT(IF_SET, "profile", profile, trained_fields),
     FIELD_STRUCT(IF_SET, "exit_heads", exit_heads, trained_fields),
+    FIELD_STRUCT(IF_SET, "vocab_counts", vocab_counts, trained_fields),
+    FIELD_PLAIN(IF_SET, "vocab_last", LABEL, vocab_last),
     FIELD_STRUCT(USUAL, "asked", asked, asked_fields),
     FIELD_PLAIN(USUAL, "backend", LABEL, backend),
     FIELD_PLAIN(USUAL, "isa", LABEL, isa),

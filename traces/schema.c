@@ -57,6 +57,7 @@ static const struct column layers[] = {
     COLUMN("probed_by", PROBED, layer.probed_by),
     ADDED("acceptance", REAL, layer.acceptance),
     ADDED("temperature", REAL, layer.temperature),
+    ADDED("draft_vocab", U32, layer.draft_vocab),
 };
 
 static const struct column experts[] = {

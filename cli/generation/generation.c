@@ -392,6 +392,7 @@ generation_engine(const struct options *o, struct engine **engine, struct err *e
                                            .backend = o->backend,
                                            .backend_options = o->backend_options,
                                            .heads = o->heads,
+                                           .vocab_counts = o->vocab_counts,
                                            .aux = {o->aux[AUX_DRAFT], o->aux[AUX_COMPANION]},
                                            .wanted = wanted(o),
                                            .accept = o->accept_head,

@@ -187,6 +187,10 @@ const struct option_row option_rows[] = {
          WORDS(probe_mode_names, PROBE_MODES), .def = "policy"),
     CALL("probe", 0, "MODE", COMMAND_BENCH, set_probe, "layers probed besides the policy's",
          WORDS(probe_mode_names, PROBE_MODES), .def = "off"),
+    TEXT("vocab-counts", 0, "FILE", GENERATES, vocab_counts, "token counts for `draft_vocab`", .takes = TAKES_FILE,
+         .more =
+             "A draft vocabulary begins with the tokens that were counted most often. `specscope train heads` writes "
+             "the file. Without the option it begins with the lowest ids."),
     TEXT("heads", 0, "FILE", GENERATES, heads, "trained heads", .takes = TAKES_FILE,
          WORDS(heads_words, COUNT(heads_words)), .without = "MODEL.heads.safetensors",
          .more = "`specscope train heads` writes them. Without the option the file beside `MODEL.gguf`, or beside the "

@@ -31,7 +31,7 @@ struct conflict {
 
 #define THE_MODEL                                                                                                      \
     "exact", "isa", "gpu", "synth", "lora", "quantize", "backend", "threads", "heads", "draft", "companion", "accept", \
-        "profile", "json"
+        "profile", "vocab-counts", "json"
 #define GENERATES (COMMAND_SCOPE | COMMAND_RUN | COMMAND_BENCH)
 
 static const struct conflict conflicts[] = {

@@ -68,6 +68,7 @@ struct options {
     uint32_t probe_percent;                 /* PROBE_SHARE */
     const char *accept_head;                /* a file, "none", or NULL: the one beside the draft model */
     const char *heads;                      /* a file, "none", or NULL: the one beside the model */
+    const char *vocab_counts;               /* a file; NULL: none */
     enum head_mode heads_given[HEAD_MODES]; /* by --head, in order; several for bench alone */
     size_t n_heads_given;
     struct trace_bounds trace_bounds;

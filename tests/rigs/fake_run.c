@@ -10,6 +10,8 @@ ask_for_much(struct run_info *run)
 {
     run->profile = (struct trained_info){.path = "a\\profile \"of\" three\xff", .hash = UINT64_MAX};
     run->exit_heads = (struct trained_info){.path = "heads \"of\" \\ layers", .hash = 3};
+    run->vocab_counts = (struct trained_info){.path = "counts", .hash = 4};
+    snprintf(run->vocab_last, sizeof run->vocab_last, "0-2,17");
     run->asked = (struct asked_info){.chat = true,
                                      .threads = 2,
                                      .ignore_eos = true,

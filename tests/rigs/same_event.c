@@ -34,6 +34,7 @@ assert_same_layer(const struct layer_event *a, const struct layer_event *b)
     assert_int_equal(a->rank_final, b->rank_final);
     assert_int_equal(a->final_agrees, b->final_agrees);
     assert_int_equal(a->probed_by, b->probed_by);
+    assert_int_equal(a->draft_vocab, b->draft_vocab);
     for (int i = 0; i < PREDICTION_TOP; i++) {
         assert_int_equal(a->top[i], b->top[i]);
         assert_same_real(a->top_p[i], b->top_p[i]);

@@ -62,6 +62,7 @@ write_small_trace(const char *folder, char path[256])
                                     .acceptance = (float)NAN,
                                     .rank_final = -1,
                                     .final_agrees = -1,
+                                    .draft_vocab = 4100,
                                     .top = {7, 8, TOKEN_NONE, TOKEN_NONE, TOKEN_NONE},
                                     .top_p = {0.5f, 0.125f}};
     e = stream_add(&s, EVENT_SERIES);

@@ -152,7 +152,8 @@ add_layers(struct stream *s, uint32_t n, enum probed_by by)
                                   .acceptance = real(s),
                                   .rank_final = (int32_t)stream_below(s, 9) - 1,
                                   .final_agrees = (int8_t)((int)stream_below(s, 3) - 1),
-                                  .probed_by = by};
+                                  .probed_by = by,
+                                  .draft_vocab = stream_below(s, 2) * 4100};
         if (stream_below(s, 4) == 0) { /* from another model */
             l->model = MODEL_DRAFT;
             l->layer = 1 + (int32_t)stream_below(s, FAKE_DRAFT);

@@ -444,6 +444,8 @@ put_models(FILE *out, const struct run_info *info)
         put_option(out, "--accept", info->accept_head.path);
     if (info->profile.path[0] != '\0')
         put_option(out, "--profile", info->profile.path);
+    if (info->vocab_counts.path[0] != '\0')
+        put_option(out, "--vocab-counts", info->vocab_counts.path);
 }
 
 static void

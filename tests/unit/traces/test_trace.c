@@ -160,6 +160,9 @@ assert_same_asked(const struct run_info *run, const struct run_info *got)
 {
     assert_string_equal(got->exit_heads.path, run->exit_heads.path);
     assert_int_equal(got->exit_heads.hash, run->exit_heads.hash);
+    assert_string_equal(got->vocab_counts.path, run->vocab_counts.path);
+    assert_int_equal(got->vocab_counts.hash, run->vocab_counts.hash);
+    assert_string_equal(got->vocab_last, run->vocab_last);
     assert_true(got->asked.chat && got->asked.ignore_eos && !got->asked.quantize && !got->asked.no_heads);
     assert_string_equal(got->asked.system, run->asked.system);
     assert_string_equal(got->asked.chat_vars, run->asked.chat_vars);

@@ -48,8 +48,8 @@ TEST_WITH(the_lines_of_a_trace_are_those_that_the_format_describes, folder_set_u
          "event,t_us,run,seq,round,pos,parent,candidate,token_id,source,exit_layer,confidence,annealed,head,accepted,"
          "committed\n3,1002,1,0,1,3,0,1,7,draft,2,0.5,0.25,0,1,1\n"},
         {"layers.csv", "event,t_us,run,seq,round,pos,model,layer,token_id,confidence,annealed,entropy,kl_final,"
-                       "rank_final,final_agrees,top,head,probed_by,acceptance,temperature\n"
-                       "4,1003,1,0,1,3,,2,7,0.5,0.25,1.5,,,,7:0.5 8:0.125,0,policy,,1.25\n"},
+                       "rank_final,final_agrees,top,head,probed_by,acceptance,temperature,draft_vocab\n"
+                       "4,1003,1,0,1,3,,2,7,0.5,0.25,1.5,,,,7:0.5 8:0.125,0,policy,,1.25,4100\n"},
         {"experts.csv", "event,t_us,run,seq,round,pos,layer,experts\n"
                         "7,1006,1,0,1,3,6,39:0.5 0:0.375 7:0.100000001\n"},
         {"series.csv", "event,t_us,run,seq,round,key,index,value\n5,1004,1,0,1,\"tau\",0,0.5\n"},
@@ -102,7 +102,7 @@ static const struct {
     {"layers.csv", "8:0.125", "8:", "column top", "list"},
     {"layers.csv", "8:0.125", "8:0.1:2", "column top", "list"},
     {"layers.csv", "8:0.125", "1:0 2:0 3:0 4:0 5:0 6:0", "column top", "more tokens"},
-    {"layers.csv", ",policy,,1.25\n", ",nobody,,1.25\n", "column probed_by", "reason of a probe"},
+    {"layers.csv", ",policy,,1.25,4100\n", ",nobody,,1.25,4100\n", "column probed_by", "reason of a probe"},
     {"experts.csv", ",3,6,", ",513,6,", "column pos", "context"},
     {"experts.csv", ",3,6,", ",3,0,", "experts.csv, line 2, column layer", "no layer"},
     {"experts.csv", ",3,6,", ",3,7,", "column layer", "no layer"},
@@ -236,7 +236,8 @@ TEST_WITH(columns_that_came_later_may_be_missing, folder_set_up, folder_tear_dow
     write_small_trace(folder, path);
     assert_true(edit(path, "rounds.csv", ",heads_us,wait_us,learning_us,verify_experts,reject_rank,cut\n", "\n"));
     assert_true(edit(path, "rounds.csv", ",2.5,,1.5,3.25,2,3\n", "\n"));
-    assert_true(edit(path, "layers.csv", ",temperature\n", "\n") && edit(path, "layers.csv", ",1.25\n", "\n"));
+    assert_true(edit(path, "layers.csv", ",temperature,draft_vocab\n", "\n") &&
+                edit(path, "layers.csv", ",1.25,4100\n", "\n"));
     assert_true(edit(path, "layers.csv", ",model,", ","));
     assert_true(edit(path, "layers.csv", ",3,,2,7,", ",3,2,7,"));
     assert_true(edit(path, "run.json", ",\n\t\t\"layers\":\t2", ""));
@@ -258,8 +259,8 @@ TEST_WITH(columns_that_came_later_may_be_missing, folder_set_up, folder_tear_dow
     struct err err = {0};
     int rounds = 0, layers = 0;
     while (trace_reader_next(r, &e, &err)) {
-        layers +=
-            e.type == EVENT_LAYER && e.layer.model == MODEL_TARGET && e.layer.layer == 2 && isnan(e.layer.temperature);
+        layers += e.type == EVENT_LAYER && e.layer.model == MODEL_TARGET && e.layer.layer == 2 &&
+                  isnan(e.layer.temperature) && e.layer.draft_vocab == 0;
         rounds += e.type == EVENT_ROUND;
         assert_true(e.type != EVENT_ROUND ||
                     (isnan(e.round_end.heads_us) && isnan(e.round_end.wait_us) && isnan(e.round_end.learning_us) &&
