@@ -132,7 +132,7 @@ draft_vocab_knob(struct policy *p, const struct model_info *model)
     return p->ops->draft_vocab == 0 ||
            (p->ops->draft_vocab == p->info.n_knobs &&
             policy_number(p, DRAFT_VOCAB, "|S|", 0, (double)steps * step, step, 0,
-                          "tokens that heads for drafts know, besides those of the text; 0: all"));
+                          "tokens that heads for drafts compute, besides those of the text; 0: all"));
 }
 
 /* Opens an instance. `shared` belongs to the first instance; NULL: allocate it. */
