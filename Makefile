@@ -97,7 +97,7 @@ UNIT     := $(patsubst %.c,$(BUILD)/tests/%,$(notdir $(UNIT_SRC)))
 TOOLS    := $(patsubst %_main.c,$(BUILD)/tests/%,$(notdir $(sort $(wildcard $(TOOL_DIRS:%=%/*_main.c)))))
 FUZZ     := $(FUZZ_SRC:tests/fuzz/%.c=$(BUILD)/fuzz/%)
 
-.PHONY: all run test test-long test-programs bench bench-llama bench-batch fuzz fuzz-short install uninstall man format tidy clean deps deps-test
+.PHONY: all run test test-long test-programs bench bench-llama bench-batch bench-checkpoints fuzz fuzz-short install uninstall man format tidy clean deps deps-test
 .SECONDARY:
 
 all: $(BUILD)/specscope $(COMPLETIONS)
@@ -399,6 +399,8 @@ bench-batch: all
 	@RECORD=$(RECORD) tests/bench/batches.sh $(BUILD)
 bench-llama: all $(TOOLS)
 	@RECORD=$(RECORD) tests/bench/llama_cpp.sh $(BUILD) "$(LLAMA_CPP)"
+bench-checkpoints: all
+	@RECORD=$(RECORD) tests/bench/checkpoints.sh $(BUILD) "$(LLAMA_CPP)"
 
 # ---- installation, releases, formatting ----
 SHARE := $(DESTDIR)$(PREFIX)/share

@@ -179,7 +179,7 @@ const struct option_row option_rows[] = {
                  "models is refused."),
     /* ---- layers and heads ---- */
     CALL("probe", 0, "MODE", COMMAND_SCOPE, set_probe, "layers shown", WORDS(probe_mode_names, PROBE_MODES),
-         .def = "15%",
+         .def = "10%",
          .more = "'all' probes every layer at every position. 'N%' does so as long as it takes at most N% of the time: "
                  "at the first positions, then at 64 positions at a time, and at the last ones when the engine waits. "
                  "'policy' shows only the layers that the policy reads anyway."),

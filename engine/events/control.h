@@ -17,7 +17,7 @@ enum control_kind {
     CONTROL_POLICY,   /* text: its name */
     CONTROL_PROMPT,   /* text: a new run */
     CONTROL_RESTART,  /* same prompt: a new run */
-    CONTROL_PROBE,    /* text: off, policy, all, or a share such as 15% */
+    CONTROL_PROBE,    /* text: off, policy, all, or a share such as 10% */
     CONTROL_HEAD,     /* text: policy, lens, trained */
     CONTROL_BASELINE, /* run autoregressively, measure and compare, after the present round */
     CONTROL_COSTS,    /* measure the costs of steps after the present round, unless they are known, and emit them */

@@ -26,7 +26,7 @@ struct settings {
     uint64_t seed; /* of the first sequence; the seeds of others follow from it */
 };
 
-/* Reads "off", "policy", "all" or a share such as "15%"; false: it is none of them. Prints the same; "": unknown. */
+/* Reads "off", "policy", "all" or a share such as "10%"; false: it is none of them. Prints the same; "": unknown. */
 bool probe_parse(const char *text, enum probe_mode *, uint32_t *percent);
 #define PROBE_TEXT_MOST 8
 const char *probe_print(enum probe_mode, uint32_t percent, char out[PROBE_TEXT_MOST]);

@@ -123,7 +123,7 @@ struct scope_now {       /* the present state */
     uint32_t run, round; /* round: the last complete one */
     bool running;
     char end[200];               /* "", "eos", "tokens", "context", "error: …" */
-    char probe[PROBE_TEXT_MOST]; /* "off", "policy", "all" or a share such as "15%"; "": unknown */
+    char probe[PROBE_TEXT_MOST]; /* "off", "policy", "all" or a share such as "10%"; "": unknown */
     char device[160];            /* where the device's time is spent; "": not measured */
     uint32_t length;             /* positions, including drafts, predictions and drafts just rejected */
     uint32_t committed;          /* of these, those with committed tokens */

@@ -6,7 +6,7 @@
 # contain a llama.cpp that was built without AMX (GGML_NATIVE=OFF and the other sets).
 #
 # SHAPES names models of `--synth`, or those of tests/bench/random_gguf.py, which needs Python with numpy and gguf
-# (PYTHON).
+# (PYTHON), or GGUF files, which are measured as they are.
 #
 # usage: tests/bench/llama_cpp.sh BUILD LLAMA_CPP; SHAPES, TYPES, THREADS, PASSES, TOKENS, ISA, PYTHON from the environment
 set -eu
@@ -82,13 +82,16 @@ cell() { # decode|prefill|load: "ratio (ours : theirs)"; of load, where less is 
 
 rows() {
     for shape in $SHAPES; do
+        types=$TYPES
+        rm -f "$WORK/f16.gguf" # a link to a file that must stay as it is
         case $shape in
+        *.gguf) types=$(basename "$shape" .gguf) && ln -sf "$(realpath "$shape")" "$WORK/f16.gguf" ;;
         Qwen3.5-* | Gemma-4-*) "${PYTHON:-python3}" tests/bench/random_gguf.py "$WORK/f16.gguf" "$shape" ;;
         *) "$BUILD/tests/synth" "$WORK/f16.gguf" "$shape" --type f16 >/dev/null ;;
         esac
-        for type in $TYPES; do
+        for type in $types; do
             model=$WORK/f16.gguf
-            if [ "$type" != F16 ]; then
+            if [ "$type" != F16 ] && [ ! -L "$model" ]; then
                 model=$WORK/model.gguf
                 "$LLAMA/llama-quantize" "$WORK/f16.gguf" "$model" "$type" >"$WORK/said" 2>&1 || fail "llama-quantize failed on $shape, $type"
             fi
@@ -99,7 +102,8 @@ rows() {
                 theirs "$model"
                 [ "$pass" -gt 0 ] || rm -f "$WORK"/ours-* "$WORK"/theirs-* # that one fetched the file
             done
-            echo "| $shape, $type |$(cell decode)$(cell prefill)$(cell load)"
+            [ -L "$model" ] && name=$type || name="$shape, $type"
+            echo "| $name |$(cell decode)$(cell prefill)$(cell load)"
         done
     done
 }

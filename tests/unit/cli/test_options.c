@@ -70,7 +70,7 @@ TEST(missing_values_are_the_documented_defaults)
     options_free(&o);
     assert_ok(read_args(&o, COMMAND_SCOPE, (char *[]){"specscope", NULL}, &err), err);
     assert_int_equal(o.probe, PROBE_SHARE);
-    assert_int_equal(o.probe_percent, 15);
+    assert_int_equal(o.probe_percent, 10);
     assert_less(o.pace, 0); /* not given */
     options_free(&o);
     assert_ok(read_args(&o, COMMAND_BENCH, (char *[]){"bench", NULL}, &err), err);
