@@ -97,6 +97,8 @@ void
 scope_layer_event(struct scope *s, struct scope_sequence *q, const struct event *e)
 {
     const struct layer_event *g = &e->layer;
+    if (g->probed_by == PROBED_POLICY)
+        s->now.draft_vocab = g->draft_vocab;
     if (g->probed_by == PROBED_POLICY && e->round > q->round) /* drafting has begun */
         sequence_open_round(q, e, g->pos);
     if (g->layer < 1 || (uint32_t)g->layer > run_info_layers(run_info_of(s->info, q->seq), g->model) || g->token < 0 ||

@@ -54,6 +54,9 @@ static const struct glossary {
      "gives the last layer's token, of which 1 is the best"},
     {"▒ exited, ▓ spurious",
      "layers after the exit; confident and wrong: confidence above the threshold, but not the last layer's token"},
+    {"S 4096 + 312, ∉",
+     "the draft vocabulary: so many tokens by rank, and tokens of the text; a layer's likeliest token that "
+     "it lacks"},
     {"a12, w12, r12", "a model of several kinds of layers: attention, attention within a window, a recurrent layer"},
     {"experts a layer", "of a mixture of experts: how many of a layer's experts a verification reads, on average over "
                         "layers. Several rows "

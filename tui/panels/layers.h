@@ -58,6 +58,12 @@ void layers_columns(struct layers_panel *, const struct scope *, const struct se
 
 /* True if the position's token was drafted or committed by an earlier layer. */
 bool layers_beyond(const struct scope *, const struct scope_column *, int layer);
+/* True if the draft vocabulary lacks the layer's likeliest token: over it, another one was the likeliest. */
+static inline bool
+layers_lacked(const struct scope_cell *cell)
+{
+    return cell->draft_vocab > 0 && cell->draft_token != cell->token;
+}
 /* The token's rank in the cell: 0 is first; PREDICTION_TOP: after the listed ones; -1: unknown. */
 int32_t layers_rank(const struct scope_cell *, token_t final);
 /* "L16", "d4", "c6": a layer of the target, the draft model, the companion. */

@@ -23,7 +23,8 @@ column_width(const struct layers_panel *p, const struct scope *s, uint32_t pos)
         const int spurious = scope_model_spurious(s, model, pos, (uint32_t)layer);
         const int left =
             model == MODEL_TARGET && c != NULL && layers_beyond(s, c, layer) && cell->probed_by != PROBED_POLICY;
-        const int here = cell->known ? text_width(panel_word(s, cell->token)) + spurious + left + p->mono : 0;
+        const int lacked = layers_lacked(cell);
+        const int here = cell->known ? text_width(panel_word(s, cell->token)) + spurious + left + lacked + p->mono : 0;
         width = here > width ? here : width;
     }
     const int most = LAYERS_WIDTH + p->wider;

@@ -110,6 +110,7 @@ draw_cell(const struct layers_panel *p, const struct scope *s, const struct canv
     if (agrees)
         marks |= MARK_BOLD;
     const char *word = panel_word(s, cell->token);
+    const bool lacked = layers_lacked(cell) && width > 2;
     if (beyond && cell->probed_by != PROBED_POLICY && width > 1) { /* probed only by the scope, after the exit */
         if (p->under)
             canvas_heat(c, y, x, width - 1, heat, marks | MARK_FADED, word);
@@ -117,7 +118,9 @@ draw_cell(const struct layers_panel *p, const struct scope *s, const struct canv
             canvas_block(c, y, x, width - 1, ROLE_EXITED, marks, word);
         canvas_styled(c, y, x + width - 1, ROLE_EXITED, NAN, marks & MARK_CURSOR, "▒");
     } else {
-        canvas_heat(c, y, x, width, heat, marks, word);
+        canvas_heat(c, y, x, width - lacked, heat, marks, word);
+        if (lacked)
+            canvas_styled(c, y, x + width - 1, ROLE_DIM, NAN, marks & MARK_CURSOR, "∉");
     }
 }
 
@@ -248,6 +251,15 @@ newest_exit(const struct scope *s)
     return newest;
 }
 
+#define DIFFERS 0.05f /* from this difference on both probabilities are shown */
+
+/* Is the prediction over the draft vocabulary another one than that over all tokens? */
+static bool
+differs_in_drafts(const struct scope_cell *cell)
+{
+    return cell->draft_vocab > 0 && (layers_lacked(cell) || fabsf(cell->draft_confidence - cell->confidence) > DIFFERS);
+}
+
 /* Draws a line about a cell. */
 static void
 draw_readout(const struct layers_panel *p, const struct view *v, const struct canvas *c, int y)
@@ -273,6 +285,9 @@ draw_readout(const struct layers_panel *p, const struct view *v, const struct ca
     const int32_t rank = layers_rank(cell, scope_model_final(s, sel->model, column));
     x += canvas_fit(c, y, x, ROLE_TEXT, "  %s '%s' %.2f", layers_name(sel->model, layer, name),
                     panel_word(s, cell->token), (double)cell->confidence);
+    if (differs_in_drafts(cell))
+        x += canvas_fit(c, y, x, ROLE_TEXT, "  in S '%s' %.2f", panel_word(s, cell->draft_token),
+                        (double)cell->draft_confidence);
     if (kind[0] != '\0')
         x += canvas_fit(c, y, x, ROLE_DIM, "  %s", kind);
     if (!isnan(cell->annealed))
@@ -506,7 +521,14 @@ note_layers(void *state, const struct view *v, char *out, int n)
     const bool exits = scope_draft_origin(v->scope) == DRAFTS_LAYERS, room = p->cols >= 62;
     const char *exited = !exits || p->cols < 48 ? "" : room ? " ── ▒ exited" : " ▒ exited";
     const char *spurious = p->cols < 48 ? "" : room ? " ── ▓ spurious" : " ▓ spurious";
-    snprintf(out, (size_t)n, "%s%s%s", scales[p->channel], exited, spurious);
+    char tokens[48] = "";
+    const uint32_t all = scope_now(v->scope)->draft_vocab;
+    const int knob = all > 0 ? policy_knob_index(scope_policy(v->scope), DRAFT_VOCAB) : -1;
+    if (knob >= 0 && room) { /* the draft vocabulary: its base, and the recent tokens of the text */
+        const uint32_t base = (uint32_t)fmin(scope_knob(v->scope, (uint32_t)knob), all);
+        snprintf(tokens, sizeof tokens, "S %u + %u ── ", (unsigned)base, (unsigned)(all - base));
+    }
+    snprintf(out, (size_t)n, "%s%s%s%s", tokens, scales[p->channel], exited, spurious);
 }
 
 /* ---- the cursor ---- */

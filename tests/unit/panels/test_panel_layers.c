@@ -101,6 +101,26 @@ PANEL_TEST(after_the_exit_a_cell_is_grey_until_g)
     assert_int_equal(cell_of(f, beyond, "king")->heat, GRID_NO_HEAT);
 }
 
+/* Layer 1 predicts token 2 over all tokens, and token 3 over the draft vocabulary, which lacks token 2. */
+PANEL_TEST(a_token_outside_the_draft_vocabulary_is_marked_and_both_probabilities_are_in_the_readout)
+{
+    struct fixture *f = *state;
+    emit_a_round(f);
+    say_layer(&f->stream, 2, 1, 3, 0.75f)->layer.draft_vocab = 4100;
+    say_layer(&f->stream, 2, 1, 2, 0.5f)->layer.probed_by = PROBED_SCOPE;
+    use(f, "layers");
+    draw(f, 12, 70);
+    const int row = row_with(f, "  1");
+    assert_contains(line(f, row), "∉");
+    assert_lacks(line(f, row_with(f, "  2")), "∉");
+    press(f, 'h');
+    press(f, 'h');
+    press(f, 'J');
+    draw(f, 12, 70);
+    assert_contains(line(f, 11), "0.50  in S '");
+    assert_contains(line(f, 11), "0.75");
+}
+
 PANEL_TEST(the_best_rank_is_1_and_most)
 {
     struct fixture *f = *state;
