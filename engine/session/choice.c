@@ -206,7 +206,10 @@ choose(struct session *s, struct sequence *q, struct layer_record *r, struct pre
                  best->policy->name, (double)best->of.speedup, (unsigned)best->of.tokens);
     } else {
         size_t n = (size_t)snprintf(why, sizeof why, "plain decoding: no policy is clearly faster by forecast");
-        n += print_reason(s, &layers, probed > 0 ? r : NULL, why + n, sizeof why - n);
+        if (probed == 0 && layers.policy != NULL && layers.of.speedup >= (float)REASON_GAINS)
+            n += (size_t)snprintf(why + n, sizeof why - n, "; probing the layers would take too long");
+        else
+            n += print_reason(s, &layers, probed > 0 ? r : NULL, why + n, sizeof why - n);
         print_reason(s, &text, NULL, why + n, sizeof why - n);
     }
     if (better || s->choice_at == TOKENS)

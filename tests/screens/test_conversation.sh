@@ -73,7 +73,7 @@ cat >"$WORK/sweep.script" <<'END'
 :wait idle
 :quit
 END
-terminal 120x36 "$PROGRAM --chat --script $WORK/sweep.script --trace swept -n 4 --ignore-eos -p first $CHAT"
+terminal 120x36 "$PROGRAM --chat --policy specbound --script $WORK/sweep.script --trace swept -n 4 --ignore-eos -p first $CHAT"
 check "a sweep of prompts interrupts a conversation" exits 0
 LAST=$(awk -F, 'NR > 1 { run = $3 } END { print run }' "$WORK/run/swept/controls.csv")
 check "the prompts of a sweep are no turns" lacks "$WORK/run/swept" 3 second

@@ -47,7 +47,18 @@ for prompt in 1 2 3; do
     check "the title shows a gain on bundled prompt $prompt" grep -q '× fewer weights read' "$WORK/title"
 done
 gain 120x36 4
-check "the title shows no gain on bundled prompt 4" grep -q 'no gain as it is set' "$WORK/title"
+check "the title shows no gain on bundled prompt 4" grep -Eq '(no|no clear|small) gain' "$WORK/title"
+
+group "why there is no gain"
+printf ':wait end\n:wait idle\n:wait what-if\n:save-screen screen.txt\n:help gain\n:save-screen help.txt\n:quit\n' >"$WORK/why.script"
+for size in 160x48 120x36 80x24; do
+    terminal $size "$PROGRAM --probe all --policy layerskip --set exit_layer=1 --set gamma=20 --script $WORK/why.script -n 100 --ignore-eos -p hello"
+    ended
+    check "the screen at $size gives the reason, and what to do next" \
+        grep -Eq 'no gain: .*(needed|of a round|layers here).*next: ' "$WORK/run/screen.txt"
+    check "the title at $size names the reason" sh -c "head -n 1 '$WORK/run/screen.txt' | grep -Eq 'no gain: (wrong|costly) drafts'"
+    check "the help at $size explains the reason" grep -q 'rows with "gain"' "$WORK/run/help.txt"
+done
 gain 40x10 1
 check "the narrowest title has tokens/s and the policy" grep -q 'specbound.*[0-9] tok/s' "$WORK/title"
 exit $STATUS

@@ -208,7 +208,7 @@ draw_frame(struct app *app)
 static int
 patience_ms(const struct app *app)
 {
-    if (app->forecasting.working || app->forecasting.comparing)
+    if (app->forecasting.working || app->forecasting.surveying || app->forecasting.comparing)
         return 0;
     const bool sweeping = sweeping_now(&app->run.sweeping);
     if (app_changed(app)) {

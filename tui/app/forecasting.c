@@ -52,7 +52,7 @@ forecasting_enable(struct forecasting *f, bool on)
 {
     f->off = !on;
     f->shown = (struct landscape){0};
-    f->working = f->grid = false;
+    f->working = f->surveying = f->grid = false;
     f->seen = false;
     f->version = 0;
     f->reason = (struct reason){.kind = REASON_NONE};
@@ -87,6 +87,8 @@ begin(struct forecasting *f, const struct followed *run, const struct policy_inf
     }
     for (int i = 0; i < 2 && f->grid; i++)
         f->next.grid.n[i] = landscape_points(&policy->knobs[f->knob[i]], LANDSCAPE_POINTS);
+    if (strcmp(f->shown.policy, policy->name) == 0) /* until there are newer ones */
+        memcpy(f->next.other, f->shown.other, sizeof f->next.other);
     f->at = 0;
     f->took_us = f->record_us;
     f->working = true;
@@ -140,23 +142,26 @@ ask(struct forecasting *f, const struct followed *run, const double *values, str
         *out = forecast_none;
 }
 
-/* Forecasts another policy of a live run that runs here, with the knobs that are requested for it. */
+/* Forecasts another policy that runs here, with the knobs that are requested for it, or in a replay with those that the
+ * run began with. */
 static void
 ask_policy(struct forecasting *f, const struct followed *run, uint32_t policy)
 {
     const struct policy_info *p = &run->info->policies[policy];
     const struct policy_ops *ops = policy_named(policy_registry, p->name);
-    struct landscape_policy *out = &f->next.other[policy];
+    const double *begin = run->info->start_values + (size_t)policy * POLICY_KNOBS,
+                 *values = follow_live(run) ? run->requested.value[policy] : begin;
+    struct landscape_policy *out = &f->shown.other[policy];
+    char why[WHY_NO_FORECAST];
     out->of = forecast_none;
-    out->better = follow_live(run) && ops != NULL && p->missing == 0 && strcmp(p->name, f->next.policy) != 0 &&
-                  !policy_is_baseline(p->name) && run->info->layers >= ops->least_layers &&
-                  layer_record_lacks(&f->record, p->needs) == NULL &&
-                  forecast_make(ops, &f->record, run->requested.value[policy], run->info->rho, &f->cost, &out->of) &&
-                  forecast_better(&out->of, &f->next.now);
+    out->better = p->missing == 0 && strcmp(p->name, f->shown.policy) != 0 && !policy_is_baseline(p->name) &&
+                  supports(p, run->info, why) && layer_record_lacks(&f->record, p->needs) == NULL &&
+                  forecast_make(ops, &f->record, values, run->info->rho, &f->cost, &out->of) &&
+                  forecast_better(&out->of, &f->shown.now);
 }
 
-/* Does step `at`: the current settings, then the other policies, then all points of the strips, then those of the grid.
- * False: it is complete. */
+/* Does step `at`: the current settings, then all points of the strips, then those of the grid. False: it is
+ * complete. */
 static bool
 work(struct forecasting *f, const struct followed *run, const struct policy_info *policy)
 {
@@ -168,11 +173,6 @@ work(struct forecasting *f, const struct followed *run, const struct policy_info
         return (f->next.tokens = f->next.now.tokens) > 0; /* else there is nothing to forecast */
     }
     at--;
-    if (at < run->info->n_policies) {
-        ask_policy(f, run, at);
-        return true;
-    }
-    at -= run->info->n_policies;
     for (uint32_t i = 0; i < policy->n_knobs; i++) {
         struct landscape_strip *s = &f->next.strip[i];
         if (at >= s->n) {
@@ -444,9 +444,26 @@ explain(struct forecasting *f, const struct followed *run)
     for (uint32_t i = 0; i < run->info->n_policies && forecast; i++)
         if (l->other[i].better && l->other[i].of.drafted > 0)
             remedies_add_policy(&remedies, run->info->policies[i].name, (double)l->other[i].of.speedup);
-    if (forecast && remedies.n < REMEDIES && follow_live(run) && l->now.speedup < 1)
+    if (f->reason.speedup < 1)
         remedies_add_policy(&remedies, POLICY_BASELINE, 1);
     reason_print(&f->reason, &remedies, NULL, &f->reason_line);
+}
+
+/* Forecasts the other policies on the record of the landscape that is shown, then explains. Returns true at its end. */
+static bool
+survey(struct forecasting *f, const struct followed *run, uint64_t until_us)
+{
+    const bool began = !f->working && f->surveying;
+    const uint64_t from = clock_us();
+    while (!f->working && f->surveying && clock_us() < until_us)
+        if (f->survey_at < run->info->n_policies)
+            ask_policy(f, run, f->survey_at++);
+        else
+            f->surveying = false;
+    f->took_us += began ? clock_us() - from : 0;
+    if (began && !f->surveying)
+        explain(f, run);
+    return began && !f->surveying;
 }
 
 static bool
@@ -489,9 +506,12 @@ forecasting_step(struct forecasting *f, const struct followed *run, bool flat_ou
     if (f->off)
         return false;
     const struct policy_info *policy = scope_policy(run->scope);
-    const bool looks = !f->working && due(f, run, flat_out), newer = looks && make_record(f, run, policy);
-    if (looks && !f->seen)
+    const bool looks = !f->working && !f->surveying && due(f, run, flat_out),
+               newer = looks && make_record(f, run, policy);
+    if (looks && !f->seen) {
+        f->surveying = false;
         explain(f, run);
+    }
     if (!f->seen)
         return looks;
     if (newer || outdated(f, run, policy))
@@ -506,11 +526,13 @@ forecasting_step(struct forecasting *f, const struct followed *run, bool flat_ou
     f->took_us += began ? clock_us() - from : 0;
     if (done) {
         f->shown = f->next;
-        explain(f, run);
+        f->surveying = true;
+        f->survey_at = 0;
     }
+    const bool surveyed = survey(f, run, from + SLICE_US);
     while (!f->working && f->comparing && clock_us() < from + SLICE_US)
         f->comparing = work_on_effects(f, run);
-    return done || (compared && !f->comparing);
+    return done || surveyed || (compared && !f->comparing);
 }
 
 bool
@@ -518,7 +540,7 @@ forecasting_complete(const struct forecasting *f, const struct followed *run)
 {
     if (f->off)
         return true;
-    return f->version == scope_now(run->scope)->version && !f->working && !f->comparing &&
+    return f->version == scope_now(run->scope)->version && !f->working && !f->surveying && !f->comparing &&
            (!f->seen || !outdated(f, run, scope_policy(run->scope)));
 }
 

@@ -19,6 +19,8 @@ struct forecasting {
     uint64_t took_us;           /* time of the last landscape with its record, or of the present one so far */
     uint32_t at;                /* next step of the work */
     bool working;               /* `next` is being computed */
+    bool surveying;             /* then the other policies' forecasts of `shown`, */
+    uint32_t survey_at;         /* this one next */
     struct landscape next;      /* replaces `shown` when it is complete */
     struct landscape shown;
     bool off;  /* forecasts are not shown */
