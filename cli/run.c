@@ -127,10 +127,13 @@ print_reason(const struct outcome *out, const struct session_options *o, struct 
         return;
     const uint32_t layers = engine->model->desc.n_layers;
     const double middle = (double)(out->metrics.prefilled + t->emitted / 2);
-    const struct reason_rounds rounds = {.of = *t,
-                                         .plain_us = cost_autoregressive(&engine->costs, layers, middle),
-                                         .model = (ops->needs & NEEDS(AUX_DRAFT)) != 0,
-                                         .speedup_se = (double)NAN};
+    struct reason_rounds rounds = {.of = *t,
+                                   .plain_us = cost_autoregressive(&engine->costs, layers, middle),
+                                   .model = (ops->needs & NEEDS(AUX_DRAFT)) != 0,
+                                   .speedup_se = (double)NAN};
+    for (size_t i = 0; i < o->n_set; i++)
+        rounds.draft_vocab =
+            rounds.draft_vocab || (strcmp(o->set[i].name, DRAFT_VOCAB) == 0 && o->set[i].text[0] != '0');
     const struct reason reason = reason_find(&rounds, layers, engine->model->rho, &engine->costs, NULL);
     struct reason_line line;
     char text[500];

@@ -116,7 +116,10 @@ reason_find(const struct reason_rounds *rounds, uint32_t layers, double rho, con
         r.rows = 1 + (uint32_t)lround((double)t->verified / (double)t->drafting_rounds);
         r.rows_cost = rows_cost(cost, layers, r.rows);
     }
-    r.probe_layers = cost == NULL || !cost_known(cost) ? rho : cost->us[COST_OF_PROBE][0] / cost->us[COST_OF_LAYER][0];
+    const bool known = cost != NULL && cost_known(cost),
+               set = rounds->draft_vocab && known && cost->us[COST_OF_SET_PROBE][0] > 0;
+    r.draft_vocab = set;
+    r.probe_layers = known ? cost->us[set ? COST_OF_SET_PROBE : COST_OF_PROBE][0] / cost->us[COST_OF_LAYER][0] : rho;
     r.agreement = agreement_of(record, r.layer);
     r.kind = kind_of(&r, t);
     return r;
@@ -225,8 +228,8 @@ put_costs(struct reason_line *line, const char *before, const struct reason *r)
 {
     static const char *const parts[] = {"probes take", "drafting in layers takes", "the draft model takes"};
     if (r->part == REASON_HEADS && r->probe_layers >= 1)
-        put(line, "%sno gain: a probe of all tokens costs %.*f layers here", before, r->probe_layers < 9.95,
-            r->probe_layers);
+        put(line, "%sno gain: a probe of %s costs %.*f layers here", before,
+            r->draft_vocab ? "the draft vocabulary" : "all tokens", r->probe_layers < 9.95, r->probe_layers);
     else
         put(line, "%sno gain: %s %.0f%% of a round", before, parts[r->part], r->share * 100);
     put(line, "at most %.2f× if every draft were accepted", r->ceiling);

@@ -30,7 +30,8 @@ struct reason { /* NAN where not known */
     struct estimate have;       /* accepted ÷ tested drafts: a draft is tested if those before it were accepted */
     enum reason_part part;
     double share;        /* of the rounds' time in that part */
-    double probe_layers; /* time of a head call on one row ÷ time of a layer */
+    double probe_layers; /* time of a head call on one row ÷ time of a layer, */
+    bool draft_vocab;    /* over a draft vocabulary instead of all tokens */
     uint32_t layer;      /* layer that most drafts come from; 0: other drafts, or unknown */
     double agreement;    /* share of the record's positions at which this layer has the target's token */
     uint32_t rows;       /* rows of a verification with drafts, */
@@ -42,6 +43,7 @@ struct reason_rounds {
     struct tally of;
     double plain_us;   /* time of a step of autoregressive decoding; NAN: unknown */
     bool model;        /* a draft model drafts */
+    bool draft_vocab;  /* heads compute a draft vocabulary */
     double speedup_se; /* standard error of the speedup; NAN: unknown */
 };
 

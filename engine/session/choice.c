@@ -54,6 +54,7 @@ sample(const struct prediction *p, token_t final, struct layer_sample *out)
 {
     *out = (struct layer_sample){.agrees = p->token == final, .confidence = p->confidence, .entropy = p->entropy};
     memcpy(out->top_p, p->top_p, sizeof out->top_p);
+    memcpy(out->top, p->top, sizeof out->top);
 }
 
 /* Probes all layers of the newest rows, as long as there is time. predictions: (ROWS, L), the newest row
@@ -108,6 +109,7 @@ fill(const struct session *s, const struct sequence *q, const struct prediction 
     out->probes = KV_CACHE_PROBES;
     out->n_text = text;
     memcpy(out->text, q->tokens + q->n_tokens - text, text * sizeof *out->text);
+    layer_record_order(out, s->engine->rank.vocab > 0 ? &s->engine->rank : NULL);
     wrong_paths_estimate(&none, out);
 }
 
@@ -115,15 +117,9 @@ fill(const struct session *s, const struct sequence *q, const struct prediction 
 
 struct best {
     const struct policy_info *policy; /* NULL: none has a forecast */
+    double draft_vocab;               /* the value of this knob; NAN: as it is */
     struct forecast of;
 };
-
-static void
-take(struct best *best, const struct policy_info *policy, const struct forecast *f)
-{
-    if (best->policy == NULL || f->speedup > best->of.speedup)
-        *best = (struct best){policy, *f};
-}
 
 /* Is it a policy that a forecast from a record without auxiliary models describes? */
 static const struct policy_ops *
@@ -134,11 +130,38 @@ candidate(const struct session *s, uint32_t policy)
 }
 
 static bool
-forecast(const struct session *s, uint32_t policy, const struct layer_record *r, struct forecast *out)
+forecast(const struct session *s, uint32_t policy, const struct layer_record *r, double draft_vocab,
+         struct forecast *out)
 {
+    const struct policy_ops *ops = s->sequences[0].policies[policy].ops;
     const struct cost_model *costs = cost_known(&s->engine->costs) ? &s->engine->costs : NULL;
-    return forecast_make(s->sequences[0].policies[policy].ops, r, s->sequences[0].current.value[policy], s->model.rho,
-                         costs, out);
+    double values[POLICY_KNOBS];
+    memcpy(values, s->sequences[0].current.value[policy], sizeof values);
+    if (!isnan(draft_vocab))
+        values[ops->draft_vocab] = draft_vocab;
+    return forecast_make(ops, r, values, s->model.rho, costs, out);
+}
+
+/* Forecasts a policy with its present knobs and with a draft vocabulary, if it has that knob and the backend can
+ * compute one, and keeps the better one in *text or *layers if it is the best so far. */
+static void
+consider(const struct session *s, uint32_t policy, const struct layer_record *r, struct best *text, struct best *layers)
+{
+    const struct policy_ops *ops = candidate(s, policy);
+    const struct policy_info *info = &s->info.policies[policy];
+    double set = NAN;
+    if (ops != NULL && ops->draft_vocab > 0 && r->rank != NULL && s->engine->ops->draft_set != NULL &&
+        !knob_check(&info->knobs[ops->draft_vocab], cost_set_tokens(s->model.vocab), &set, NULL))
+        set = NAN;
+    for (int i = 0; ops != NULL && i < (isnan(set) ? 1 : 2); i++) {
+        const double draft_vocab = i == 0 ? (double)NAN : set;
+        struct forecast f;
+        if (!forecast(s, policy, r, draft_vocab, &f) || !(f.drafted > 0))
+            continue;
+        struct best *best = f.exit_layers > 0 ? layers : text;
+        if (best->policy == NULL || f.speedup > best->of.speedup)
+            *best = (struct best){info, draft_vocab, f};
+    }
 }
 
 /* Finds the policy that drafts with layers and is the fastest if the target accepts everything. Returns whether it is
@@ -146,26 +169,13 @@ forecast(const struct session *s, uint32_t policy, const struct layer_record *r,
 static bool
 may_gain(const struct session *s, const struct sequence *q, struct layer_record *r, struct best *most)
 {
+    struct best text = {.policy = NULL};
     r->accepts = true;
     fill(s, q, NULL, ROWS, r);
-    for (uint32_t i = 0; i < s->info.n_policies; i++) {
-        struct forecast f;
-        if (candidate(s, i) != NULL && forecast(s, i, r, &f) && f.exit_layers > 0)
-            take(most, &s->info.policies[i], &f);
-    }
+    for (uint32_t i = 0; i < s->info.n_policies; i++)
+        consider(s, i, r, &text, most);
     r->accepts = false;
     return most->policy != NULL && most->of.speedup >= (float)REASON_GAINS;
-}
-
-/* Finds the fastest policies by forecast over the record that draft, from the text and with layers. */
-static void
-find_best(const struct session *s, const struct layer_record *r, struct best *text, struct best *layers)
-{
-    for (uint32_t i = 0; i < s->info.n_policies; i++) {
-        struct forecast f;
-        if (candidate(s, i) != NULL && forecast(s, i, r, &f) && f.drafted > 0)
-            take(f.exit_layers > 0 ? layers : text, &s->info.policies[i], &f);
-    }
 }
 
 /* Writes "; suffix: no gain: 12% of drafts accepted, 31% needed". */
@@ -176,12 +186,24 @@ print_reason(const struct session *s, const struct best *of, const struct layer_
     char text[300];
     if (of->policy == NULL)
         return 0;
-    const struct reason_rounds rounds = reason_simulated(&of->of, of->policy, s->model.layers, s->model.rho);
+    struct reason_rounds rounds = reason_simulated(&of->of, of->policy, s->model.layers, s->model.rho);
+    rounds.draft_vocab = !isnan(of->draft_vocab);
     const struct reason why = reason_find(&rounds, s->model.layers, s->model.rho, &s->engine->costs, r);
     reason_print(&why, NULL, of->policy->name, &line);
     if (line.n == 0)
         return (size_t)snprintf(out, n, "; %s: %.2f×, which is not certain", of->policy->name, (double)of->of.speedup);
     return (size_t)snprintf(out, n, "; %s", reason_text(&line, text, sizeof text));
+}
+
+static bool
+post(struct session *s, const struct best *best)
+{
+    char value[16];
+    struct control knob = {.kind = CONTROL_KNOB, .name = DRAFT_VOCAB, .text = value};
+    struct err unused;
+    snprintf(value, sizeof value, "%.0f", best->draft_vocab);
+    return session_post(s, &(struct control){.kind = CONTROL_POLICY, .text = best->policy->name}, &unused) &&
+           (isnan(best->draft_vocab) || session_post(s, &knob, &unused));
 }
 
 static bool
@@ -193,17 +215,21 @@ choose(struct session *s, struct sequence *q, struct layer_record *r, struct pre
     const uint32_t rows = seq_emitted(q) < RECORD_TOKENS ? seq_emitted(q) : RECORD_TOKENS,
                    probed = s->choice_layers && may_gain(s, q, r, &most) ? probe_rows(s, q, predictions) : 0;
     fill(s, q, probed > 0 ? predictions : NULL, probed > 0 ? probed : rows, r);
-    find_best(s, r, &text, &layers);
+    for (uint32_t i = 0; i < s->info.n_policies; i++)
+        consider(s, i, r, &text, &layers);
     if (probed == 0)
         layers = most;
     const bool from_layers =
         probed > 0 && layers.policy != NULL && (text.policy == NULL || layers.of.speedup > text.of.speedup);
     const struct best *best = from_layers ? &layers : &text;
-    const bool better =
-        best->policy != NULL && forecast(s, q->current.policy, r, &plain) && forecast_better(&best->of, &plain);
+    const bool better = best->policy != NULL && forecast(s, q->current.policy, r, (double)NAN, &plain) &&
+                        forecast_better(&best->of, &plain);
     if (better) {
-        snprintf(why, sizeof why, "%s: %.2f× plain decoding by forecast, the fastest policy on the last %u tokens",
-                 best->policy->name, (double)best->of.speedup, (unsigned)best->of.tokens);
+        char knob[40] = "";
+        if (!isnan(best->draft_vocab))
+            snprintf(knob, sizeof knob, " " DRAFT_VOCAB "=%.0f", best->draft_vocab);
+        snprintf(why, sizeof why, "%s%s: %.2f× plain decoding by forecast, the fastest policy on the last %u tokens",
+                 best->policy->name, knob, (double)best->of.speedup, (unsigned)best->of.tokens);
     } else {
         size_t n = (size_t)snprintf(why, sizeof why, "plain decoding: no policy is clearly faster by forecast");
         if (probed == 0 && layers.policy != NULL && layers.of.speedup >= (float)REASON_GAINS)
@@ -216,8 +242,7 @@ choose(struct session *s, struct sequence *q, struct layer_record *r, struct pre
         session_emit_control(s, 0, RECORDED_CHOICE, why);
     s->choice_at = better ? 0 : s->choice_at * 2;
     s->choice_layers = probed > 0 && layers.policy != NULL && layers.of.speedup + 2 * layers.of.se > 1;
-    return !better ||
-           session_post(s, &(struct control){.kind = CONTROL_POLICY, .text = best->policy->name}, &(struct err){0});
+    return !better || post(s, best);
 }
 
 void

@@ -108,11 +108,10 @@ tuner_reason(const struct tuner *t, char *out, size_t n)
     const struct tally *of = &t->total[best];
     const struct tune_source *source = &t->recorded[t->draft[best]];
     const struct policy_info *policy = run_info_policy(t->info, t->candidate[best].policy);
-    const struct reason_rounds rounds = {.of = *of,
-                                         .plain_us = speed.value * (of->draft_us + of->verify_us) / (double)of->emitted,
-                                         .model = (policy->needs & NEEDS(AUX_DRAFT)) != 0,
-                                         .speedup_se =
-                                             (speed.high - speed.low) / 2 / estimate_reach((double)speed.n - 1)};
+    struct reason_rounds rounds = {.of = *of,
+                                   .plain_us = speed.value * (of->draft_us + of->verify_us) / (double)of->emitted,
+                                   .model = (policy->needs & NEEDS(AUX_DRAFT)) != 0,
+                                   .speedup_se = (speed.high - speed.low) / 2 / estimate_reach((double)speed.n - 1)};
     const struct reason why =
         reason_find(&rounds, t->info->layers, t->info->rho, &source->costs, source->n > 0 ? &source->records[0] : NULL);
     struct reason_line line;

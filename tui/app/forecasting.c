@@ -433,6 +433,8 @@ explain(struct forecasting *f, const struct followed *run)
     }
     if (!rounds_now(f, run, &rounds))
         return;
+    const int set = policy_knob_index(policy, DRAFT_VOCAB);
+    rounds.draft_vocab = set >= 0 && scope_knob(run->scope, (uint32_t)set) > 0;
     f->reason = reason_find(&rounds, run->info->layers, run->info->rho, &f->cost, f->seen ? &f->record : NULL);
     for (uint32_t i = 0; i < policy->n_knobs && forecast; i++) {
         const struct landscape_strip *s = &l->strip[i];
