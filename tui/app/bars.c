@@ -403,16 +403,12 @@ void
 reason_draw(const struct reason_line *line, const struct canvas *c, struct clicks *clicks)
 {
     struct bar bar = {0};
+    bool any = false; /* remedies before */
     for (uint32_t i = 0; i < line->n; i++) {
         const bool remedy = line->part[i].command[0] != '\0';
-        bar_add(&bar,
-                remedy   ? ROLE_KEY
-                : i == 0 ? ROLE_WARN
-                         : ROLE_DIM,
-                i == 0   ? 0
-                : remedy ? (int)i
-                         : (int)line->n,
-                false, "%s", line->part[i].text);
+        const int rank = i == 0 ? 0 : !remedy ? 2 : any ? 3 : 1;
+        any = any || remedy;
+        bar_add(&bar, remedy ? ROLE_KEY : i == 0 ? ROLE_WARN : ROLE_DIM, rank, false, "%s", line->part[i].text);
         bar.item[bar.n - 1].line = remedy ? line->part[i].command : HELP_GAIN;
         if (i == 0 && text_width(line->part[i].text) > c->cols - 2)
             bar.item[bar.n - 1].least = LEAST_REASON;
