@@ -8,6 +8,8 @@
 #define GENERATES (PROMPTED | COMMAND_TUNE)
 #define SCREEN    (COMMAND_SCOPE | COMMAND_REPLAY | COMMAND_DIFF)
 #define TRAINS    (COMMAND_TRAIN_HEADS | COMMAND_TRAIN_ACCEPT | COMMAND_TRAIN_PROFILE)
+#define ANSWERED  COMMAND_TRAIN_HEADS                            /* the model answers prompts, as chat messages */
+#define DRAFTED   (COMMAND_TRAIN_ACCEPT | COMMAND_TRAIN_PROFILE) /* and an auxiliary model drafts its answers */
 
 #define SIBLING(role) "NAME-" role "-TYPE.gguf"
 #define SELF(file)                                                                                                     \
@@ -82,14 +84,14 @@ const struct option_row option_rows[] = {
                    "gets its prompts unchanged, and a line reports this. `tune` implies --chat if the model has a "
                    "template, and "
                    "so do the options below."),
-    TEXT("system", 0, "TEXT", GENERATES, chat.system, "system message",
+    TEXT("system", 0, "TEXT", GENERATES | ANSWERED, chat.system, "system message",
          .more = "Without it, the template's own system message is used, if it has one."),
-    CALL("chat-var", 0, "NAME=VALUE", GENERATES, set_chat_variable, "chat variable", .repeats = true,
+    CALL("chat-var", 0, "NAME=VALUE", GENERATES | ANSWERED, set_chat_variable, "chat variable", .repeats = true,
          .more = "A variable of the chat template, such as `enable_thinking=false`, `reasoning_effort=low`, "
                  "`date_string=\"26 Jul 2024\"`. The value is JSON, or else a text. `messages`, a list of objects with "
                  "`role` and `content`, is the dialogue before the prompts."),
     CALL("tools", 0, "FILE.json", GENERATES, set_tools, "JSON list of tools", .takes = TAKES_FILE),
-    CALL("chat-template", 0, "NAME|FILE", GENERATES, set_chat_template,
+    CALL("chat-template", 0, "NAME|FILE", GENERATES | ANSWERED, set_chat_template,
          "chat template, by name or as a Jinja file (default)", .takes = TAKES_FILE,
          .more = "A file has a `/` or a `.` in its name. `specscope info` lists a model's templates. Without the "
                  "option the template is `tool_use` with --tools where the model has it, else `default`."),
@@ -273,10 +275,12 @@ const struct option_row option_rows[] = {
          .without = "bundled"),
     TEXT("text", 0, "FILE", COMMAND_TRAIN_HEADS, train.text, "plain text to train on, 64 MiB at most",
          .more = "Every 16th window is held out.", .takes = TAKES_FILE),
-    TEXT("text", 0, "FILE", COMMAND_TRAIN_ACCEPT | COMMAND_TRAIN_PROFILE, train.text,
-         "plain text with prompts, 64 MiB at most", .more = "Prompts are parts of the text.", .takes = TAKES_FILE),
+    TEXT("text", 0, "FILE", DRAFTED, train.text, "plain text with prompts, 64 MiB at most",
+         .more = "Prompts are parts of the text.", .takes = TAKES_FILE),
     TEXT("prompts", 0, "FILE.jsonl", COMMAND_TRAIN_PROFILE, prompts_file,
          "prompts in Spec-Bench's form instead of --text", .takes = TAKES_FILE),
+    TEXT("prompts", 0, "FILE.jsonl", ANSWERED, prompts_file, "prompts in Spec-Bench's form that the model answers",
+         .takes = TAKES_FILE, .more = "Prompts are chat messages if the model has a chat template."),
     TEXT("out", 0, "FILE", COMMAND_TRAIN_HEADS | COMMAND_TRAIN_ACCEPT, train.out, "safetensors file to write",
          .takes = TAKES_FILE),
     TEXT("out", 0, "FILE", COMMAND_TRAIN_PROFILE, train.out, "JSON file to write", .takes = TAKES_FILE),
@@ -284,10 +288,15 @@ const struct option_row option_rows[] = {
          .def = "affine",
          .more = "'affine' transforms the hidden state h to h + A h + b before the model's own head; 'full' is a "
                  "matrix of its own."),
+    TEXT("layers", 0, "LIST", COMMAND_TRAIN_HEADS, train.layers, "layers to train, such as 4:16:4 or 4,8,12",
+         .more = "first:last:step, or layers with commas between them. Layers without a head use the lens.",
+         .without = "12 at most, evenly spaced"),
+    WHOLE("draft-vocab", 0, "N", COMMAND_TRAIN_HEADS, train.draft_vocab, 0, UINT32_MAX,
+          "tokens that affine heads learn to draft, the most frequent ones; 0: all", .def = "4096",
+          .more = "The counts that order the tokens are written to OUT.counts, for --vocab-counts."),
     WHOLE("tokens", 0, "N", COMMAND_TRAIN_HEADS, train.tokens, 1, UINT64_C(1) << 40,
           "tokens to train on, repeating the text as needed", .def = "200000"),
-    WHOLE("tokens", 0, "N", COMMAND_TRAIN_ACCEPT | COMMAND_TRAIN_PROFILE, train.tokens, 1, UINT64_C(1) << 30,
-          "tokens of all answers", .def = "20000"),
+    WHOLE("tokens", 0, "N", DRAFTED, train.tokens, 1, UINT64_C(1) << 30, "tokens of all answers", .def = "20000"),
     REAL("rate", 0, "R", COMMAND_TRAIN_HEADS, train.rate, DBL_MIN, 1, "learning rate, which falls to 0",
          .def = "0.0003"),
     REAL("rate", 0, "R", COMMAND_TRAIN_ACCEPT, train.rate, DBL_MIN, 1, "learning rate, which falls to 0 along a cosine",
@@ -296,19 +305,22 @@ const struct option_row option_rows[] = {
           .def = "256"),
     WHOLE("window", 0, "N", COMMAND_TRAIN_HEADS, train.window, 8, 1 << 20, "tokens of a window of the text",
           .without = "512, or its context"),
-    WHOLE("prompt-tokens", 0, "N", COMMAND_TRAIN_ACCEPT | COMMAND_TRAIN_PROFILE, answers.prompt, 2, 1 << 16,
-          "tokens of a prompt, at most", .def = "48"),
-    WHOLE("response", 0, "N", COMMAND_TRAIN_ACCEPT | COMMAND_TRAIN_PROFILE, answers.response, 1, 1 << 16,
-          "tokens of an answer, at most", .def = "64"),
-    WHOLE("at-once", 0, "N", COMMAND_TRAIN_ACCEPT | COMMAND_TRAIN_PROFILE, answers.at_once, 1, 64,
-          "answers that share a pass over the weights", .def = "8",
+    WHOLE("prompt-tokens", 0, "N", ANSWERED, answers.prompt, 2, 1 << 16,
+          "tokens of a prompt, at most; chat messages with more are left out", .def = "512"),
+    WHOLE("response", 0, "N", ANSWERED, answers.response, 1, 1 << 16, "tokens of an answer, at most", .def = "256"),
+    WHOLE("at-once", 0, "N", ANSWERED, answers.at_once, 1, 64, "answers that share a pass over the weights",
+          .def = "16"),
+    REAL("temp", 0, "T", ANSWERED, answers.sampling.temperature, 0, 100, "sampling temperature of answers; 0 is greedy",
+         .def = "0"),
+    WHOLE("prompt-tokens", 0, "N", DRAFTED, answers.prompt, 2, 1 << 16, "tokens of a prompt, at most", .def = "48"),
+    WHOLE("response", 0, "N", DRAFTED, answers.response, 1, 1 << 16, "tokens of an answer, at most", .def = "64"),
+    WHOLE("at-once", 0, "N", DRAFTED, answers.at_once, 1, 64, "answers that share a pass over the weights", .def = "8",
           .more = "Each is the same whatever shares its passes: more of them are faster and take more memory."),
-    REAL("temp", 0, "T", COMMAND_TRAIN_ACCEPT | COMMAND_TRAIN_PROFILE, answers.sampling.temperature, 0, 100,
+    REAL("temp", 0, "T", DRAFTED, answers.sampling.temperature, 0, 100,
          "sampling temperature of answers and drafts; 0 is greedy", .def = "1"),
-    WHOLE("top-k", 0, "K", COMMAND_TRAIN_ACCEPT | COMMAND_TRAIN_PROFILE, answers.sampling.top_k, 0, 1u << 24,
-          "most likely tokens kept; 0: all", .def = "0"),
-    REAL("top-p", 0, "P", COMMAND_TRAIN_ACCEPT | COMMAND_TRAIN_PROFILE, answers.sampling.top_p, 1e-6, 1,
-         "nucleus probability", .def = "1"),
+    WHOLE("top-k", 0, "K", ANSWERED | DRAFTED, answers.sampling.top_k, 0, 1u << 24, "most likely tokens kept; 0: all",
+          .def = "0"),
+    REAL("top-p", 0, "P", ANSWERED | DRAFTED, answers.sampling.top_p, 1e-6, 1, "nucleus probability", .def = "1"),
     REAL("mixing", 0, "R", COMMAND_TRAIN_ACCEPT, accept.mixing, 0, 0.99,
          "share of the target's tokens among the candidates", .def = "0.15"),
     REAL("reject-weight", 0, "W", COMMAND_TRAIN_ACCEPT, accept.w_reject, 0.01, 1000,

@@ -78,8 +78,9 @@ struct options {
         bool decode, no_special, no_bos, no_eos, pieces;
     } tokenize;
     struct {
-        const char *text, *out;
+        const char *text, *out, *layers; /* layers NULL: not given */
         enum head_kind kind;
+        uint32_t draft_vocab;
         uint64_t tokens;
         double rate;
         uint32_t batch, window; /* window 0: 512, or the model's context */

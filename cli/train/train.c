@@ -2,6 +2,7 @@
 
 #include <fcntl.h>
 #include <inttypes.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -10,9 +11,11 @@
 #include "base/clock.h"
 #include "base/program.h"
 #include "base/rng.h"
+#include "cli/generation/generation.h"
 #include "cli/options/commands.h"
 #include "cli/options/files.h"
 #include "cli/options/option_table.h"
+#include "engine/session/prompt.h"
 
 bool
 train_main(struct options *o, int *status, struct err *err)
@@ -98,88 +101,187 @@ train_bar(const char *what, double done, bool line, const char *text, uint64_t s
     fflush(stderr);
 }
 
-static const struct tokenize_options with_bos = {.bos = true};
-
 static bool
-read_text(struct train_prompts *p, const char *path, const struct tokenizer *t, size_t n, struct err *err)
+make_room(struct train_prompts *p, size_t n, size_t n_tokens, struct err *err)
+{
+    p->tokens = malloc((n_tokens + 1) * sizeof *p->tokens);
+    p->begin = calloc(n + 1, sizeof *p->begin);
+    return (p->tokens != NULL && p->begin != NULL) || err_set(err, ERR_WORK, "train: out of memory for prompts");
+}
+
+/* Cuts n prompts out of a text. */
+static bool
+read_text(struct train_prompts *p, const char *path, const struct tokenizer *t, size_t n, uint32_t length,
+          struct err *err)
 {
     char *text;
-    size_t len;
+    token_t *ids;
+    size_t len, n_ids;
     if (!file_read(path, &text, &len, err))
         return false;
-    const bool ok = tokenizer_encode(t, text, len, with_bos, &p->tokens, &p->n_tokens, err);
+    bool ok = tokenizer_encode(t, text, len, (struct tokenize_options){.bos = true}, &ids, &n_ids, err);
     free(text);
     if (!ok)
         return false;
-    p->bos = p->n_tokens > 0 && p->tokens[0] == tokenizer_bos(t);
-    p->n = n;
-    return p->n_tokens >= 2 * (size_t)p->length || err_set(err, ERR_WORK,
-                                                           "train: %s has %zu tokens; two prompts of %" PRIu32
-                                                           " are the least: give more text, or fewer --prompt-tokens",
-                                                           path, p->n_tokens, p->length);
-}
-
-static bool
-add_line(struct train_prompts *p, const char *text, const struct tokenizer *t, struct err *err)
-{
-    token_t *ids, *all;
-    size_t n;
-    if (!tokenizer_encode(t, text, strlen(text), with_bos, &ids, &n, err))
-        return false;
-    n = n < p->length ? n : p->length; /* its beginning */
-    all = n > 0 ? realloc(p->tokens, (p->n_tokens + n) * sizeof *all) : NULL;
-    if (all != NULL) {
-        memcpy(all + p->n_tokens, ids, n * sizeof *ids);
-        p->tokens = all;
-        p->n_tokens += n;
-        p->line[++p->n] = p->n_tokens;
+    const size_t bos = n_ids > 0 && ids[0] == tokenizer_bos(t), own = length - bos;
+    ok = n_ids >= 2 * (size_t)length || err_set(err, ERR_WORK,
+                                                "train: %s has %zu tokens; two prompts of %" PRIu32
+                                                " are the least: give more text, or fewer --prompt-tokens",
+                                                path, n_ids, length);
+    ok = ok && make_room(p, n, n * length, err);
+    for (size_t i = 0; i < n && ok; i++) {
+        token_t *to = p->tokens + i * length;
+        memcpy(to, ids, bos * sizeof *to);
+        memcpy(to + bos, ids + bos + (n_ids - bos - own) * i / n, own * sizeof *to);
+        p->begin[++p->n] = (i + 1) * length;
     }
     free(ids);
-    return all != NULL || n == 0 || err_set(err, ERR_WORK, "train: out of memory for prompts");
+    return ok;
+}
+
+/* Adds a line as a prompt of at most `length` tokens. */
+static bool
+add_line(struct train_prompts *p, const char *text, const struct prompt_format *f, uint32_t length, struct err *err)
+{
+    struct prompt prompt;
+    if (!prompt_read(&prompt, f, text, strlen(text), NULL, err))
+        return false;
+    const bool fits = prompt.n <= length;
+    const size_t n = fits ? prompt.n : f->chat == NULL ? length : 0, begin = p->begin[p->n];
+    if (n > 0) {
+        memcpy(p->tokens + begin, prompt.ids, n * sizeof *p->tokens);
+        p->begin[++p->n] = begin + n;
+    }
+    prompt_free(&prompt);
+    return true;
 }
 
 static bool
-read_lines(struct train_prompts *p, const char *path, const struct tokenizer *t, size_t most, struct err *err)
+read_lines(struct train_prompts *p, const struct options *o, const struct tokenizer *t, size_t most, struct err *err)
 {
+    const char *path = o->prompts_file;
+    const uint32_t length = o->answers.prompt;
+    struct prompt_format format = {0};
     struct prompt_list lines;
     if (!prompts_read(path, &lines, err))
         return false;
     const size_t n = lines.n < most ? lines.n : most;
-    p->line = calloc(n + 1, sizeof *p->line);
-    bool ok = p->line != NULL || err_set(err, ERR_WORK, "train: out of memory for prompts");
+    bool ok = make_room(p, n, n * length, err) && prompt_format_open(&format, t, &o->chat, UINT32_MAX, err);
     for (size_t i = 0; i < n && ok; i++)
-        ok = add_line(p, lines.texts[i], t, err);
+        ok = add_line(p, lines.texts[i], &format, length, err);
+    prompt_format_close(&format);
     prompts_free(&lines);
-    return ok && (p->n > 0 || err_set(err, ERR_WORK, "train: %s has no prompts", path));
+    if (ok && p->n == 0)
+        return err_set(err, ERR_WORK, "train: %s has no prompts of at most %" PRIu32 " tokens; raise --prompt-tokens",
+                       path, length);
+    if (ok && p->n < n)
+        fprintf(stderr, "specscope: %zu of %zu prompts are left out: they have more than %" PRIu32 " tokens\n",
+                n - p->n, n, length);
+    return ok;
 }
 
 bool
 train_prompts_open(struct train_prompts *p, const struct options *o, const struct tokenizer *t, size_t n,
                    struct err *err)
 {
-    *p = (struct train_prompts){.length = o->answers.prompt};
-    return o->prompts_file != NULL ? read_lines(p, o->prompts_file, t, n, err) : read_text(p, o->train.text, t, n, err);
+    *p = (struct train_prompts){0};
+    return o->prompts_file != NULL ? read_lines(p, o, t, n, err)
+                                   : read_text(p, o->train.text, t, n, o->answers.prompt, err);
 }
 
 void
 train_prompts_close(struct train_prompts *p)
 {
     free(p->tokens);
-    free(p->line);
+    free(p->begin);
     *p = (struct train_prompts){0};
 }
 
 size_t
 train_prompts_copy(const struct train_prompts *p, size_t i, token_t *to)
 {
-    if (p->line != NULL) {
-        const size_t n = p->line[i + 1] - p->line[i];
-        memcpy(to, p->tokens + p->line[i], n * sizeof *to);
-        return n;
+    const size_t n = p->begin[i + 1] - p->begin[i];
+    memcpy(to, p->tokens + p->begin[i], n * sizeof *to);
+    return n;
+}
+
+/* "40 s", "14 min", "2.5 h" */
+static const char *
+duration(double seconds, char *out, size_t n)
+{
+    if (seconds < 90)
+        snprintf(out, n, "%.0f s", ceil(seconds));
+    else if (seconds < 90 * 60)
+        snprintf(out, n, "%.0f min", ceil(seconds / 60));
+    else
+        snprintf(out, n, "%.1f h", seconds / 3600);
+    return out;
+}
+
+const char *
+train_estimate(const char *first, double first_s, double training_s, char *out, size_t n)
+{
+    char all[24], one[24], two[24];
+    snprintf(out, n, "about %s: %s %s, training %s", duration(first_s + training_s, all, sizeof all), first,
+             duration(first_s, one, sizeof one), duration(training_s, two, sizeof two));
+    return out;
+}
+
+#define ESTIMATE_US 3000000u /* of writing, after which the rest can be estimated */
+
+struct answers_bar {
+    uint64_t wanted, start_us; /* tokens, at most */
+    uint64_t first, first_us;  /* the tokens of the first pass, which followed the reading of prompts, and its end */
+    double training_s;
+    bool estimated;
+};
+
+static void
+show_answers(void *user, const struct answers *a, size_t begun)
+{
+    struct answers_bar *b = user;
+    const uint64_t now = clock_us(), written = a->written;
+    const double done = fmax((double)written / (double)b->wanted, (double)begun / (double)a->n);
+    if (b->first == 0) {
+        b->first = written;
+        b->first_us = now;
     }
-    const size_t n = p->length - p->bos;
-    if (p->bos)
-        to[0] = p->tokens[0];
-    memcpy(to + p->bos, p->tokens + p->bos + (p->n_tokens - p->bos - n) * i / p->n, n * sizeof *to);
-    return p->length;
+    const double rate = (double)(written - b->first) * 1e6 / (double)(now - b->first_us + 1);
+    char text[128];
+    if (!b->estimated && now - b->first_us > ESTIMATE_US && written > b->first) {
+        b->estimated = true;
+        fprintf(stderr, "%s%s\n", isatty(STDERR_FILENO) ? "\r\x1b[K" : "",
+                train_estimate("answers", (double)b->wanted / rate, b->training_s, text, sizeof text));
+    }
+    snprintf(text, sizeof text, "%zu of %zu prompts, %" PRIu64 " tokens, %.0f tokens/s", begun, a->n, written, rate);
+    train_bar("answers", fmin(done, 0.99), false, text, b->start_us);
+}
+
+bool
+train_answers(struct answers *out, const struct options *o, const struct engine *e, uint64_t tokens, double training_s,
+              struct err *err)
+{
+    struct answers_bar bar = {.start_us = clock_us(), .training_s = training_s};
+    const struct answers_options options = {.response = o->answers.response,
+                                            .sequences = o->answers.at_once,
+                                            .tokens = tokens,
+                                            .sampling = o->answers.sampling,
+                                            .seed = o->seed,
+                                            .progress = show_answers,
+                                            .user = &bar};
+    struct train_prompts p;
+    *out = (struct answers){0};
+    bool ok = train_prompts_open(&p, o, e->model->tokenizer, SIZE_MAX, err);
+    if (ok) {
+        const uint64_t most = (uint64_t)p.n * o->answers.response;
+        bar.wanted = tokens > 0 && tokens < most ? tokens : most;
+        ok = answers_write(out, e, p.tokens, p.begin, p.n, &options, generation_interruption(), err);
+    }
+    train_prompts_close(&p);
+    if (ok) {
+        char text[64];
+        snprintf(text, sizeof text, "%" PRIu64 " tokens", out->written);
+        train_bar("answers", 1, true, text, bar.start_us);
+    }
+    return ok;
 }

@@ -6,6 +6,7 @@
 #include "base/file_replace.h"
 #include "cli/options/options.h"
 #include "engine/model/tokenizer/tokenizer.h"
+#include "engine/training/answers.h"
 #include "engine/training/blas.h"
 
 /* Fails at once if there is no text, whose use `text` describes, or if the result could not be written after hours:
@@ -31,19 +32,27 @@ void train_bar(const char *what, double done, bool line, const char *text, uint6
 
 struct train_prompts {
     size_t n;
-    uint32_t length; /* of a prompt, at most */
-    bool bos;        /* each begins with the token that begins a sequence */
-    token_t *tokens; /* (n_tokens) of the text; or of all lines, one after another */
-    size_t n_tokens;
-    size_t *line; /* (n + 1) where each line's tokens begin; NULL: a text */
+    token_t *tokens; /* (begin[n]) of all prompts, one after another; each begins with the token that begins a sequence,
+                        if the model has one */
+    size_t *begin;   /* (n + 1) where each prompt begins */
 };
 
-/* Opens options->prompts_file, else options->train.text: n prompts, evenly spread over a text, or the first n lines of
- * a file. */
+/* Opens options->prompts_file, else options->train.text: n prompts of options->answers.prompt tokens, evenly spread over
+ * a text, or the first n lines of a file. Lines are chat messages if options->chat.on and the model has a template; then
+ * a line that is longer with the template is left out, else its beginning is the prompt. */
 bool train_prompts_open(struct train_prompts *, const struct options *, const struct tokenizer *, size_t n,
                         struct err *);
 void train_prompts_close(struct train_prompts *);
-/* Copies prompt i < n to `to` (length) and returns its number of tokens. */
+/* Copies prompt i < n to `to` (options->answers.prompt) and returns its number of tokens. */
 size_t train_prompts_copy(const struct train_prompts *, size_t i, token_t *to);
+
+/* Writes "about 14 min: answers 4 min, training 10 min", whose parts are in seconds. Returns out. */
+const char *train_estimate(const char *first, double first_s, double training_s, char *out, size_t n);
+
+/* Writes the target's answers to all prompts of options->prompts_file, until they have `tokens` tokens, with a bar
+ * (engine/training/answers.h). After a few seconds, prints an estimate of the time of answers and training.
+ * training_s: what training will take. To be freed with answers_free(), also after a failure. */
+bool train_answers(struct answers *, const struct options *, const struct engine *, uint64_t tokens, double training_s,
+                   struct err *);
 
 #endif

@@ -1,227 +1,456 @@
-/* specscope train heads: trains a head for each layer except the last, from any text. The model is not changed; the
- * heads learn to predict its final distribution. At any time the file contains the best heads so far. */
+/* specscope train heads: trains heads for layers before the last, from any text or from the model's own answers to
+ * prompts. The model is not changed; the heads learn to predict its final distribution. At any time the file contains
+ * the best heads so far. */
 #include <inttypes.h>
+#include <limits.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "base/rng.h"
 #include "cli/generation/generation.h"
 #include "cli/options/commands.h"
 #include "cli/options/files.h"
 #include "cli/options/option_table.h"
 #include "cli/train/train.h"
 #include "engine/model/memory.h"
+#include "engine/model/token_rank.h"
 #include "engine/model/tokenizer/tokenizer.h"
 #include "engine/training/head_training.h"
 #include "engine/training/reader.h"
 
-#define HELD_EVERY  16           /* one of HELD_EVERY windows is held out */
-#define BLOCK_BYTES (256u << 20) /* hidden states in memory at a time, about */
-#define EVALUATIONS 10           /* of the held-out text */
+#define HELD_EVERY  16         /* one of HELD_EVERY texts is held out */
+#define HELD_ROWS   4096       /* at most */
+#define BLOCK_BYTES (1u << 30) /* hidden states in memory at a time, at most */
+#define EVALUATIONS 10         /* of the held-out texts */
+#define SHOWN       6          /* layers in the progress bar */
 
-/* The text is read in windows, each with a context of its own. Hidden states are rows of the residual stream after
- * each depth 0..L. */
+struct text {      /* a window of the text, or a prompt with its answer */
+    size_t begin;  /* in job.tokens */
+    uint32_t n;    /* tokens that are read */
+    uint32_t skip; /* the first ones, whose rows are not used */
+};
+
+/* Rows are the hidden states after the trained layers and the last one, of one position. */
 struct job {
     const struct options *options;
     struct engine *engine;
-    struct blas *blas; /* NULL: the CPU multiplies */
-    struct lens lens;
+    struct blas *blas;       /* NULL: the CPU multiplies */
+    struct lens whole, lens; /* lens: of the draft vocabulary, if `set` is one */
+    token_t *set;            /* (n_set) the draft vocabulary; NULL: all tokens */
+    uint32_t n_set;
     struct exit_heads *heads;
     struct head_training *training;
     struct reader reader;
-    token_t *tokens; /* (n_tokens) of the text */
-    size_t n_tokens;
-    uint32_t window, layers;
-    token_t *input;              /* (1 + window) a window with BOS */
-    size_t row;                  /* values of a row: (L + 1) * width */
-    float *block, *batch, *held; /* (block_rows, row), (batch, row), (held_rows, row) */
-    size_t block_rows, held_rows;
-    size_t *order;        /* (block_rows) a shuffle of the block's rows */
-    size_t *window_order; /* (n_windows) the training windows in the order of this pass over the text */
-    size_t n_windows, next;
-    struct head_score *scores;                          /* owns the following four, (L + 1) each */
-    struct head_score *lens_score, *score, *best_score; /* of held-out text: sums over rows */
+    token_t *tokens;
+    struct text *texts;   /* (n_texts + 1); the last one begins where the tokens end */
+    size_t n_texts, most; /* most: rows of a text */
+    size_t row;           /* floats of a row */
+    struct head_rows block, batch, held;
+    size_t block_rows, n_block, n_held; /* room, rows */
+    size_t *order;                      /* (block_rows) a shuffle of the block's rows */
+    size_t *text_order;                 /* (n_train) the texts to train on, in the order of this pass */
+    size_t n_train, next;
+    bool whole_block;                                   /* the block has all rows to train on */
+    bool written;                                       /* the file */
+    struct head_score *scores;                          /* owns the following four, (n_trained) each */
+    struct head_score *lens_score, *score, *best_score; /* of held-out rows: sums */
     struct head_score *step_score;
     float *best; /* the values of each layer's best head so far */
     double loss, agreement;
-    bool evaluated;
     uint64_t random, start_us;
     uint64_t done, evaluated_at; /* tokens trained on, in all and before the last evaluation */
 };
 
-/* ---- the text ---- */
+static bool
+no_memory(struct err *err)
+{
+    return err_set(err, ERR_WORK, "train: out of memory for hidden states; use fewer --layers or a smaller --batch");
+}
+
+/* ---- the texts ---- */
+
+static bool
+find_window(const struct job *j, uint32_t *window, struct err *err)
+{
+    const uint32_t given = j->options->train.window,
+                   most = j->engine->model->ctx_train > 1 ? j->engine->model->ctx_train - 1 : 512;
+    *window = given > 0 ? given : most < 512 ? most : 512;
+    return *window <= most ||
+           err_set(err, ERR_USAGE, "train: --window %" PRIu32 " is more than %s's context of %" PRIu32, *window,
+                   j->engine->model->name, most + 1);
+}
+
+/* Cuts tokens into windows, each after the token that begins a sequence. */
+static bool
+cut_windows(struct job *j, const token_t *ids, size_t n, uint32_t window, struct err *err)
+{
+    const token_t bos = tokenizer_bos(j->engine->model->tokenizer);
+    const size_t windows = (n + window - 1) / window;
+    j->tokens = malloc((n + windows) * sizeof *j->tokens);
+    j->texts = malloc((windows + 1) * sizeof *j->texts);
+    if (j->tokens == NULL || j->texts == NULL)
+        return no_memory(err);
+    size_t at = 0;
+    for (size_t i = 0; i < n; i += window) {
+        const size_t left = n - i, own = left < window ? left : window;
+        const bool begin = i > 0 && bos != TOKEN_NONE; /* the text has its own */
+        j->texts[j->n_texts++] = (struct text){.begin = at, .n = (uint32_t)own + begin, .skip = begin};
+        if (begin)
+            j->tokens[at++] = bos;
+        memcpy(j->tokens + at, ids + i, own * sizeof *ids);
+        at += own;
+    }
+    j->texts[j->n_texts].begin = at;
+    return true;
+}
 
 static bool
 read_text(struct job *j, struct err *err)
 {
     const struct options *o = j->options;
     char *text;
-    size_t len;
-    if (!file_read(o->train.text, &text, &len, err))
+    token_t *ids;
+    size_t len, n;
+    uint32_t window;
+    if (!find_window(j, &window, err) || !file_read(o->train.text, &text, &len, err))
         return false;
-    const bool ok = tokenizer_encode(j->engine->model->tokenizer, text, len, (struct tokenize_options){.bos = true},
-                                     &j->tokens, &j->n_tokens, err);
+    bool ok =
+        tokenizer_encode(j->engine->model->tokenizer, text, len, (struct tokenize_options){.bos = true}, &ids, &n, err);
     free(text);
     if (!ok)
         return false;
-    const uint32_t most = j->engine->model->ctx_train > 1 ? j->engine->model->ctx_train - 1 : 512;
-    j->window = o->train.window > 0 ? o->train.window : most < 512 ? most : 512;
-    if (j->window > most)
-        return err_set(err, ERR_USAGE, "train: --window %" PRIu32 " is more than %s's context of %" PRIu32, j->window,
-                       j->engine->model->name, most + 1);
-    if (j->n_tokens < 2 * (size_t)j->window)
-        return err_set(err, ERR_WORK,
-                       "train: %s has %zu tokens; two windows of %" PRIu32
-                       " are the least: give more text, or a smaller --window",
-                       o->train.text, j->n_tokens, j->window);
-    return true;
+    ok = n >= 2 * (size_t)window || err_set(err, ERR_WORK,
+                                            "train: %s has %zu tokens; two windows of %" PRIu32
+                                            " are the least: give more text, or a smaller --window",
+                                            o->train.text, n, window);
+    ok = ok && cut_windows(j, ids, n, window, err);
+    free(ids);
+    return ok;
 }
 
-struct window {
+/* Returns the seconds that training will take, from the loss of one layer on some rows. */
+static double
+training_time(const struct job *j)
+{
+    enum { ROWS = 64 };
+    struct lens view = j->whole;
+    view.vocab = j->n_set > 0 ? j->n_set : view.vocab; /* which tokens makes no difference */
+    const size_t width = view.width;
+    struct head_work *work = head_work_open(&view, ROWS);
+    float *hidden = calloc(ROWS * (width + 1), sizeof *hidden),
+          *final = calloc(ROWS * (size_t)view.vocab, sizeof *final);
+    double *inside = calloc(ROWS, sizeof *inside), seconds = NAN;
+    struct head_target *target = calloc(ROWS, sizeof *target);
+    if (work != NULL && hidden != NULL && final != NULL && inside != NULL && target != NULL) {
+        uint64_t random = 1;
+        for (size_t i = 0; i < ROWS * width; i++)
+            hidden[i] = (float)((double)splitmix64(&random) * 0x1p-64);
+        const struct head_batch batch = {.n = ROWS,
+                                         .hidden = hidden,
+                                         .stride = width,
+                                         .final = final,
+                                         .mass = hidden + ROWS * width,
+                                         .inside = inside,
+                                         .target = target};
+        head_loss(&view, HEAD_LENS, NULL, &batch, work, NULL); /* the first one loads the library */
+        const uint64_t start = clock_us();
+        head_loss(&view, HEAD_LENS, NULL, &batch, work, NULL);
+        /* a step's gradients take the product a second time or more, and the last layer is one more layer's loss */
+        seconds = 1e-6 * (double)(clock_us() - start) / ROWS * (double)j->options->train.tokens *
+                  (2.5 * (double)j->heads->n_trained + 1) / blas_callers(j->engine->threads, NULL);
+    }
+    head_work_close(work);
+    free(hidden);
+    free(final);
+    free(inside);
+    free(target);
+    return seconds;
+}
+
+/* Lets the model write answers; the rows that are used predict their tokens. */
+static bool
+write_answers(struct job *j, struct err *err)
+{
+    struct answers a;
+    bool ok = train_answers(&a, j->options, j->engine, j->options->train.tokens, training_time(j), err);
+    size_t n = 0, at = 0;
+    for (size_t i = 0; i < a.n && ok; i++)
+        n += a.at[i].n;
+    if (ok) {
+        j->tokens = malloc((n + 1) * sizeof *j->tokens);
+        j->texts = malloc((a.n + 1) * sizeof *j->texts);
+        ok = (j->tokens != NULL && j->texts != NULL) || no_memory(err);
+    }
+    for (size_t i = 0; i < a.n && ok; i++) {
+        if (a.at[i].n < 2)
+            continue;
+        j->texts[j->n_texts++] = (struct text){.begin = at, .n = a.at[i].n - 1, .skip = a.at[i].prompt - 1};
+        memcpy(j->tokens + at, a.at[i].text, a.at[i].n * sizeof *j->tokens);
+        at += a.at[i].n;
+    }
+    if (ok)
+        j->texts[j->n_texts].begin = at;
+    answers_free(&a);
+    return ok && (j->n_texts >= 2 || err_set(err, ERR_WORK, "train: two prompts are the least: one is held out"));
+}
+
+/* ---- rows ---- */
+
+struct reading {
     const struct job *job;
-    uint32_t skip; /* rows of BOS, which are not part of the text */
+    const struct text *text;
     float *hidden;
 };
 
 static bool
 read_row(void *user, struct reader *r, uint32_t at, slot_t slot)
 {
-    const struct window *w = user;
-    if (at < w->skip)
+    const struct reading *w = user;
+    const struct exit_heads *heads = w->job->heads;
+    if (at < w->text->skip)
         return true;
-    float *to = w->hidden + (at - w->skip) * w->job->row;
-    for (uint32_t l = 0; l <= r->layers; l++)
-        if (!context_read_hidden(r->context, slot, l, to + (size_t)l * r->width))
+    float *to = w->hidden + (at - w->text->skip) * w->job->row;
+    for (size_t i = 0; i <= heads->n_trained; i++)
+        if (!context_read_hidden(r->context, slot, i < heads->n_trained ? heads->trained[i] : r->layers,
+                                 to + i * r->width))
             return false;
     return true;
 }
 
-/* Reads the hidden states of one window into `hidden`, which has room for `window` rows, and adds their number to
- * *rows. */
+static size_t
+rows_of(const struct text *t)
+{
+    return t->n - t->skip;
+}
+
+/* Reads a text's rows to position *rows of `to`, and adds their number to *rows. */
 static bool
-read_window(struct job *j, size_t index, float *hidden, size_t *rows, struct err *err)
+read_rows(struct job *j, size_t index, const struct head_rows *to, size_t *rows, struct err *err)
 {
-    const token_t bos = tokenizer_bos(j->engine->model->tokenizer);
-    const size_t begin = index * j->window, left = j->n_tokens - begin, n = left < j->window ? left : j->window;
-    struct window w = {.job = j, .skip = index > 0 && bos != TOKEN_NONE, .hidden = hidden};
-    j->input[0] = bos;
-    memcpy(j->input + w.skip, j->tokens + begin, n * sizeof *j->input);
+    const struct text *t = &j->texts[index];
+    struct head_rows part = {to->hidden + *rows * j->row, to->target + *rows};
+    struct reading w = {.job = j, .text = t, .hidden = part.hidden};
+    const struct reader_text text = {.tokens = j->tokens + t->begin, .to = t->n, .user = &w};
     reader_forget(&j->reader, 0, 0);
-    const struct reader_text text = {.tokens = j->input, .to = w.skip + (uint32_t)n, .user = &w};
-    *rows += n;
-    return reader_read(&j->reader, &text, 1, read_row) || err_copy(err, context_error(j->reader.context));
+    if (!reader_read(&j->reader, &text, 1, read_row))
+        return err_copy(err, context_error(j->reader.context));
+    head_training_targets(j->training, &part, rows_of(t));
+    *rows += rows_of(t);
+    return !blas_failed(j->blas, err);
 }
 
-static size_t
-windows_of(const struct job *j)
+static bool
+open_rows(const struct job *j, struct head_rows *r, size_t n)
 {
-    return (j->n_tokens + j->window - 1) / j->window;
+    r->hidden = malloc((n + 1) * j->row * sizeof *r->hidden);
+    r->target = malloc((n + 1) * sizeof *r->target);
+    return r->hidden != NULL && r->target != NULL;
 }
 
-/* Sizes a block, and returns the number of windows that are held out: as many as fit into a block. */
-static size_t
-size_block(struct job *j)
+static void
+close_rows(struct head_rows *r)
 {
-    const size_t windows = windows_of(j), most = BLOCK_BYTES / (j->row * sizeof(float)) / j->window;
-    const size_t held = (windows + HELD_EVERY - 1) / HELD_EVERY, blocks = most > 0 ? most : 1;
-    j->block_rows = (blocks < windows ? blocks : windows) * j->window;
-    return held < blocks ? held : blocks;
+    free(r->hidden);
+    free(r->target);
+}
+
+/* Holds out every HELD_EVERY-th text up to HELD_ROWS rows, and sizes the block of rows. Returns the held-out rows. */
+static size_t
+divide_texts(struct job *j)
+{
+    const size_t most = BLOCK_BYTES / (j->row * sizeof(float));
+    size_t held = 0, rows = 0;
+    j->n_train = 0;
+    for (size_t i = 0; i < j->n_texts; i++) {
+        const size_t n = rows_of(&j->texts[i]);
+        j->most = n > j->most ? n : j->most;
+        if (i % HELD_EVERY == 0 && (held == 0 || held + n <= HELD_ROWS)) {
+            held += n;
+        } else if (i % HELD_EVERY != 0) {
+            rows += n;
+            j->text_order[j->n_train++] = i;
+        }
+    }
+    j->block_rows = most < j->options->train.tokens ? most : (size_t)j->options->train.tokens;
+    j->block_rows = j->block_rows > j->most ? j->block_rows : j->most;
+    j->whole_block = rows <= j->block_rows;
+    if (j->whole_block)
+        j->block_rows = rows;
+    return held;
 }
 
 /* Prints the memory that training takes; fails if so much is not available. */
 static bool
-memory_suffices(struct job *j, const struct head_training_options *options, struct err *err)
+memory_suffices(const struct job *j, size_t held, const struct head_training_options *options, struct err *err)
 {
     const struct model_desc *d = &j->engine->model->desc;
-    const enum head_kind kind = j->options->train.kind;
-    const uint64_t held_rows = size_block(j) * j->window, rows = j->block_rows + held_rows + options->batch;
-    const uint64_t best = (j->layers - 1) * (kind == HEAD_FULL ? d->vocab : d->width + 1) * (uint64_t)d->width;
-    const uint64_t need = head_training_bytes(kind, j->layers, d->width, d->vocab, options) +
-                          sizeof(float) * (rows * j->row + best + (uint64_t)d->vocab * d->width);
+    const struct exit_heads *heads = j->heads;
+    const uint64_t rows = j->block_rows + held + options->batch;
+    const uint64_t need =
+        head_training_bytes(heads->kind, heads->n_trained, d->width, j->n_set > 0 ? j->n_set : d->vocab, d->vocab,
+                            options) +
+        sizeof(float) * (rows * j->row + heads->n_values + ((uint64_t)d->vocab + j->n_set) * d->width);
     const uint64_t available = memory_available();
-    char takes[24], there[24];
+    char takes[24], there[24], set[48] = "";
     memory_text(takes, need);
     if (need > available)
         return err_set(err, ERR_WORK,
                        "train: training takes %s besides the model, but %s of memory are available; use --kind affine, "
-                       "fewer --threads or a smaller --batch",
+                       "fewer --layers, fewer --threads or a smaller --batch",
                        takes, memory_text(there, available));
-    fprintf(stderr, "%s heads for %s: training takes about %s besides the model%s\n", head_kind_name(kind),
-            j->engine->model->name, takes, j->blas != NULL ? ", and multiplies on the GPU" : "");
-    return true;
-}
-
-/* Holds out every HELD_EVERY-th window; all others are for training. */
-static bool
-prepare_memory(struct job *j, struct err *err)
-{
-    const size_t windows = windows_of(j), n_held = size_block(j), bytes = j->row * sizeof(float),
-                 depths = (size_t)j->layers + 1;
-    j->block = malloc(j->block_rows * bytes);
-    j->batch = malloc(j->options->train.batch * bytes);
-    j->held = malloc(n_held * j->window * bytes);
-    j->input = malloc(((size_t)j->window + 1) * sizeof *j->input);
-    j->order = malloc(j->block_rows * sizeof *j->order);
-    j->window_order = malloc(windows * sizeof *j->window_order);
-    j->scores = calloc(4 * depths, sizeof *j->scores);
-    j->best = malloc(j->heads->n_values * sizeof *j->best);
-    if (j->block == NULL || j->batch == NULL || j->held == NULL || j->input == NULL || j->order == NULL ||
-        j->window_order == NULL || j->scores == NULL || j->best == NULL)
-        return err_set(err, ERR_WORK, "train: out of memory for hidden states; use a smaller --window or --batch");
-    j->lens_score = j->scores;
-    j->score = j->lens_score + depths;
-    j->best_score = j->score + depths;
-    j->step_score = j->best_score + depths;
-    for (size_t w = 0; w < windows; w++) {
-        if (w % HELD_EVERY != 0) {
-            j->window_order[j->n_windows++] = w;
-        } else if (w / HELD_EVERY < n_held) {
-            if (generation_interrupted())
-                return err_set(err, ERR_CANCELLED, "interrupted before training began");
-            if (!read_window(j, w, j->held + j->held_rows * j->row, &j->held_rows, err))
-                return false;
-        }
-    }
+    if (j->n_set > 0)
+        snprintf(set, sizeof set, " on %" PRIu32 " of %" PRIu32 " tokens", j->n_set, d->vocab);
+    fprintf(stderr, "%s heads for %s, %zu layers%s: training takes about %s besides the model%s\n",
+            head_kind_name(heads->kind), j->engine->model->name, heads->n_trained, set, takes,
+            j->blas != NULL ? ", and multiplies on the GPU" : "");
     return true;
 }
 
 /* ---- the job ---- */
 
+/* Counts the tokens of the texts to train on, writes the counts beside the heads, and takes the draft vocabulary. */
 static bool
-open_job(struct job *j, struct err *err)
+choose_set(struct job *j, struct err *err)
+{
+    const struct model_desc *d = &j->engine->model->desc;
+    uint64_t *counts = calloc(d->vocab, sizeof *counts);
+    char path[PATH_MAX];
+    j->set = malloc(d->vocab * sizeof *j->set);
+    bool ok = (counts != NULL && j->set != NULL) || no_memory(err);
+    for (size_t i = 0; i < j->n_texts && ok; i++)
+        for (size_t k = j->texts[i].begin; k < j->texts[i + 1].begin && i % HELD_EVERY != 0; k++)
+            counts[j->tokens[k]]++;
+    snprintf(path, sizeof path, "%s.counts", j->options->train.out);
+    ok = ok && token_counts_write(path, counts, d->vocab, err) &&
+         token_rank(j->engine->model->tokenizer, d->vocab, counts, j->set, err);
+    if (ok) {
+        j->heads->draft_vocab = j->n_set;
+        j->heads->counts_hash = hash_bytes(HASH_START, counts, d->vocab * sizeof *counts);
+    }
+    free(counts);
+    return ok;
+}
+
+static bool
+open_engine(struct job *j, struct err *err)
 {
     const struct options *o = j->options;
     const struct engine_options engine = {.model_path = o->model != NULL ? o->model : bundled_model_path(),
                                           .backend = o->backend,
                                           .lora = o->lora.at,
                                           .n_lora = o->lora.n,
+                                          .heads = "none",
                                           .backend_options = o->backend_options};
     if (!engine_open(&j->engine, &engine, NULL, NULL, err))
         return false;
-    const struct model *m = j->engine->model;
-    j->layers = m->desc.n_layers;
-    j->row = ((size_t)j->layers + 1) * m->desc.width;
-    j->random = o->seed;
-    const struct head_training_options options = {
-        .threads = j->engine->threads, .batch = o->train.batch, .rate = (float)o->train.rate, .decay = 0.01f};
-    const uint32_t callers = blas_callers(options.threads, err);
+    const uint32_t wanted = j->engine->threads, callers = blas_callers(wanted, err);
     if (callers == 0)
         return false;
-    if (callers < options.threads)
+    if (callers < wanted)
         fprintf(stderr,
                 "specscope: only one thread trains, for OpenBLAS's sequential build cannot be called by several; "
                 "its OpenMP build is faster (libopenblas-openmp-dev)\n");
     j->blas = train_blas(j->engine);
-    if (!read_text(j, err) || !memory_suffices(j, &options, err) || !lens_open(&j->lens, &m->desc, err))
+    return true;
+}
+
+#define TRAINED 12 /* layers that are trained without --layers, at most */
+
+/* Reads "4:16:4,20", first:last:step or single layers, which ascend, into layers (n_layers). */
+static bool
+read_layers(const char *text, uint32_t n_layers, uint32_t *layers, size_t *n, struct err *err)
+{
+    *n = 0;
+    for (const char *at = text; at != NULL;) {
+        unsigned long range[3] = {0, 0, 1};
+        char *end = NULL;
+        int parts = 0;
+        for (bool more = true; more && parts < 3 && *at >= '0' && *at <= '9'; at = more ? end + 1 : end) {
+            range[parts++] = strtoul(at, &end, 10);
+            more = *end == ':';
+        }
+        range[1] = parts < 2 ? range[0] : range[1];
+        const bool ends = parts > 0 && end == at && (*at == ',' || *at == '\0');
+        if (!ends || range[0] < 1 || range[2] < 1 || range[1] < range[0] || range[1] >= n_layers ||
+            (*n > 0 && range[0] <= layers[*n - 1]))
+            return err_set(err, ERR_USAGE,
+                           "--layers %.60s: layers from 1 to %" PRIu32
+                           " in ascending order are wanted, as first:last:step "
+                           "or with commas between them",
+                           text, n_layers - 1);
+        for (unsigned long l = range[0]; l <= range[1]; l += range[2])
+            layers[(*n)++] = (uint32_t)l;
+        at = *at == ',' ? at + 1 : NULL;
+    }
+    return true;
+}
+
+/* Makes heads for the layers of --layers, or for some, evenly spaced, of those before the last. */
+static bool
+new_heads(struct job *j, struct err *err)
+{
+    const uint32_t n_layers = j->engine->model->desc.n_layers, step = (n_layers + TRAINED - 1) / TRAINED;
+    const char *given = j->options->train.layers;
+    size_t n = 0;
+    uint32_t *layers = calloc(n_layers, sizeof *layers);
+    bool ok = layers != NULL || no_memory(err);
+    if (ok && given != NULL)
+        ok = read_layers(given, n_layers, layers, &n, err);
+    for (uint32_t l = step; ok && given == NULL && l < n_layers; l += step)
+        layers[n++] = l;
+    ok = ok && exit_heads_new(&j->heads, j->options->train.kind, j->engine->model, n > 0 ? layers : NULL, n, err);
+    free(layers);
+    return ok;
+}
+
+/* Reads or writes the texts, and opens the training and the memory for its rows. */
+static bool
+open_job(struct job *j, struct err *err)
+{
+    const struct options *o = j->options;
+    if (!open_engine(j, err))
+        return false;
+    const struct model_desc *d = &j->engine->model->desc;
+    if (!new_heads(j, err) || !lens_open(&j->whole, d, NULL, 0, err))
+        return false;
+    const size_t n = j->heads->n_trained;
+    j->whole.blas = j->blas;
+    j->row = (n + 1) * d->width;
+    j->random = o->seed;
+    j->n_set = o->train.kind == HEAD_AFFINE && o->train.draft_vocab < d->vocab ? o->train.draft_vocab : 0;
+    if (!(o->prompts_file != NULL ? write_answers(j, err) : read_text(j, err)) || !choose_set(j, err))
+        return false;
+    const struct head_training_options options = {
+        .threads = j->engine->threads, .batch = o->train.batch, .decay = 0.01f, .cancel = generation_interruption()};
+    j->text_order = malloc(j->n_texts * sizeof *j->text_order);
+    if (j->text_order == NULL)
+        return no_memory(err);
+    const size_t held = divide_texts(j);
+    if (!memory_suffices(j, held, &options, err) || (j->n_set > 0 && !lens_open(&j->lens, d, j->set, j->n_set, err)))
         return false;
     j->lens.blas = j->blas;
-    /* all products of training read the head */
-    blas_keep(j->blas, j->lens.head, (size_t)j->lens.vocab * j->lens.width);
-    return exit_heads_new(&j->heads, o->train.kind, m, err) &&
-           head_training_open(&j->training, j->heads, &j->lens, &options, err) &&
-           reader_open(&j->reader, j->engine, READS_TARGET, j->window + 1, 1, NULL, err) && prepare_memory(j, err);
+    const struct lens *lens = j->n_set > 0 ? &j->lens : &j->whole;
+    blas_keep(j->blas, lens->head, (size_t)lens->vocab * lens->width); /* all products of training read it */
+    uint32_t longest = 1;
+    for (size_t i = 0; i < j->n_texts; i++)
+        longest = j->texts[i].n > longest ? j->texts[i].n : longest;
+    if (!head_training_open(&j->training, j->heads, lens, &j->whole, &options, err) ||
+        !reader_open(&j->reader, j->engine, READS_TARGET, longest, 1, generation_interruption(), err))
+        return false;
+    j->order = malloc((j->block_rows + 1) * sizeof *j->order);
+    j->scores = calloc(4 * n, sizeof *j->scores);
+    j->best = malloc(j->heads->n_values * sizeof *j->best);
+    if (!open_rows(j, &j->block, j->block_rows) || !open_rows(j, &j->batch, o->train.batch) ||
+        !open_rows(j, &j->held, held) || j->order == NULL || j->scores == NULL || j->best == NULL)
+        return no_memory(err);
+    j->lens_score = j->scores;
+    j->score = j->lens_score + n;
+    j->best_score = j->score + n;
+    j->step_score = j->best_score + n;
+    return true;
 }
 
 static void
@@ -231,15 +460,17 @@ close_job(struct job *j)
     reader_close(&j->reader);
     exit_heads_free(j->heads);
     lens_free(&j->lens);
+    lens_free(&j->whole);
     blas_close(j->blas);
     engine_close(j->engine);
+    free(j->set);
     free(j->tokens);
-    free(j->block);
-    free(j->batch);
-    free(j->held);
-    free(j->input);
+    free(j->texts);
+    close_rows(&j->block);
+    close_rows(&j->batch);
+    close_rows(&j->held);
     free(j->order);
-    free(j->window_order);
+    free(j->text_order);
     free(j->scores);
     free(j->best);
 }
@@ -251,61 +482,74 @@ static void
 mean_score(const struct job *j, const struct head_score *sums, double *loss, double *agreement)
 {
     *loss = *agreement = 0;
-    for (uint32_t l = 1; l < j->layers; l++) {
-        *loss += sums[l].loss / (double)j->held_rows / (j->layers - 1);
-        *agreement += sums[l].agreement / (double)j->held_rows / (j->layers - 1);
+    for (size_t i = 0; i < j->heads->n_trained; i++) {
+        *loss += sums[i].loss / (double)j->n_held / (double)j->heads->n_trained;
+        *agreement += sums[i].agreement / (double)j->n_held / (double)j->heads->n_trained;
     }
 }
 
-/* Scores the heads on held-out text, keeps each layer's best head, and writes the file if one became better. The first
+/* Keeps each layer's best head on held-out rows, and writes the file if one became better, or is the first. The first
  * heads equal the lens, so no head in the file is worse than the lens. */
 static bool
-evaluate(struct job *j, struct err *err)
+keep_best(struct job *j, bool first, struct err *err)
 {
     const size_t n = j->heads->per_layer;
-    bool better = false;
-    memset(j->score, 0, ((size_t)j->layers + 1) * sizeof *j->score);
-    head_training_score(j->training, false, j->held, j->held_rows, j->score);
-    for (uint32_t l = 1; l < j->layers; l++) {
-        if (j->evaluated && !(j->score[l].loss < j->best_score[l].loss))
+    bool better = first;
+    for (size_t i = 0; i < j->heads->n_trained; i++) {
+        if (!first && !(j->score[i].loss < j->best_score[i].loss))
             continue;
         better = true;
-        j->best_score[l] = j->score[l];
-        memcpy(j->best + (l - 1) * n, j->heads->values + (l - 1) * n, n * sizeof *j->best);
+        j->best_score[i] = j->score[i];
+        memcpy(j->best + i * n, j->heads->values + i * n, n * sizeof *j->best);
     }
-    j->evaluated = true;
     j->evaluated_at = j->done;
     mean_score(j, j->best_score, &j->loss, &j->agreement);
     struct exit_heads best = *j->heads;
     best.values = j->best;
+    j->written = j->written || better;
     return !better || exit_heads_write(&best, j->options->train.out, err);
 }
 
+static bool
+evaluate(struct job *j, struct err *err)
+{
+    memset(j->score, 0, j->heads->n_trained * sizeof *j->score);
+    head_training_score(j->training, false, &j->held, j->n_held, j->score);
+    return !blas_failed(j->blas, err) && (generation_interrupted() || keep_best(j, false, err));
+}
+
+/* Prints the mean over layers of the loss, and the agreement of some layers. */
 static void
 print_progress(const struct job *j, bool line)
 {
-    double lens_loss, lens_agreement;
-    char text[128];
-    mean_score(j, j->lens_score, &lens_loss, &lens_agreement);
-    snprintf(text, sizeof text, "held out: KL %.3f (lens %.3f)  agreement %.1f%% (lens %.1f%%)", j->loss, lens_loss,
-             j->agreement * 100, lens_agreement * 100);
+    const struct exit_heads *h = j->heads;
+    const size_t n = h->n_trained, step = (n + SHOWN - 1) / SHOWN;
+    char text[160];
+    size_t at = (size_t)snprintf(text, sizeof text, "held out: KL %.3f  agreement %.1f%%", j->loss, j->agreement * 100);
+    for (size_t i = step - 1; i < n && n > 1; i += step)
+        at += (size_t)snprintf(text + at, sizeof text - at, "%s%" PRIu32 ": %.0f%%", i == step - 1 ? "; layer " : "  ",
+                               h->trained[i], j->best_score[i].agreement / (double)j->n_held * 100);
     train_bar("training", fmin(1, (double)j->done / (double)j->options->train.tokens), line, text, j->start_us);
 }
 
-/* Reads the next windows into the block and shuffles their rows. */
+/* Reads the next texts into the block, unless it has all of them, and shuffles its rows. */
 static bool
-fill_block(struct job *j, size_t *rows, struct err *err)
+fill_block(struct job *j, struct err *err)
 {
-    *rows = 0;
-    for (size_t w = 0; w < j->block_rows / j->window && !generation_interrupted(); w++) {
-        if (j->next % j->n_windows == 0) /* a new pass over the text has another order */
-            train_shuffle(j->window_order, j->n_windows, &j->random);
-        if (!read_window(j, j->window_order[j->next++ % j->n_windows], j->block + *rows * j->row, rows, err))
+    bool more = j->n_block == 0 || !j->whole_block;
+    if (more)
+        j->n_block = 0;
+    for (size_t n = 1; more && !generation_interrupted(); n++) {
+        if (j->next % j->n_train == 0) /* a new pass over the texts has another order */
+            train_shuffle(j->text_order, j->n_train, &j->random);
+        if (!read_rows(j, j->text_order[j->next++ % j->n_train], &j->block, &j->n_block, err))
             return false;
+        more = j->whole_block ? n < j->n_train : j->n_block + j->most <= j->block_rows;
+        train_bar("reading", (double)j->n_block / (double)j->block_rows, false, "hidden states", j->start_us);
     }
-    for (size_t i = 0; i < *rows; i++)
+    for (size_t i = 0; i < j->n_block; i++)
         j->order[i] = i;
-    train_shuffle(j->order, *rows, &j->random);
+    train_shuffle(j->order, j->n_block, &j->random);
     return true;
 }
 
@@ -315,11 +559,14 @@ train_step(struct job *j, size_t at, size_t n, struct err *err)
 {
     const struct options *o = j->options;
     const uint64_t warm_up = o->train.tokens / 50 + 1;
-    for (size_t i = 0; i < n; i++)
-        memcpy(j->batch + i * j->row, j->block + j->order[at + i] * j->row, j->row * sizeof *j->batch);
+    for (size_t i = 0; i < n; i++) {
+        memcpy(j->batch.hidden + i * j->row, j->block.hidden + j->order[at + i] * j->row,
+               j->row * sizeof *j->batch.hidden);
+        j->batch.target[i] = j->block.target[j->order[at + i]];
+    }
     const double rate =
         o->train.rate * fmin((double)(j->done + n) / (double)warm_up, 1 - (double)j->done / (double)o->train.tokens);
-    head_training_step(j->training, j->batch, n, (float)rate, j->step_score);
+    head_training_step(j->training, &j->batch, n, (float)rate, j->step_score);
     j->done += n;
     return !blas_failed(j->blas, err);
 }
@@ -328,11 +575,15 @@ static bool
 train_block(struct job *j, struct err *err)
 {
     const uint64_t all = j->options->train.tokens, every = all / EVALUATIONS + 1;
-    size_t rows;
-    if (!fill_block(j, &rows, err))
+    const bool first = j->next == 0;
+    if (!fill_block(j, err))
         return false;
-    for (size_t at = 0, n; at < rows && j->done < all && !generation_interrupted(); at += n) {
-        n = rows - at < j->options->train.batch ? rows - at : j->options->train.batch;
+    if (first && !generation_interrupted() && j->heads->kind == HEAD_AFFINE &&
+        (!head_training_start(j->training, &j->block, j->n_block, err) || !evaluate(j, err)))
+        return false;
+    for (size_t at = 0, n; at < j->n_block && j->done < all && !generation_interrupted(); at += n) {
+        const size_t left = j->n_block - at, most = j->options->train.batch;
+        n = left < most ? left : most;
         if (!train_step(j, at, n, err))
             return false;
         const bool due = j->done - j->evaluated_at >= every || j->done >= all;
@@ -343,36 +594,53 @@ train_block(struct job *j, struct err *err)
     return true;
 }
 
-/* Prints the best heads against the lens, layer by layer, on held-out text. */
+/* Prints the best heads against the lens, layer by layer, on held-out rows. */
 static void
 report(const struct job *j)
 {
+    const struct exit_heads *h = j->heads;
+    const double n = (double)j->n_held;
     printf("held out: %zu tokens          lens             %s\nlayer         agreement     KL  agreement     KL\n",
-           j->held_rows, head_kind_name(j->heads->kind));
-    const double n = (double)j->held_rows;
-    for (uint32_t l = 1; l < j->layers; l++)
-        printf("%5" PRIu32 "            %5.1f%%  %6.3f     %5.1f%%  %6.3f\n", l, j->lens_score[l].agreement / n * 100,
-               j->lens_score[l].loss / n, j->best_score[l].agreement / n * 100, j->best_score[l].loss / n);
-    printf("%s heads of %s: %s, %.0f s\n", head_kind_name(j->heads->kind), j->engine->model->name,
-           j->options->train.out, (double)(clock_us() - j->start_us) * 1e-6);
+           j->n_held, head_kind_name(h->kind));
+    for (size_t i = 0; i < h->n_trained; i++)
+        printf("%5" PRIu32 "            %5.1f%%  %6.3f     %5.1f%%  %6.3f\n", h->trained[i],
+               j->lens_score[i].agreement / n * 100, j->lens_score[i].loss / n, j->best_score[i].agreement / n * 100,
+               j->best_score[i].loss / n);
+    printf("%s heads of %s: %s, %.0f s\n", head_kind_name(h->kind), j->engine->model->name, j->options->train.out,
+           (double)(clock_us() - j->start_us) * 1e-6);
+}
+
+/* Reads the held-out rows, and writes the first file: heads that equal the lens. */
+static bool
+begin(struct job *j, struct err *err)
+{
+    const size_t n = j->heads->n_trained;
+    size_t most = 0;
+    for (size_t i = 0; i < j->n_texts; i += HELD_EVERY)
+        most += i == 0 || most + rows_of(&j->texts[i]) <= HELD_ROWS ? rows_of(&j->texts[i]) : 0;
+    for (size_t i = 0; i < j->n_texts; i += HELD_EVERY)
+        if (j->n_held + rows_of(&j->texts[i]) <= most && !read_rows(j, i, &j->held, &j->n_held, err))
+            return false;
+    head_training_score(j->training, true, &j->held, j->n_held, j->lens_score);
+    memcpy(j->score, j->lens_score, n * sizeof *j->score);
+    return !blas_failed(j->blas, err) && (generation_interrupted() || keep_best(j, true, err));
 }
 
 static bool
 train(struct job *j, struct err *err)
 {
     const uint64_t all = j->options->train.tokens;
-    if (!open_job(j, err))
-        return false;
-    head_training_score(j->training, true, j->held, j->held_rows, j->lens_score);
-    bool ok = evaluate(j, err);
+    bool ok = open_job(j, err) && begin(j, err);
     while (ok && j->done < all && !generation_interrupted())
         ok = train_block(j, err);
-    if (j->done < all && isatty(STDERR_FILENO)) /* ends the line of an unfinished bar */
+    if (isatty(STDERR_FILENO) && (!ok || j->done < all)) /* ends the line of an unfinished bar */
         fputc('\n', stderr);
-    if (!ok)
+    if (!ok && err->kind != ERR_CANCELLED)
         return false;
+    if (!j->written)
+        return err_set(err, ERR_CANCELLED, "interrupted before training began");
     report(j);
-    return j->done >= all || err_set(err, ERR_CANCELLED, "interrupted; the best heads so far are in the file");
+    return (ok && j->done >= all) || err_set(err, ERR_CANCELLED, "interrupted; the best heads so far are in the file");
 }
 
 bool
@@ -381,7 +649,9 @@ train_heads_main(struct options *o, int *status, struct err *err)
     (void)status;
     generation_catch_signals();
     struct job j = {.options = o, .start_us = clock_us()};
-    const bool ok = train_can_begin(o, "heads", "what to train on", &exit_heads_file, err) && train(&j, err);
+    const bool ok = train_can_begin(o, "heads", "what to train on; or --prompts FILE, for the model to answer",
+                                    &exit_heads_file, err) &&
+                    train(&j, err);
     close_job(&j);
     return ok;
 }

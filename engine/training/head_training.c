@@ -9,34 +9,37 @@
 
 #include "engine/training/adam.h"
 #include "engine/training/blas.h"
+#include "engine/training/ridge.h"
 #include "kernels/cpu/isa.h"
 #include "kernels/tensor.h"
 
 bool
-lens_open(struct lens *lens, const struct model_desc *d, struct err *err)
+lens_open(struct lens *lens, const struct model_desc *d, const token_t *ids, uint32_t n, struct err *err)
 {
     struct final_norm norm;
+    const uint32_t vocab = ids != NULL ? n : d->vocab;
     if (!final_norm_open(&norm, d, err))
         return false;
     const bool biased = tensor_present(&d->head_bias);
-    float *head = malloc((size_t)d->vocab * d->width * sizeof *head), *bias = NULL;
+    float *head = malloc((size_t)vocab * d->width * sizeof *head), *bias = NULL;
     if (head != NULL && biased)
         bias = malloc(d->vocab * sizeof *bias);
     if (head == NULL || (biased && bias == NULL)) {
         free(head);
         final_norm_free(&norm);
         return err_set(err, ERR_WORK, "out of memory: the head in F32 takes %.1f GB",
-                       (double)d->vocab * d->width * sizeof *head * 1e-9);
+                       (double)vocab * d->width * sizeof *head * 1e-9);
     }
-    for (uint32_t v = 0; v < d->vocab; v++)
-        tensor_row(&d->head, v, head + (size_t)v * d->width);
+    for (uint32_t v = 0; v < vocab; v++)
+        tensor_row(&d->head, ids != NULL ? (uint32_t)ids[v] : v, head + (size_t)v * d->width);
     if (biased)
         tensor_row(&d->head_bias, 0, bias);
     *lens = (struct lens){.width = d->width,
-                          .vocab = d->vocab,
+                          .vocab = vocab,
                           .norm = norm,
                           .head = head,
                           .bias = bias,
+                          .ids = ids,
                           .scale = d->form.logit_scale,
                           .cap = d->form.logit_cap};
     return true;
@@ -127,13 +130,20 @@ normalise(const struct lens *lens, struct head_work *w, size_t n)
         w->inverse[i] = final_norm_apply(&lens->norm, w->shifted + i * width, w->normed + i * width);
 }
 
+/* The token of a row of the lens. */
+static token_t
+token_of(const struct lens *lens, size_t row)
+{
+    return lens->ids != NULL ? lens->ids[row] : (token_t)row;
+}
+
 /* The model's operations on logits after the matrix: bias, scale, cap, as in kernels/cpu/head.c. */
 static void
 finish_logits(const struct lens *lens, struct head_work *w, float *z, size_t n)
 {
     const float scale = form_factor(lens->scale);
     for (size_t i = 0; i < n * lens->vocab && (lens->bias != NULL || scale < 1 || scale > 1); i++)
-        z[i] = (z[i] + (lens->bias != NULL ? lens->bias[i % lens->vocab] : 0)) * scale;
+        z[i] = (z[i] + (lens->bias != NULL ? lens->bias[token_of(lens, i % lens->vocab)] : 0)) * scale;
     for (size_t i = 0; i < n * lens->vocab && lens->cap > 0; i++) {
         const float turned = tanhf(z[i] / lens->cap);
         z[i] = lens->cap * turned;
@@ -164,27 +174,44 @@ gather(const struct lens *lens, struct head_work *w, const float *hidden, size_t
         memcpy(w->shifted + i * lens->width, hidden + i * stride, lens->width * sizeof *hidden);
 }
 
-void
-head_final(const struct lens *lens, struct head_work *w, const float *hidden, size_t stride, size_t n, float *final,
-           double *entropy, token_t *choice)
+/* The last layer's logits (n, vocab). */
+static void
+final_logits(const struct lens *lens, struct head_work *w, const float *hidden, size_t stride, size_t n, float *z)
 {
-    const size_t vocab = lens->vocab;
     gather(lens, w, hidden, stride, n);
     normalise(lens, w, n);
-    product(lens, false, true, n, vocab, lens->width, w->normed, lens->width, lens->head, 0, final);
-    finish_logits(lens, w, final, n);
+    product(lens, false, true, n, lens->vocab, lens->width, w->normed, lens->width, lens->head, 0, z);
+    finish_logits(lens, w, z, n);
+}
+
+void
+head_targets(const struct lens *lens, struct head_work *w, const float *hidden, size_t stride, size_t n,
+             struct head_target *target)
+{
+    final_logits(lens, w, hidden, stride, n, w->z);
     for (size_t i = 0; i < n; i++) {
+        const struct softmax s = softmax(w, w->z + i * lens->vocab, lens->vocab);
+        target[i] = (struct head_target){.log_sum = s.max + logf(s.sum), .choice = s.best};
+    }
+}
+
+void
+head_final(const struct lens *lens, struct head_work *w, const struct head_batch *batch, float *final, float *mass,
+           double *inside)
+{
+    const size_t vocab = lens->vocab;
+    final_logits(lens, w, batch->hidden, batch->stride, batch->n, final);
+    for (size_t i = 0; i < batch->n; i++) {
         float *p = final + i * vocab, *z = w->z + i * vocab;
+        double sum = 0, mean = 0; /* of p, of log p */
         memcpy(z, p, vocab * sizeof *p);
-        const struct softmax s = softmax(w, p, vocab);
-        const float scale = 1 / s.sum;
-        double mean = 0; /* of z - max */
+        w->isa->exp_sum(p, vocab, batch->target[i].log_sum);
         for (size_t v = 0; v < vocab; v++) {
-            p[v] *= scale;
-            mean += (double)p[v] * (double)(z[v] - s.max);
+            sum += (double)p[v];
+            mean += (double)p[v] * (double)(z[v] - batch->target[i].log_sum);
         }
-        entropy[i] = log((double)s.sum) - mean;
-        choice[i] = s.best;
+        mass[i] = (float)sum;
+        inside[i] = sum > 0 ? mean - sum * log(sum) : 0;
     }
 }
 
@@ -245,13 +272,14 @@ head_loss(const struct lens *lens, enum head_kind kind, const struct head_weight
         float *q = w->z + i * vocab;
         const float *p = batch->final + i * vocab;
         const float below = w->isa->most(q, vocab);
-        double mean = 0; /* KL = sum p log p - sum p (z - max) + log sum exp(z - max) */
+        const float mass = batch->mass[i];
+        double mean = 0; /* the loss is inside - sum p (z - max) + p(S) log sum exp(z - max) */
         for (size_t v = 0; v < vocab; v++)
             mean += (double)p[v] * (double)(q[v] - below);
         const struct softmax s = softmax(w, q, vocab);
-        score.loss += (log((double)s.sum) - mean - batch->entropy[i]) / (double)n;
-        score.agreement += s.best == batch->choice[i] ? 1 / (double)n : 0;
-        const float scale = 1 / s.sum;
+        score.loss += (batch->inside[i] - mean + (double)mass * log((double)s.sum)) / (double)n;
+        score.agreement += token_of(lens, (size_t)s.best) == batch->target[i].choice ? 1 / (double)n : 0;
+        const float scale = mass / s.sum;
         const float *bend = w->bend != NULL ? w->bend + i * vocab : NULL;
         for (size_t v = 0; v < vocab && gradient != NULL; v++)
             q[v] = (q[v] * scale - p[v]) * share *
@@ -281,35 +309,38 @@ head_loss(const struct lens *lens, enum head_kind kind, const struct head_weight
     return score;
 }
 
+#define TARGETS 64 /* rows whose logits of all tokens are there at a time */
+
 struct thread {
-    struct head_work *work;
+    struct head_work *work, *whole; /* of the lens, and for targets */
     struct head_weights gradient;
     float *values; /* the gradient's */
 };
 
 struct head_training {
     struct exit_heads *heads;
-    const struct lens *lens;
+    const struct lens *lens, *whole;
     struct head_training_options options;
     struct adam adam; /* as heads->values */
     float *final;     /* (batch, vocab) */
-    double *entropy;  /* (batch) */
-    token_t *choice;  /* (batch) */
+    float *mass;      /* (batch) */
+    double *inside;   /* (batch) */
     struct thread *threads;
 };
 
 uint64_t
-head_training_bytes(enum head_kind kind, uint32_t n_layers, uint32_t width, uint32_t vocab,
+head_training_bytes(enum head_kind kind, size_t n_layers, uint32_t width, uint32_t vocab, uint32_t whole,
                     const struct head_training_options *o)
 {
     const uint64_t layer = kind == HEAD_FULL ? (uint64_t)vocab * width : (uint64_t)width * width + width;
-    const uint64_t threads = o->threads > 0 ? o->threads : 1, work = o->batch * (3 * (uint64_t)width + vocab);
-    return sizeof(float) * (3 * layer * (n_layers - 1) + threads * (layer + work) + o->batch * (uint64_t)vocab);
+    const uint64_t threads = o->threads > 0 ? o->threads : 1,
+                   work = o->batch * (3 * (uint64_t)width + vocab) + TARGETS * (3 * (uint64_t)width + whole);
+    return sizeof(float) * (3 * layer * n_layers + threads * (layer + work) + o->batch * (uint64_t)vocab);
 }
 
 bool
 head_training_open(struct head_training **out, struct exit_heads *heads, const struct lens *lens,
-                   const struct head_training_options *options, struct err *err)
+                   const struct lens *whole, const struct head_training_options *options, struct err *err)
 {
     *out = NULL;
     const uint32_t threads = blas_callers(options->threads > 0 ? options->threads : 1, err);
@@ -320,19 +351,21 @@ head_training_open(struct head_training **out, struct exit_heads *heads, const s
         return err_set(err, ERR_WORK, "out of memory for training heads");
     t->heads = heads;
     t->lens = lens;
+    t->whole = whole;
     t->options = *options;
     t->options.threads = threads;
     t->final = malloc(t->options.batch * lens->vocab * sizeof *t->final);
-    t->entropy = malloc(t->options.batch * sizeof *t->entropy);
-    t->choice = malloc(t->options.batch * sizeof *t->choice);
+    t->mass = malloc(t->options.batch * sizeof *t->mass);
+    t->inside = malloc(t->options.batch * sizeof *t->inside);
     t->threads = calloc(t->options.threads, sizeof *t->threads);
-    bool ok = adam_open(&t->adam, heads->n_values) && t->final != NULL && t->entropy != NULL && t->choice != NULL &&
+    bool ok = adam_open(&t->adam, heads->n_values) && t->final != NULL && t->mass != NULL && t->inside != NULL &&
               t->threads != NULL;
     for (uint32_t i = 0; i < t->options.threads && ok; i++) {
         struct thread *own = &t->threads[i];
         own->work = head_work_open(lens, t->options.batch);
+        own->whole = head_work_open(whole, TARGETS);
         own->values = malloc(heads->per_layer * sizeof *own->values);
-        ok = own->work != NULL && own->values != NULL;
+        ok = own->work != NULL && own->whole != NULL && own->values != NULL;
         if (ok && heads->kind == HEAD_FULL)
             own->gradient.weight = own->values;
         else if (ok)
@@ -342,13 +375,14 @@ head_training_open(struct head_training **out, struct exit_heads *heads, const s
     if (!ok) {
         err_set(err, ERR_WORK,
                 "out of memory: training takes %.1f GB; use --kind affine, fewer --threads or a smaller --batch",
-                (double)head_training_bytes(heads->kind, heads->n_layers, lens->width, lens->vocab, &t->options) *
+                (double)head_training_bytes(heads->kind, heads->n_trained, lens->width, lens->vocab, whole->vocab,
+                                            &t->options) *
                     1e-9);
         head_training_close(t);
         return false;
     }
-    for (uint32_t l = 1; l < heads->n_layers && heads->kind == HEAD_FULL; l++)
-        memcpy(heads->layers[l].weight, lens->head, heads->per_layer * sizeof *lens->head);
+    for (size_t i = 0; i < heads->n_trained && heads->kind == HEAD_FULL; i++)
+        memcpy(heads->values + i * heads->per_layer, lens->head, heads->per_layer * sizeof *lens->head);
     *out = t;
     return true;
 }
@@ -360,47 +394,64 @@ head_training_close(struct head_training *t)
         return;
     for (uint32_t i = 0; i < t->options.threads && t->threads != NULL; i++) {
         head_work_close(t->threads[i].work);
+        head_work_close(t->threads[i].whole);
         free(t->threads[i].values);
     }
     free(t->threads);
     adam_close(&t->adam);
     free(t->final);
-    free(t->entropy);
-    free(t->choice);
+    free(t->mass);
+    free(t->inside);
     free(t);
 }
 
 static size_t
 stride(const struct head_training *t)
 {
-    return ((size_t)t->heads->n_layers + 1) * t->lens->width;
+    return (t->heads->n_trained + 1) * t->lens->width;
+}
+
+static struct head_rows
+rows_from(const struct head_training *t, const struct head_rows *rows, size_t at)
+{
+    return (struct head_rows){rows->hidden + at * stride(t), rows->target + at};
+}
+
+/* What layer i of the trained ones has to learn from rows whose final distributions were found; i == n_trained: the
+ * last layer itself. */
+static struct head_batch
+batch_of(const struct head_training *t, size_t i, const struct head_rows *rows, size_t n)
+{
+    return (struct head_batch){.n = n,
+                               .hidden = rows->hidden + i * t->lens->width,
+                               .stride = stride(t),
+                               .final = t->final,
+                               .mass = t->mass,
+                               .inside = t->inside,
+                               .target = rows->target};
+}
+
+static bool
+cancelled(const struct head_training *t)
+{
+    return t->options.cancel != NULL && atomic_load(t->options.cancel);
 }
 
 static void
-find_final(struct head_training *t, const float *hidden, size_t n)
+find_final(struct head_training *t, const struct head_rows *rows, size_t n)
 {
-    const size_t last = (size_t)t->heads->n_layers * t->lens->width, threads = t->options.threads;
+    const size_t threads = t->options.threads;
 #ifdef _OPENMP
 #pragma omp parallel for num_threads(t->options.threads)
 #endif
     for (size_t i = 0; i < threads; i++) {
         const size_t from = n * i / threads, to = n * (i + 1) / threads;
-        if (from < to)
-            head_final(t->lens, t->threads[i].work, hidden + from * stride(t) + last, stride(t), to - from,
-                       t->final + from * t->lens->vocab, t->entropy + from, t->choice + from);
+        const struct head_rows part = rows_from(t, rows, from);
+        const struct head_batch last = batch_of(t, t->heads->n_trained, &part, to - from);
+        if (from < to && !cancelled(t))
+            head_final(t->lens, t->threads[i].work, &last, t->final + from * t->lens->vocab, t->mass + from,
+                       t->inside + from);
     }
-}
-
-/* What layer l has to learn from rows whose final distributions were found. */
-static struct head_batch
-batch_of(const struct head_training *t, uint32_t l, const float *hidden, size_t n)
-{
-    return (struct head_batch){.n = n,
-                               .hidden = hidden + (size_t)l * t->lens->width,
-                               .stride = stride(t),
-                               .final = t->final,
-                               .entropy = t->entropy,
-                               .choice = t->choice};
 }
 
 static struct thread *
@@ -414,39 +465,75 @@ this_thread(struct head_training *t)
 }
 
 void
-head_training_step(struct head_training *t, const float *hidden, size_t n, float rate, struct head_score *scores)
+head_training_targets(struct head_training *t, const struct head_rows *rows, size_t n)
 {
-    find_final(t, hidden, n);
+#ifdef _OPENMP
+#pragma omp parallel for schedule(dynamic) num_threads(t->options.threads)
+#endif
+    for (size_t at = 0; at < n; at += TARGETS) {
+        const struct head_rows part = rows_from(t, rows, at);
+        const struct head_batch last = batch_of(t, t->heads->n_trained, &part, n - at < TARGETS ? n - at : TARGETS);
+        if (!cancelled(t))
+            head_targets(t->whole, this_thread(t)->whole, last.hidden, last.stride, last.n, part.target);
+    }
+}
+
+bool
+head_training_start(struct head_training *t, const struct head_rows *rows, size_t n, struct err *err)
+{
+    atomic_bool failed = false;
+#ifdef _OPENMP
+#pragma omp parallel for schedule(dynamic) num_threads(t->options.threads)
+#endif
+    for (size_t i = 0; i < t->heads->n_trained; i++) {
+        const struct head_weights *w = exit_heads_of(t->heads, i);
+        const float *last = rows->hidden + t->heads->n_trained * t->lens->width;
+        if (!cancelled(t) && !ridge_fit(t->lens->blas, rows->hidden + i * t->lens->width, last, stride(t), n,
+                                        t->lens->width, t->options.cancel, w->a, w->b))
+            atomic_store(&failed, true);
+    }
+    return !failed || err_set(err, ERR_WORK, "out of memory for the first heads; use fewer --threads");
+}
+
+void
+head_training_step(struct head_training *t, const struct head_rows *rows, size_t n, float rate,
+                   struct head_score *scores)
+{
+    find_final(t, rows, n);
     adam_begin(&t->adam);
 #ifdef _OPENMP
 #pragma omp parallel for schedule(dynamic) num_threads(t->options.threads)
 #endif
-    for (uint32_t l = 1; l < t->heads->n_layers; l++) {
+    for (size_t i = 0; i < t->heads->n_trained; i++) {
         struct thread *own = this_thread(t);
-        const struct head_batch batch = batch_of(t, l, hidden, n);
-        scores[l] = head_loss(t->lens, t->heads->kind, &t->heads->layers[l], &batch, own->work, &own->gradient);
-        const size_t n_values = t->heads->per_layer, first = (l - 1) * n_values;
+        const struct head_batch batch = batch_of(t, i, rows, n);
+        const size_t n_values = t->heads->per_layer, first = i * n_values;
+        if (cancelled(t))
+            continue;
+        scores[i] = head_loss(t->lens, t->heads->kind, exit_heads_of(t->heads, i), &batch, own->work, &own->gradient);
         adam_move(&t->adam, first, n_values, t->heads->values + first, own->values, rate, t->options.decay,
                   t->heads->kind == HEAD_FULL ? t->lens->head : NULL);
     }
 }
 
 void
-head_training_score(struct head_training *t, bool lens, const float *hidden, size_t n, struct head_score *sums)
+head_training_score(struct head_training *t, bool lens, const struct head_rows *rows, size_t n, struct head_score *sums)
 {
-    for (size_t done = 0; done < n;) {
+    for (size_t done = 0; done < n && !cancelled(t);) {
         const size_t part = n - done < t->options.batch ? n - done : t->options.batch;
-        const float *rows = hidden + done * stride(t);
-        find_final(t, rows, part);
+        const struct head_rows these = rows_from(t, rows, done);
+        find_final(t, &these, part);
 #ifdef _OPENMP
 #pragma omp parallel for schedule(dynamic) num_threads(t->options.threads)
 #endif
-        for (uint32_t l = 1; l < t->heads->n_layers; l++) {
-            const struct head_batch batch = batch_of(t, l, rows, part);
-            const struct head_score s = head_loss(t->lens, lens ? HEAD_LENS : t->heads->kind, &t->heads->layers[l],
-                                                  &batch, this_thread(t)->work, NULL);
-            sums[l].loss += s.loss * (double)part;
-            sums[l].agreement += s.agreement * (double)part;
+        for (size_t i = 0; i < t->heads->n_trained; i++) {
+            const struct head_batch batch = batch_of(t, i, &these, part);
+            if (cancelled(t))
+                continue;
+            const struct head_score s = head_loss(t->lens, lens ? HEAD_LENS : t->heads->kind,
+                                                  exit_heads_of(t->heads, i), &batch, this_thread(t)->work, NULL);
+            sums[i].loss += s.loss * (double)part;
+            sums[i].agreement += s.agreement * (double)part;
         }
         done += part;
     }

@@ -40,6 +40,11 @@ const struct fault_case fault_cases[] = {
     {"replay", .words = {"replay", "--script", "%replay.script", "@tests/screens/traces/specdecpp"}, .terminal = true},
     {"train heads", .words = {"train", "heads", "-t", "1", "--model", DRAFT, "--text", "%text", "--out",
                               "out.safetensors", "--tokens", "64", "--batch", "32", "--window", "16"}},
+    {"train heads --prompts",
+     .words =
+         {"train",           "heads",    "-t", "1",          "--model", DRAFT,     "--prompts", "%two.jsonl", "--out",
+          "out.safetensors", "--tokens", "24", "--response", "12",      "--batch", "16",        "--layers",   "1:2",
+          "--draft-vocab",   "256"}},
     {"scope",
      .words = {"-t", "1", "-n", "4", "--script", "%scope.script", "--trace", "trace", "--heads", "none", "-p",
                "Three mice", DRAFT},

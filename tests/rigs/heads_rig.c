@@ -20,7 +20,7 @@ heads_rig_write_beside(const char *model_path, enum head_kind kind, uint64_t see
         return false;
     const int stem = (int)(strlen(model_path) - strlen(".gguf"));
     snprintf(path, n, "%.*s.heads.safetensors", stem, model_path);
-    bool ok = exit_heads_new(&h, kind, m, err);
+    bool ok = exit_heads_new(&h, kind, m, NULL, 0, err);
     for (size_t i = 0; ok && i < h->n_values; i++)
         h->values[i] = ((float)(splitmix64(&seed) % 2001) / 1000 - 1) * 0.15f;
     for (uint32_t l = 1; ok && kind == HEAD_FULL && l < h->n_layers; l++)

@@ -248,7 +248,8 @@ TEST(loads_of_trained_heads_are_counted)
     struct exit_heads *h;
     struct err err;
     struct engine *e = engine_with(f.model, "none");
-    assert_ok(exit_heads_new(&h, HEAD_AFFINE, e->model, &err), err); /* zeros: the same predictions as the lens */
+    assert_ok(exit_heads_new(&h, HEAD_AFFINE, e->model, NULL, 0, &err),
+              err); /* zeros: the same predictions as the lens */
     assert_ok(exit_heads_write(h, f.heads, &err), err);
     const double share = (double)h->width / h->vocab;
     exit_heads_free(h);

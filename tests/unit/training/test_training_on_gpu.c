@@ -207,16 +207,23 @@ look_at_loss(const struct lens *lens, enum head_kind kind, const float *hidden, 
              struct head_score *score)
 {
     static float final[ROWS * VOCAB];
-    static double entropy[ROWS];
-    static token_t choice[ROWS];
-    const size_t stride = (LAYERS + 1) * WIDTH;
+    static float mass[ROWS];
+    static double inside[ROWS];
+    static struct head_target target[ROWS];
     struct head_work *w = head_work_open(lens, ROWS);
     assert_non_null(w);
-    head_final(lens, w, hidden + LAYERS * WIDTH, stride, ROWS, final, entropy, choice);
+    struct head_batch batch = {.n = ROWS,
+                               .hidden = hidden + (LAYERS - 1) * WIDTH,
+                               .stride = LAYERS * WIDTH,
+                               .final = final,
+                               .mass = mass,
+                               .inside = inside,
+                               .target = target};
+    head_targets(lens, w, batch.hidden, batch.stride, ROWS, target);
+    head_final(lens, w, &batch, final, mass, inside);
     struct head_weights weights = {.a = values, .b = values + WIDTH * WIDTH, .weight = values};
     struct head_weights slopes = {.a = gradient, .b = gradient + WIDTH * WIDTH, .weight = gradient};
-    const struct head_batch batch = {
-        .n = ROWS, .hidden = hidden + WIDTH, .stride = stride, .final = final, .entropy = entropy, .choice = choice};
+    batch.hidden = hidden; /* of layer 1 */
     *score = head_loss(lens, kind, &weights, &batch, w, &slopes);
     head_work_close(w);
 }
@@ -254,15 +261,18 @@ train_heads(struct scene *s, const struct model *m, enum head_kind kind, double 
 {
     struct exit_heads *heads;
     struct head_training *t;
-    struct head_score each[LAYERS + 1] = {{0}};
+    struct head_score each[LAYERS] = {{0}};
+    struct head_target target[ROWS];
+    const struct head_rows rows = {s->hidden, target};
     struct err err;
-    const struct head_training_options options = {.threads = 2, .batch = ROWS, .rate = 3e-3f, .decay = 0.01f};
-    assert_ok(exit_heads_new(&heads, kind, m, &err), err);
-    assert_ok(head_training_open(&t, heads, &s->lens, &options, &err), err);
+    const struct head_training_options options = {.threads = 2, .batch = ROWS, .decay = 0.01f};
+    assert_ok(exit_heads_new(&heads, kind, m, NULL, 0, &err), err);
+    assert_ok(head_training_open(&t, heads, &s->lens, &s->lens, &options, &err), err);
+    head_training_targets(t, &rows, ROWS);
     for (int i = 0; i < 12; i++)
-        head_training_step(t, s->hidden, ROWS, 3e-3f, each);
+        head_training_step(t, &rows, ROWS, 3e-3f, each);
     for (uint32_t l = 1; l < LAYERS; l++)
-        loss[l] = each[l].loss;
+        loss[l] = each[l - 1].loss;
     head_training_close(t);
     exit_heads_free(heads);
 }
