@@ -290,7 +290,7 @@ const struct option_row option_rows[] = {
                  "matrix of its own."),
     TEXT("layers", 0, "LIST", COMMAND_TRAIN_HEADS, train.layers, "layers to train, such as 4:16:4 or 4,8,12",
          .more = "first:last:step, or layers with commas between them. Layers without a head use the lens.",
-         .without = "12 at most, evenly spaced"),
+         .without = "all, or 8 of more than 16"),
     WHOLE("draft-vocab", 0, "N", COMMAND_TRAIN_HEADS, train.draft_vocab, 0, UINT32_MAX,
           "tokens that affine heads learn to draft, the most frequent ones; 0: all", .def = "4096",
           .more = "The counts that order the tokens are written to OUT.counts, for --vocab-counts."),

@@ -357,7 +357,8 @@ open_engine(struct job *j, struct err *err)
     return true;
 }
 
-#define TRAINED 12 /* layers that are trained without --layers, at most */
+#define DEEP    16 /* layers; without --layers, all of a model that is not deeper are trained, */
+#define TRAINED 8  /* and of others about so many */
 
 /* Reads "4:16:4,20", first:last:step or single layers, which ascend, into layers (n_layers). */
 static bool
@@ -392,7 +393,8 @@ read_layers(const char *text, uint32_t n_layers, uint32_t *layers, size_t *n, st
 static bool
 new_heads(struct job *j, struct err *err)
 {
-    const uint32_t n_layers = j->engine->model->desc.n_layers, step = (n_layers + TRAINED - 1) / TRAINED;
+    const uint32_t n_layers = j->engine->model->desc.n_layers,
+                   step = n_layers <= DEEP ? 1 : (n_layers + TRAINED - 1) / TRAINED;
     const char *given = j->options->train.layers;
     size_t n = 0;
     uint32_t *layers = calloc(n_layers, sizeof *layers);
