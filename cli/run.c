@@ -110,8 +110,9 @@ report(const char *format, ...)
     fputs(text, stderr);
 }
 
-#define REASON_US       2e6 /* decoding takes at least as long, where costs are measured for a reason */
-#define REASON_COSTS_US 3e5 /* that measuring them may take */
+#define REASON_US       2e6  /* decoding takes at least as long, where costs are measured for a reason */
+#define REASON_COSTS_US 3e5  /* that measuring them may take, */
+#define REASON_SHARE    0.05 /* or this share of the time of decoding */
 
 /* Prints why the policy does not gain, if it does not. A short run has a reason only if the costs are known. */
 static void
@@ -122,8 +123,10 @@ print_reason(const struct outcome *out, const struct session_options *o, struct 
     const bool alone = o->batch == 0 && ops != NULL && !policy_is_baseline(out->policy) && out->choice[0] == '\0';
     double need_us;
     if (!alone || t->rounds == 0 ||
-        (!cost_known(&engine->costs) && (t->draft_us + t->verify_us < REASON_US ||
-                                         !engine_costs(engine, REASON_COSTS_US, generation_interruption(), &need_us))))
+        (!cost_known(&engine->costs) &&
+         (t->draft_us + t->verify_us < REASON_US ||
+          !engine_costs(engine, fmax(REASON_COSTS_US, REASON_SHARE * (t->draft_us + t->verify_us)),
+                        generation_interruption(), &need_us))))
         return;
     const uint32_t layers = engine->model->desc.n_layers;
     const double middle = (double)(out->metrics.prefilled + t->emitted / 2);

@@ -112,10 +112,15 @@ tuner_reason(const struct tuner *t, char *out, size_t n)
                                    .plain_us = speed.value * (of->draft_us + of->verify_us) / (double)of->emitted,
                                    .model = (policy->needs & NEEDS(AUX_DRAFT)) != 0,
                                    .speedup_se = (speed.high - speed.low) / 2 / estimate_reach((double)speed.n - 1)};
-    const struct reason why =
+    for (uint32_t i = 0; i < t->candidate[best].n_set; i++)
+        if (strcmp(t->candidate[best].set[i].name, DRAFT_VOCAB) == 0)
+            rounds.draft_vocab = strcmp(t->candidate[best].set[i].text, "0") != 0;
+    struct reason why =
         reason_find(&rounds, t->info->layers, t->info->rho, &source->costs, source->n > 0 ? &source->records[0] : NULL);
     struct reason_line line;
     char reason[400];
+    if (why.kind == REASON_NONE) /* it is not clearly faster, or it would have been named */
+        why.kind = REASON_NOISE;
     reason_print(&why, NULL, NULL, &line);
     if (line.n > 0 && used < n)
         snprintf(out + used, n - used, "; %s", reason_text(&line, reason, sizeof reason));
