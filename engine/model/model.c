@@ -285,7 +285,7 @@ final_norm_apply(const struct final_norm *n, const float *h, float *out)
 
 /* Quantising a model while it is opened. */
 
-#define BLOCK       32u
+#define BLOCK       MODEL_BLOCK
 #define BLOCK_BYTES (sizeof(uint16_t) + BLOCK)
 
 /* A block's values as F32. Written without branches, so that a compiler can use vectors: an F16's exponent and
@@ -312,9 +312,8 @@ widen(const struct tensor *t, size_t block, float x[BLOCK])
     }
 }
 
-/* Returns false if a weight is infinite or NaN. */
-static bool
-quantize_block(const float x[BLOCK], unsigned char *out)
+bool
+model_quantize_block(const float x[BLOCK], unsigned char *out)
 {
     int32_t largest = 0; /* magnitudes order as their bits do */
     for (size_t i = 0; i < BLOCK; i++) {
@@ -353,7 +352,7 @@ quantize(struct model *m, struct tensor *t, const char *what, uint32_t layer, st
         float x[BLOCK];
         for (size_t b = row * blocks_a_row; b < (row + (size_t)1) * blocks_a_row; b++) {
             widen(t, b, x);
-            if (!quantize_block(x, q + b * BLOCK_BYTES))
+            if (!model_quantize_block(x, q + b * BLOCK_BYTES))
                 __atomic_store_n(&bad_rows, row + 1, __ATOMIC_RELAXED);
         }
     }

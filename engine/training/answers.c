@@ -6,14 +6,21 @@
 #include "base/rng.h"
 #include "engine/model/tokenizer/tokenizer.h"
 
+/* A sequence's answer, for the callback of its rows. */
+struct reading {
+    const struct answers_options *options;
+    const struct answer *answer;
+};
+
 struct writer {
     struct answers *out;
     const struct answers_options *options;
     struct reader reader;
-    size_t begun;                            /* prompts */
-    struct answer *answer[READER_SEQUENCES]; /* of each sequence; NULL: it is free */
-    uint32_t sequence[READER_SEQUENCES];     /* of each round */
-    struct verify_row row[READER_SEQUENCES]; /* (n) of each round */
+    size_t begun;                             /* prompts */
+    struct answer *answer[READER_SEQUENCES];  /* of each sequence; NULL: it is free */
+    struct reading reading[READER_SEQUENCES]; /* of each sequence */
+    uint32_t sequence[READER_SEQUENCES];      /* of each round */
+    struct verify_row row[READER_SEQUENCES];  /* (n) of each round */
     struct verify_round round[READER_SEQUENCES];
     struct verdict verdict[READER_SEQUENCES];
 };
@@ -45,6 +52,19 @@ context_needed(const struct answers *a, uint32_t response)
     return most + response;
 }
 
+static bool
+read_row(void *user, struct reader *r, uint32_t at, slot_t slot)
+{
+    const struct reading *of = user;
+    return of->options->row(of->options->user, r, of->answer, at, slot);
+}
+
+static reader_fn
+each_row(const struct writer *w)
+{
+    return w->options->row != NULL ? read_row : NULL;
+}
+
 /* Gives the next prompts to free sequences, and reads them up to their last token, which is read with the others'. */
 static bool
 begin_answers(struct writer *w)
@@ -57,10 +77,11 @@ begin_answers(struct writer *w)
             continue;
         struct answer *a = w->answer[i] = &w->out->at[w->begun++];
         a->n = a->prompt;
+        w->reading[i] = (struct reading){w->options, a};
         reader_forget(&w->reader, i, 0);
-        texts[n++] = (struct reader_text){.sequence = i, .tokens = a->text, .to = a->n - 1};
+        texts[n++] = (struct reader_text){.sequence = i, .tokens = a->text, .to = a->n - 1, .user = &w->reading[i]};
     }
-    return reader_read(&w->reader, texts, n, NULL);
+    return reader_read(&w->reader, texts, n, each_row(w));
 }
 
 /* Adds the next token to every answer that has not ended. *left: there was one. */
@@ -75,10 +96,10 @@ write_tokens(struct writer *w, bool *left)
         if (a == NULL)
             continue;
         w->sequence[n] = i;
-        texts[n++] = (struct reader_text){.sequence = i, .tokens = a->text, .to = a->n};
+        texts[n++] = (struct reader_text){.sequence = i, .tokens = a->text, .to = a->n, .user = &w->reading[i]};
     }
     *left = n > 0;
-    if (!reader_read(r, texts, n, NULL))
+    if (!reader_read(r, texts, n, each_row(w)))
         return false;
     for (size_t k = 0; k < n; k++) {
         const struct answer *a = w->answer[w->sequence[k]];

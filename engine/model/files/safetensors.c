@@ -211,14 +211,21 @@ safetensors_metadata(const struct safetensors *f, const char *key)
         cJSON_GetObjectItemCaseSensitive(cJSON_GetObjectItemCaseSensitive(f->header, "__metadata__"), key));
 }
 
+static uint64_t
+part_bytes(const struct safetensors_part *p)
+{
+    const size_t size = p->dtype == NULL ? sizeof(float) : strcmp(p->dtype, "I64") == 0 ? sizeof(int64_t) : 1;
+    return safetensors_part_values(p) * size;
+}
+
 static bool
 add_part(cJSON *header, const struct safetensors_part *p, uint64_t start)
 {
     cJSON *tensor = cJSON_AddObjectToObject(header, p->name);
-    if (tensor == NULL || cJSON_AddStringToObject(tensor, "dtype", "F32") == NULL)
+    if (tensor == NULL || cJSON_AddStringToObject(tensor, "dtype", p->dtype != NULL ? p->dtype : "F32") == NULL)
         return false;
     cJSON *shape = cJSON_AddArrayToObject(tensor, "shape"), *offsets = cJSON_AddArrayToObject(tensor, "data_offsets");
-    const uint64_t end = start + safetensors_part_values(p) * sizeof(float);
+    const uint64_t end = start + part_bytes(p);
     return shape != NULL && offsets != NULL &&
            (p->rows == 0 || cJSON_AddItemToArray(shape, cJSON_CreateNumber(p->rows))) &&
            cJSON_AddItemToArray(shape, cJSON_CreateNumber(p->cols)) &&
@@ -239,7 +246,7 @@ header_of(const struct safetensors_note *notes, size_t n_notes, const struct saf
     uint64_t at = 0;
     for (size_t i = 0; i < n_parts && ok; i++) {
         ok = add_part(header, &parts[i], at);
-        at += safetensors_part_values(&parts[i]) * sizeof(float);
+        at += part_bytes(&parts[i]);
     }
     char *json = ok ? cJSON_PrintUnformatted(header) : NULL, *padded = NULL;
     if (json != NULL) {
@@ -264,7 +271,7 @@ put(struct file_replace *f, const char *header, const struct safetensors_part *p
     put_little_endian(length, sizeof length, n);
     bool ok = file_replace_put(f, length, sizeof length, err) && file_replace_put(f, header, n, err);
     for (size_t i = 0; i < n_parts && ok; i++)
-        ok = file_replace_put(f, parts[i].values, safetensors_part_values(&parts[i]) * sizeof(float), err);
+        ok = file_replace_put(f, parts[i].values, part_bytes(&parts[i]), err);
     return ok;
 }
 

@@ -50,14 +50,15 @@ const char *safetensors_metadata(const struct safetensors *, const char *key);
 struct safetensors_part {
     char name[64];
     uint32_t rows, cols; /* rows = 0: a vector of cols values */
-    float *values;       /* (rows, cols), owned by the caller */
+    void *values;        /* (rows, cols) F32, owned by the caller; or of the type: */
+    const char *dtype;   /* "I64" or "BOOL"; NULL: F32 */
 };
 
 struct safetensors_note { /* an entry of the file's metadata */
     const char *key, *value;
 };
 
-/* Writes F32 tensors in the given order. The file is replaced atomically (base/file_replace.h). */
+/* Writes tensors in the given order. The file is replaced atomically (base/file_replace.h). */
 bool safetensors_write(const char *path, const struct safetensors_note *, size_t n_notes,
                        const struct safetensors_part *, size_t n_parts, struct err *);
 
