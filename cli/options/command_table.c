@@ -7,7 +7,7 @@
 #define BUNDLED "without it the bundled model is used."
 #define MODEL   "\nMODEL is a .gguf file, a Hugging Face folder, hf:ORG/NAME or ollama:NAME (default: the bundled one)"
 
-static const char *const trained[] = {"heads", "accept", "profile"};
+static const char *const trained[] = {"heads", "eagle", "accept", "profile"};
 #define WORD(kind) #kind,
 static const char *const figures[] = {FIGURE_KINDS(WORD)};
 static const char *const shells[] = {"bash", "zsh", "fish"};
@@ -49,13 +49,17 @@ const struct command_row command_rows[] = {
         "folder, "
         "a tokenizer.json or a tokenizer.model\n(a vocabulary without weights suffices); " BUNDLED,
         ONE_MODEL),
-    ROW(COMMAND_TRAIN, "train", train_main, "train heads|accept|profile [options]",
-        "trains what policies use; heads, accept and profile have --help", "train what? heads, accept or profile",
-        .words = trained, .n_words = sizeof trained / sizeof *trained),
+    ROW(COMMAND_TRAIN, "train", train_main, "train heads|eagle|accept|profile [options]",
+        "trains what policies use; heads, eagle, accept and profile have --help",
+        "train what? heads, eagle, accept or profile", .words = trained, .n_words = sizeof trained / sizeof *trained),
     ROW(COMMAND_TRAIN_HEADS, "train heads", train_heads_main,
         "train heads --text FILE | --prompts FILE --out FILE [options]",
         "trains heads for layers before the last, for better predictions; --heads FILE uses them", ONE_TOO_MANY,
         .after = "Ctrl-C ends training; the best heads so far are in the file."),
+    ROW(COMMAND_TRAIN_EAGLE, "train eagle", train_eagle_main,
+        "train eagle --text FILE | --prompts FILE --out PATH [options]",
+        "trains an EAGLE-3 head, which drafts from the model's hidden states (policy eagle); --draft FILE uses it",
+        ONE_TOO_MANY, .after = "Ctrl-C ends training; the best head so far is in the file."),
     ROW(COMMAND_TRAIN_ACCEPT, "train accept", train_accept_main,
         "train accept --draft MODEL --text FILE --out FILE [options]",
         "trains a head that predicts whether a draft model's candidate is accepted (SpecDec++)", ONE_TOO_MANY,

@@ -7,8 +7,8 @@
 #define PROMPTED  (COMMAND_SCOPE | COMMAND_RUN | COMMAND_BENCH)
 #define GENERATES (PROMPTED | COMMAND_TUNE)
 #define SCREEN    (COMMAND_SCOPE | COMMAND_REPLAY | COMMAND_DIFF)
-#define TRAINS    (COMMAND_TRAIN_HEADS | COMMAND_TRAIN_ACCEPT | COMMAND_TRAIN_PROFILE)
-#define ANSWERED  COMMAND_TRAIN_HEADS                            /* the model answers prompts, as chat messages */
+#define TRAINS    (COMMAND_TRAIN_HEADS | COMMAND_TRAIN_EAGLE | COMMAND_TRAIN_ACCEPT | COMMAND_TRAIN_PROFILE)
+#define ANSWERED  (COMMAND_TRAIN_HEADS | COMMAND_TRAIN_EAGLE)    /* the model answers prompts, as chat messages */
 #define DRAFTED   (COMMAND_TRAIN_ACCEPT | COMMAND_TRAIN_PROFILE) /* and an auxiliary model drafts its answers */
 
 #define SIBLING(role) "NAME-" role "-TYPE.gguf"
@@ -273,7 +273,7 @@ const struct option_row option_rows[] = {
     /* ---- train ---- */
     TEXT("model", 'm', "MODEL", TRAINS, model, ".gguf file or Hugging Face folder", .model = true, .takes = TAKES_FILE,
          .without = "bundled"),
-    TEXT("text", 0, "FILE", COMMAND_TRAIN_HEADS, train.text, "plain text to train on, 64 MiB at most",
+    TEXT("text", 0, "FILE", ANSWERED, train.text, "plain text to train on, 64 MiB at most",
          .more = "Every 16th window is held out.", .takes = TAKES_FILE),
     TEXT("text", 0, "FILE", DRAFTED, train.text, "plain text with prompts, 64 MiB at most",
          .more = "Prompts are parts of the text.", .takes = TAKES_FILE),
@@ -282,6 +282,11 @@ const struct option_row option_rows[] = {
     TEXT("prompts", 0, "FILE.jsonl", ANSWERED, prompts_file, "prompts in Spec-Bench's form that the model answers",
          .takes = TAKES_FILE, .more = "Prompts are chat messages if the model has a chat template."),
     TEXT("out", 0, "FILE", COMMAND_TRAIN_HEADS | COMMAND_TRAIN_ACCEPT, train.out, "safetensors file to write",
+         .takes = TAKES_FILE),
+    TEXT("out", 0, "PATH", COMMAND_TRAIN_EAGLE, train.out, "NAME.gguf, or a folder for safetensors",
+         .more =
+             "A GGUF file has the architecture `eagle3` of llama.cpp, with a copy of the vocabulary if the model is "
+             "a GGUF file, too. A folder has the form of SpecForge, which vLLM and SGLang read.",
          .takes = TAKES_FILE),
     TEXT("out", 0, "FILE", COMMAND_TRAIN_PROFILE, train.out, "JSON file to write", .takes = TAKES_FILE),
     CALL("kind", 0, "KIND", COMMAND_TRAIN_HEADS, set_head_kind, "type of head", WORDS(kind_words, COUNT(kind_words)),
@@ -294,6 +299,15 @@ const struct option_row option_rows[] = {
     WHOLE("draft-vocab", 0, "N", COMMAND_TRAIN_HEADS, train.draft_vocab, 0, UINT32_MAX,
           "tokens that affine heads learn to draft, the most frequent ones; 0: all", .def = "4096",
           .more = "The counts that order the tokens are written to OUT.counts, for --vocab-counts."),
+    REAL("minutes", 0, "N", COMMAND_TRAIN_EAGLE, train.minutes, 0.01, 1e6, "time, of which answers take a third",
+         .def = "30"),
+    WHOLE("draft-vocab", 0, "N", COMMAND_TRAIN_EAGLE, train.draft_vocab, 1, UINT32_MAX,
+          "tokens that the head can draft, the most frequent ones", .def = "4096"),
+    WHOLE("tokens", 0, "N", COMMAND_TRAIN_EAGLE, train.tokens, 1, UINT64_C(1) << 40,
+          "tokens to train on, in five passes, instead of --minutes", .without = "by time"),
+    REAL("rate", 0, "R", COMMAND_TRAIN_EAGLE, train.rate, DBL_MIN, 1, "learning rate, which falls to 0",
+         .def = "0.002"),
+    WHOLE("batch", 0, "N", COMMAND_TRAIN_EAGLE, train.batch, 1, 1 << 20, "tokens in a step", .def = "1024"),
     WHOLE("tokens", 0, "N", COMMAND_TRAIN_HEADS, train.tokens, 1, UINT64_C(1) << 40,
           "tokens to train on, repeating the text as needed", .def = "200000"),
     WHOLE("tokens", 0, "N", DRAFTED, train.tokens, 1, UINT64_C(1) << 30, "tokens of all answers", .def = "20000"),
@@ -303,7 +317,7 @@ const struct option_row option_rows[] = {
          .def = "0.001"),
     WHOLE("batch", 0, "N", COMMAND_TRAIN_HEADS | COMMAND_TRAIN_ACCEPT, train.batch, 1, 1 << 16, "tokens in a step",
           .def = "256"),
-    WHOLE("window", 0, "N", COMMAND_TRAIN_HEADS, train.window, 8, 1 << 20, "tokens of a window of the text",
+    WHOLE("window", 0, "N", ANSWERED, train.window, 8, 1 << 20, "tokens of a window of the text",
           .without = "512, or its context"),
     WHOLE("prompt-tokens", 0, "N", ANSWERED, answers.prompt, 2, 1 << 16,
           "tokens of a prompt, at most; chat messages with more are left out", .def = "512"),

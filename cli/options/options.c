@@ -44,11 +44,12 @@ static const struct conflict conflicts[] = {
     {COMMAND_BENCH, "steps", true, {THE_MODEL, "ctx"}, "it measures no policy and no text; leave it out"},
     {GENERATES, "prompt", false, {"file", "prompts"}, "both set the prompt; give one of them"},
     {GENERATES, "file", false, {"prompts"}, "both set the prompt; give one of them"},
-    {COMMAND_TRAIN_HEADS | COMMAND_TRAIN_PROFILE,
+    {COMMAND_TRAIN_HEADS | COMMAND_TRAIN_EAGLE | COMMAND_TRAIN_PROFILE,
      "text",
      false,
      {"prompts"},
      "both are sources of text; give one of them"},
+    {COMMAND_TRAIN_EAGLE, "tokens", false, {"minutes"}, "both set the length of training; give one of them"},
     {COMMAND_TOKENIZE,
      "decode",
      false,
@@ -411,7 +412,7 @@ combine(struct options *o, const struct options *config, bool prompt_given, stru
 {
     o->chat.on = o->chat.on || o->chat.system != NULL || o->chat.tools != NULL || o->chat.n_variables > 0 ||
                  o->chat.name != NULL || o->chat.template.data != NULL || o->chat.day != NULL || o->chat.special ||
-                 o->command == COMMAND_TRAIN_HEADS;
+                 o->command == COMMAND_TRAIN_HEADS || o->command == COMMAND_TRAIN_EAGLE;
     o->chat.variables = o->chat_variables;
     if (prompt_given && o->prompts_file == config->prompts_file)
         o->prompts_file = NULL; /* a flag wins, */

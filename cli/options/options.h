@@ -24,7 +24,8 @@ enum command {
     COMMAND_MODELS = 8192,
     COMMAND_DOCTOR = 16384,
     COMMAND_TUNE = 32768,
-    COMMAND_ALL = 65535
+    COMMAND_TRAIN_EAGLE = 65536,
+    COMMAND_ALL = 131071
 };
 
 #define COMPARES (COMMAND_BENCH | COMMAND_TUNE) /* commands with several policies; all policies if none is given */
@@ -82,7 +83,7 @@ struct options {
         enum head_kind kind;
         uint32_t draft_vocab;
         uint64_t tokens;
-        double rate;
+        double rate, minutes;
         uint32_t batch, window; /* window 0: 512, or the model's context */
     } train;
     const char *profile_file;    /* a file, "none", or NULL: the one beside the model */

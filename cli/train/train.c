@@ -21,19 +21,24 @@ bool
 train_main(struct options *o, int *status, struct err *err)
 {
     (void)o, (void)status;
-    return err_set(err, ERR_USAGE, "train what? %s train heads, accept or profile; each has --help", program_name());
+    return err_set(err, ERR_USAGE, "train what? %s train heads, eagle, accept or profile; each has --help",
+                   program_name());
+}
+
+bool
+train_has_input(const struct options *o, const char *command, const char *text, struct err *err)
+{
+    if (o->train.text == NULL && o->prompts_file == NULL)
+        return err_set(err, ERR_USAGE, "train %s: --text FILE is missing: %s", command, text);
+    return o->train.out != NULL || err_set(err, ERR_USAGE, "train %s: --out FILE is missing: what to write", command);
 }
 
 bool
 train_can_begin(const struct options *o, const char *command, const char *text, const struct file_kind *kind,
                 struct err *err)
 {
-    const char *out = o->train.out;
-    if (o->train.text == NULL && o->prompts_file == NULL)
-        return err_set(err, ERR_USAGE, "train %s: --text FILE is missing: %s", command, text);
-    if (out == NULL)
-        return err_set(err, ERR_USAGE, "train %s: --out FILE is missing: what to write", command);
-    return file_replaceable(AT_FDCWD, out, kind, err) && file_replace_possible(AT_FDCWD, out, err);
+    return train_has_input(o, command, text, err) && file_replaceable(AT_FDCWD, o->train.out, kind, err) &&
+           file_replace_possible(AT_FDCWD, o->train.out, err);
 }
 
 bool
@@ -229,59 +234,81 @@ train_estimate(const char *first, double first_s, double training_s, char *out, 
 
 #define ESTIMATE_US 3000000u /* of writing, after which the rest can be estimated */
 
-struct answers_bar {
+struct answering {
+    const struct train_answering *how;
+    struct answers_options options;
     uint64_t wanted, start_us; /* tokens, at most */
     uint64_t first, first_us;  /* the tokens of the first pass, which followed the reading of prompts, and its end */
-    double training_s;
     bool estimated;
 };
 
 static void
 show_answers(void *user, const struct answers *a, size_t begun)
 {
-    struct answers_bar *b = user;
+    struct answering *of = user;
     const uint64_t now = clock_us(), written = a->written;
-    const double done = fmax((double)written / (double)b->wanted, (double)begun / (double)a->n);
-    if (b->first == 0) {
-        b->first = written;
-        b->first_us = now;
+    const double by_time = (double)(now - of->start_us) * 1e-6 / of->how->seconds,
+                 done = fmax(by_time, fmax((double)written / (double)of->wanted, (double)begun / (double)a->n));
+    if (of->first == 0) {
+        of->first = written;
+        of->first_us = now;
     }
-    const double rate = (double)(written - b->first) * 1e6 / (double)(now - b->first_us + 1);
+    if (by_time >= 1)
+        of->options.tokens = 1; /* no answer is begun from now on */
+    const double rate = (double)(written - of->first) * 1e6 / (double)(now - of->first_us + 1);
     char text[128];
-    if (!b->estimated && now - b->first_us > ESTIMATE_US && written > b->first) {
-        b->estimated = true;
+    if (!of->estimated && now - of->first_us > ESTIMATE_US && written > of->first) {
+        of->estimated = true;
         fprintf(stderr, "%s%s\n", isatty(STDERR_FILENO) ? "\r\x1b[K" : "",
-                train_estimate("answers", (double)b->wanted / rate, b->training_s, text, sizeof text));
+                train_estimate("answers", fmin((double)of->wanted / rate, of->how->seconds), of->how->training_s, text,
+                               sizeof text));
     }
     snprintf(text, sizeof text, "%zu of %zu prompts, %" PRIu64 " tokens, %.0f tokens/s", begun, a->n, written, rate);
-    train_bar("answers", fmin(done, 0.99), false, text, b->start_us);
+    train_bar("answers", fmin(done, 0.99), false, text, of->start_us);
+}
+
+static bool
+read_answer(void *user, struct reader *r, const struct answer *a, uint32_t at, slot_t slot)
+{
+    const struct answering *of = user;
+    return of->how->row(of->how->user, r, a, at, slot);
+}
+
+bool
+train_answers_with(struct answers *out, const struct options *o, const struct engine *e,
+                   const struct train_answering *how, struct err *err)
+{
+    struct answering of = {.how = how,
+                           .options = {.response = o->answers.response,
+                                       .sequences = o->answers.at_once,
+                                       .tokens = how->tokens,
+                                       .sampling = o->answers.sampling,
+                                       .seed = o->seed,
+                                       .progress = show_answers,
+                                       .row = how->row != NULL ? read_answer : NULL,
+                                       .user = &of},
+                           .start_us = clock_us()};
+    struct train_prompts p;
+    *out = (struct answers){0};
+    bool ok = train_prompts_open(&p, o, e->model->tokenizer, SIZE_MAX, err);
+    if (ok) {
+        const uint64_t most = (uint64_t)p.n * o->answers.response;
+        of.wanted = how->tokens > 0 && how->tokens < most ? how->tokens : most;
+        ok = answers_write(out, e, p.tokens, p.begin, p.n, &of.options, generation_interruption(), err);
+    }
+    train_prompts_close(&p);
+    if (ok) {
+        char text[64];
+        snprintf(text, sizeof text, "%" PRIu64 " tokens", out->written);
+        train_bar("answers", 1, true, text, of.start_us);
+    }
+    return ok;
 }
 
 bool
 train_answers(struct answers *out, const struct options *o, const struct engine *e, uint64_t tokens, double training_s,
               struct err *err)
 {
-    struct answers_bar bar = {.start_us = clock_us(), .training_s = training_s};
-    const struct answers_options options = {.response = o->answers.response,
-                                            .sequences = o->answers.at_once,
-                                            .tokens = tokens,
-                                            .sampling = o->answers.sampling,
-                                            .seed = o->seed,
-                                            .progress = show_answers,
-                                            .user = &bar};
-    struct train_prompts p;
-    *out = (struct answers){0};
-    bool ok = train_prompts_open(&p, o, e->model->tokenizer, SIZE_MAX, err);
-    if (ok) {
-        const uint64_t most = (uint64_t)p.n * o->answers.response;
-        bar.wanted = tokens > 0 && tokens < most ? tokens : most;
-        ok = answers_write(out, e, p.tokens, p.begin, p.n, &options, generation_interruption(), err);
-    }
-    train_prompts_close(&p);
-    if (ok) {
-        char text[64];
-        snprintf(text, sizeof text, "%" PRIu64 " tokens", out->written);
-        train_bar("answers", 1, true, text, bar.start_us);
-    }
-    return ok;
+    const struct train_answering how = {.tokens = tokens, .training_s = training_s, .seconds = INFINITY};
+    return train_answers_with(out, o, e, &how, err);
 }

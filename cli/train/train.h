@@ -9,8 +9,10 @@
 #include "engine/training/answers.h"
 #include "engine/training/blas.h"
 
-/* Fails at once if there is no text, whose use `text` describes, or if the result could not be written after hours:
- * --out is missing, or it exists and is not a regular file of this kind. command: "heads". */
+/* Fails at once if there is no text, whose use `text` describes, or if --out is missing. command: "heads". */
+bool train_has_input(const struct options *, const char *command, const char *text, struct err *);
+/* The same, and fails if the result could not be written after hours: --out is missing, or it exists and is not a
+ * regular file of this kind. */
 bool train_can_begin(const struct options *, const char *command, const char *text, const struct file_kind *,
                      struct err *);
 
@@ -54,5 +56,15 @@ const char *train_estimate(const char *first, double first_s, double training_s,
  * training_s: what training will take. To be freed with answers_free(), also after a failure. */
 bool train_answers(struct answers *, const struct options *, const struct engine *, uint64_t tokens, double training_s,
                    struct err *);
+/* The same with further limits, and a function that is called for every token that was read. */
+struct train_answering {
+    uint64_t tokens;
+    double training_s;
+    double seconds; /* no answer is begun after this time; INFINITY: no limit */
+    bool (*row)(void *user, struct reader *, const struct answer *, uint32_t at, slot_t); /* struct answers_options */
+    void *user;
+};
+bool train_answers_with(struct answers *, const struct options *, const struct engine *, const struct train_answering *,
+                        struct err *);
 
 #endif

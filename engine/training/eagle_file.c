@@ -236,14 +236,6 @@ put_tensors(struct writing *w, const struct eagle_head *h)
     put_number(w, offset, 8);
 }
 
-/* In GGUF files the two elements of a RoPE pair are adjacent rows of a head's Q and K. */
-static uint32_t
-stored_row(const struct eagle_head *h, enum eagle_part part, uint32_t row)
-{
-    const uint32_t half = h->head_dim / 2, in = row % h->head_dim;
-    return part == EAGLE_Q || part == EAGLE_K ? row - in + in / 2 + in % 2 * half : row;
-}
-
 static bool
 put_row(struct writing *w, const float *values, uint32_t cols, bool quantised)
 {
@@ -267,7 +259,7 @@ put_data(struct writing *w, const struct eagle_head *h)
         eagle_part_shape(h, part, &rows, &cols);
         put_padding(w);
         for (uint32_t i = 0; i < rows; i++)
-            ok = put_row(w, eagle_part(h, part) + (size_t)stored_row(h, part, i) * cols, cols,
+            ok = put_row(w, eagle_part(h, part) + (size_t)eagle_stored_row(h, part, i) * cols, cols,
                          type_of(h, part) == WEIGHT_Q8_0) &&
                  ok;
     }

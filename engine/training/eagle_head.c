@@ -41,30 +41,98 @@ draw(float *values, size_t n, double deviation, uint64_t *random)
     }
 }
 
-static void
-add_identity(float *values, uint32_t rows, uint32_t cols, uint32_t from, float scale)
+/* Where the weights of a target's layer begin in a part of the head: Q, K and V read the token's norm, too. */
+static const struct {
+    enum layer_tensor tensor;
+    enum eagle_part part;
+    bool paired;
+} copied[] = {{LAYER_ATTN_NORM, EAGLE_FEATURE_NORM, false},
+              {LAYER_WQ, EAGLE_Q, true},
+              {LAYER_WK, EAGLE_K, true},
+              {LAYER_WV, EAGLE_V, true},
+              {LAYER_WO, EAGLE_O, false},
+              {LAYER_FFN_NORM, EAGLE_FFN_NORM, false},
+              {LAYER_GATE, EAGLE_GATE, false},
+              {LAYER_UP, EAGLE_UP, false},
+              {LAYER_DOWN, EAGLE_DOWN, false}};
+#define COPIED (sizeof copied / sizeof copied[0])
+
+/* Returns whether the layer computes what the head's layer does: it has these tensors in these shapes and no others. */
+static bool
+resembles(const struct eagle_head *h, const struct layer_desc *layer)
 {
-    for (uint32_t i = 0; i < rows && from + i < cols; i++)
-        values[(size_t)i * cols + from + i] += scale;
+    size_t present = 0;
+    for (size_t i = 0; i < LAYER_TENSORS; i++)
+        present += tensor_present(&layer->all[i]);
+    for (size_t i = 0; i < COPIED; i++) {
+        const struct tensor *t = &layer->all[copied[i].tensor];
+        uint32_t rows, cols;
+        eagle_part_shape(h, copied[i].part, &rows, &cols);
+        if (!tensor_present(t) || t->rows != rows || t->cols != (copied[i].paired ? cols / 2 : cols))
+            return false;
+    }
+    return present == COPIED && layer->experts == NULL;
 }
 
-/* The outputs begin with the target's rows, and g with its deepest features. The values of attention begin with the
- * token's embedding. */
+/* The row of Q or K that is stored as `row`, where the two elements of a RoPE pair are adjacent rows. */
+uint32_t
+eagle_stored_row(const struct eagle_head *h, enum eagle_part part, uint32_t row)
+{
+    const uint32_t half = h->head_dim / 2, in = row % h->head_dim;
+    return part == EAGLE_Q || part == EAGLE_K ? row - in + in / 2 + in % 2 * half : row;
+}
+
+/* Copies the layer. Weights of the token's norm stay random, but smaller. */
+static void
+copy_layer(struct eagle_head *h, const struct model_desc *d, const struct layer_desc *layer)
+{
+    for (size_t i = 0; i < COPIED; i++) {
+        const enum eagle_part part = copied[i].part;
+        uint32_t rows, cols;
+        eagle_part_shape(h, part, &rows, &cols);
+        for (uint32_t r = 0; r < rows; r++) {
+            float *to =
+                eagle_part(h, part) + (size_t)(d->rope == ROPE_ADJACENT ? eagle_stored_row(h, part, r) : r) * cols;
+            for (uint32_t k = 0; k < h->width && copied[i].paired; k++)
+                to[k] *= 0.3f;
+            tensor_row(&layer->all[copied[i].tensor], r, to + (copied[i].paired ? h->width : 0));
+        }
+    }
+}
+
+/* The outputs begin with the target's, g with its deepest features, and the layer with its last one if that is of the
+ * same form: with minutes of training, all three are better than random weights. */
 static void
 begin(struct eagle_head *h, const struct model *target, uint64_t seed)
 {
+    const struct model_desc *d = &target->desc;
+    const struct layer_desc *last = d->layers != NULL ? &d->layers[d->n_layers - 1] : NULL;
     uint64_t random = seed;
     for (enum eagle_part part = 0; part < EAGLE_PARTS; part++) {
         uint32_t rows, cols;
         float *values = eagle_part(h, part);
         eagle_part_shape(h, part, &rows, &cols);
-        if (rows == 1)
-            for (uint32_t i = 0; i < cols; i++)
-                values[i] = 1;
-        else
-            draw(values, (size_t)rows * cols, 1 / sqrt((double)cols), &random);
+        for (uint32_t i = 0; i < cols && rows == 1; i++)
+            values[i] = 1;
+        if (rows > 1)
+            draw(values, (size_t)rows * cols, (part == EAGLE_FC ? 0.1 : 1) / sqrt((double)cols), &random);
     }
-    (void)target;
+    for (uint32_t i = 0; i < h->width; i++)
+        eagle_part(h, EAGLE_FC)[(size_t)i * h->features + h->features - h->width + i] += 1;
+    for (uint32_t i = 0; i < h->vocab; i++)
+        tensor_row(&d->head, (size_t)h->tokens[i], eagle_part(h, EAGLE_HEAD) + (size_t)i * h->width);
+    if (tensor_present(&d->final_norm))
+        tensor_row(&d->final_norm, 0, eagle_part(h, EAGLE_FINAL_NORM));
+    if (last != NULL && resembles(h, last))
+        copy_layer(h, d, last);
+}
+
+bool
+eagle_target_possible(const struct model *target, struct err *err)
+{
+    return target->desc.n_layers >= 3 ||
+           err_set(err, ERR_WORK, "%s has %u layers, but an EAGLE-3 head reads three of its target; use another model",
+                   target->name, (unsigned)target->desc.n_layers);
 }
 
 bool
@@ -74,9 +142,8 @@ eagle_head_new(struct eagle_head **out, const struct model *target, const token_
     const struct model_desc *d = &target->desc;
     const uint32_t layers = d->n_layers;
     *out = NULL;
-    if (layers < 3)
-        return err_set(err, ERR_WORK, "%s has %u layers; an EAGLE-3 head reads three of its target", target->name,
-                       (unsigned)layers);
+    if (!eagle_target_possible(target, err))
+        return false;
     struct eagle_head *h = calloc(1, sizeof *h);
     if (h == NULL)
         return err_set(err, ERR_WORK, "out of memory for an EAGLE-3 head of %s", target->name);

@@ -40,14 +40,21 @@ struct eagle_head {
     size_t at[EAGLE_PARTS]; /* where each begins */
 };
 
+/* Fails with one line if the model has fewer than three layers. */
+bool eagle_target_possible(const struct model *, struct err *);
+
 /* Makes a head with initial weights for a target. `tokens` lists the ids of its outputs, ascending. Fails on lack of
- * memory, or if the target has fewer than three layers. The caller calls eagle_head_free(). */
+ * memory, or as above. The caller calls eagle_head_free(). */
 bool eagle_head_new(struct eagle_head **, const struct model *target, const token_t *tokens, uint32_t n, uint64_t seed,
                     struct err *);
 void eagle_head_free(struct eagle_head *);
 
 /* Sets a tensor's shape; a vector has rows 1. */
 void eagle_part_shape(const struct eagle_head *, enum eagle_part, uint32_t *rows, uint32_t *cols);
+
+/* The row of a part that GGUF files store as `row`: the two rows of Q and K that RoPE rotates together are adjacent
+ * there, and half a head apart here. */
+uint32_t eagle_stored_row(const struct eagle_head *, enum eagle_part, uint32_t row);
 
 static inline float *
 eagle_part(const struct eagle_head *h, enum eagle_part part)

@@ -8,9 +8,8 @@
 #include "engine/training/blas.h"
 #include "engine/training/eagle_pass.h"
 #include "kernels/cpu/isa.h"
+#include "kernels/half.h"
 #include "kernels/tensor.h"
-
-#define FADE 0.8f /* a step's weight in the loss, as a share of that of the step before */
 
 struct eagle_training {
     struct eagle_head *head;
@@ -24,7 +23,6 @@ struct eagle_training {
     float *rotation; /* (window + EAGLE_STEPS, head_dim) cosines, then sines, by position */
     struct eagle_batch batch;
     struct eagle_attention *attention;
-    struct head_work **work; /* (threads) for the target's distributions */
     /* Values of rows, (rows, …), of the step that is computed. */
     float *features;     /* of all tokens */
     float *pairs;        /* those of the first step's rows */
@@ -34,7 +32,6 @@ struct eagle_training {
     float *final;        /* (width) the target's last states, then its distributions' rows: */
     float *wanted;       /* (vocab) the target's distributions, of all tokens that predict */
     double *entropy;     /* of them, nats */
-    token_t *choice;     /* their first choices; unused */
     uint32_t *wanted_at; /* (tokens) a token's row of `wanted` */
     bool *right;         /* EAGLE_STEPS arrays: all predictions up to the row's were right */
     float *slope_x, *slope_q, *slope_attention, *slope_pair, *slope_gate_up, *slope_g; /* gradients by these */
@@ -96,7 +93,6 @@ take_all(struct memory *m, struct eagle_training *t, const struct eagle_head *h,
     t->final = take(m, n * w, sizeof(float));
     t->wanted = take(m, n * h->vocab, sizeof(float));
     t->entropy = take(m, n, sizeof *t->entropy);
-    t->choice = take(m, n, sizeof *t->choice);
     t->wanted_at = take(m, n, sizeof *t->wanted_at);
     t->right = take(m, n * EAGLE_STEPS, sizeof *t->right);
     t->slope_x = take(m, n * w, sizeof(float));
@@ -114,8 +110,7 @@ eagle_training_bytes(const struct eagle_head *h, const struct eagle_options *o)
     struct memory counted = {0};
     const uint64_t threads = o->threads > 0 ? o->threads : 1;
     take_all(&counted, &none, h, o);
-    return counted.used + 2 * h->n_values * sizeof(float) + threads * 2 * o->window * o->window * sizeof(float) +
-           (o->rows + threads) * ((uint64_t)h->vocab + 3 * h->width) * sizeof(float);
+    return counted.used + 2 * h->n_values * sizeof(float) + threads * 2 * o->window * o->window * sizeof(float);
 }
 
 static void
@@ -151,11 +146,8 @@ eagle_training_open(struct eagle_training **out, struct eagle_head *head, const 
     take_all(&memory, t, head, &t->options);
     memory = (struct memory){.at = calloc(memory.used, 1)};
     t->memory = (float *)(void *)memory.at;
-    t->work = calloc(threads, sizeof(struct head_work *));
-    bool ok = adam_open(&t->adam, head->n_values) && memory.at != NULL && t->work != NULL &&
+    bool ok = adam_open(&t->adam, head->n_values) && memory.at != NULL &&
               eagle_attention_open(&t->attention, head, t->options.window, threads);
-    for (uint32_t i = 0; i < threads && ok; i++)
-        ok = (t->work[i] = head_work_open(lens, t->options.rows / threads + 1)) != NULL;
     if (!ok) {
         err_set(err, ERR_WORK, "out of memory: training takes %.1f GB; use a smaller --batch or --draft-vocab",
                 (double)eagle_training_bytes(head, &t->options) * 1e-9);
@@ -177,9 +169,6 @@ eagle_training_close(struct eagle_training *t)
 {
     if (t == NULL)
         return;
-    for (uint32_t i = 0; i < t->options.threads && t->work != NULL; i++)
-        head_work_close(t->work[i]);
-    free(t->work);
     eagle_attention_close(t->attention, t->options.threads);
     adam_close(&t->adam);
     free(t->memory);
@@ -343,6 +332,27 @@ list_rows(struct eagle_training *t, uint32_t step, struct eagle_score *score)
     p->first[b->n] = p->n;
 }
 
+/* Turns a row of the lens' products into a distribution; returns its entropy in nats. The operations on logits are those
+ * of kernels/cpu/head.c. */
+static double
+finish_wanted(const struct eagle_training *t, float *p)
+{
+    const struct lens *lens = t->lens;
+    const uint32_t n = lens->vocab;
+    const float scale = form_factor(lens->scale);
+    for (uint32_t v = 0; v < n; v++)
+        p[v] = (p[v] + (lens->bias != NULL ? lens->bias[v] : 0)) * scale;
+    for (uint32_t v = 0; v < n && lens->cap > 0; v++)
+        p[v] = lens->cap * tanhf(p[v] / lens->cap);
+    const float most = t->isa->most(p, n), sum = t->isa->exp_sum(p, n, most);
+    double entropy = 0;
+    for (uint32_t v = 0; v < n; v++) {
+        p[v] /= sum;
+        entropy -= p[v] > 0 ? (double)p[v] * (double)logf(p[v]) : 0;
+    }
+    return entropy;
+}
+
 /* The target's distributions over S for all tokens that the first step's rows, or later ones, are compared with: those
  * before a predicted token of S. */
 static void
@@ -357,21 +367,19 @@ find_wanted(struct eagle_training *t)
             if (t->output[of->tokens[i + 1]] < 0)
                 continue;
             const uint16_t *state = of->states + ((size_t)i * (h->n_features + 1) + h->n_features) * h->width;
+            float *to = t->final + n * h->width;
             for (uint32_t k = 0; k < h->width; k++)
-                t->final[n * h->width + k] = bf16_to_f32(state[k]);
+                to[k] = bf16_to_f32(state[k]);
+            final_norm_apply(&t->lens->norm, to, to);
             t->wanted_at[b->start[w] + i] = (uint32_t)n++;
         }
     }
-    const size_t threads = t->options.threads;
+    apply(t, n, h->vocab, h->width, t->final, t->lens->head, t->wanted);
 #ifdef _OPENMP
 #pragma omp parallel for num_threads(t->options.threads)
 #endif
-    for (size_t i = 0; i < threads; i++) {
-        const size_t from = n * i / threads, to = n * (i + 1) / threads;
-        if (from < to && !cancelled(t))
-            head_final(t->lens, t->work[i], t->final + from * h->width, h->width, to - from,
-                       t->wanted + from * h->vocab, t->entropy + from, t->choice + from);
-    }
+    for (size_t i = 0; i < n; i++)
+        t->entropy[i] = finish_wanted(t, t->wanted + i * h->vocab);
 }
 
 /* ---- forwards ---- */
@@ -729,7 +737,7 @@ eagle_loss(struct eagle_training *t, const struct eagle_window *windows, size_t 
     find_wanted(t);
     begin_batch(t);
     float weight = 1;
-    for (uint32_t s = 0; s < steps && !cancelled(t); s++, weight *= FADE) {
+    for (uint32_t s = 0; s < steps && !cancelled(t); s++, weight *= EAGLE_FADE) {
         struct eagle_pass *p = &b->pass[s];
         list_rows(t, s, score);
         begin_step(t, s);

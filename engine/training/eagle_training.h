@@ -18,6 +18,7 @@
 #include "engine/training/head_training.h"
 
 #define EAGLE_STEPS 3
+#define EAGLE_FADE  0.8f /* a step's weight in the loss, as a share of that of the step before */
 
 struct eagle_window {       /* borrowed */
     uint32_t n;             /* tokens, at least 3 */
@@ -57,26 +58,5 @@ void eagle_loss(struct eagle_training *, const struct eagle_window *, size_t n, 
 /* One step of AdamW; adds the scores from before it to *score. The gradient's norm is clipped to 1. */
 void eagle_training_step(struct eagle_training *, const struct eagle_window *, size_t n, uint32_t steps, float rate,
                          struct eagle_score *score);
-
-/* BF16, rounded to even. */
-static inline uint16_t
-eagle_pack(float value)
-{
-    union {
-        float f;
-        uint32_t u;
-    } v = {.f = value};
-    return (uint16_t)((v.u + 0x7fff + (v.u >> 16 & 1)) >> 16);
-}
-
-static inline float
-eagle_unpack(uint16_t stored)
-{
-    const union {
-        uint32_t u;
-        float f;
-    } v = {.u = (uint32_t)stored << 16};
-    return v.f;
-}
 
 #endif

@@ -293,9 +293,10 @@ read_part(const struct safetensors *s, const char *path, const struct safetensor
         return err_set(err, ERR_WORK,
                        "%s: %s is %s (%" PRIu64 ", %" PRIu64 "), expected numbers (%" PRIu32 ", %" PRIu32 ")", path,
                        p->name, t->dtype, t->rows, t->cols, rows, p->cols);
-    tensor_blocks(t->type, t->data, safetensors_part_values(p), p->values);
+    float *values = p->values;
+    tensor_blocks(t->type, t->data, safetensors_part_values(p), values);
     for (size_t i = 0; i < safetensors_part_values(p); i++)
-        if (!isfinite(p->values[i]))
+        if (!isfinite(values[i]))
             return err_set(err, ERR_WORK, "%s: %s has a value that is not finite; fetch or train it again", path,
                            p->name);
     return true;

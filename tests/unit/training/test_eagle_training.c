@@ -2,6 +2,7 @@
 #include <math.h>
 
 #include "engine/training/eagle_training.h"
+#include "kernels/half.h"
 #include "tests/rigs/seed.h"
 #include "tests/rigs/test.h"
 
@@ -68,7 +69,7 @@ prepare(void **state)
         for (size_t i = 0; i < lengths[w]; i++)
             tokens[w][i] = (token_t)(splitmix64(&random_state) % VOCAB);
         for (size_t i = 0; i < lengths[w] * 4 * WIDTH; i++)
-            states[w][i] = eagle_pack(draw());
+            states[w][i] = f32_to_bf16(draw());
         rig.windows[w] =
             (struct eagle_window){.n = lengths[w], .first = firsts[w], .tokens = tokens[w], .states = states[w]};
     }
