@@ -20,8 +20,10 @@
 
 /* The architecture's name follows its key, which is the first. */
 static const struct file_kind gguf_kind = {.what = "an EAGLE-3 head in GGUF", .skipped = 64, .begins = ARCHITECTURE};
-static const struct file_kind config_kind = {.what = "the config.json of an EAGLE-3 head", .holds = {FOLDER_CLASS}};
-static const struct file_kind weights_kind = {.what = "an EAGLE-3 head", .holds = {"\"midlayer."}};
+static const struct file_kind config_kind = {
+    .what = "the config.json of an EAGLE-3 head", .begins = "", .holds = {FOLDER_CLASS}};
+static const struct file_kind weights_kind = {
+    .what = "an EAGLE-3 head", .skipped = 8, .begins = "{\"__metadata__\":{\"format\":\"pt\"},\"fc.weight\""};
 
 static const struct {
     const char *gguf, *folder;
