@@ -8,8 +8,7 @@
 #endif
 
 #include "engine/training/blas.h"
-#include "engine/training/eagle_pass.h"
-#include "kernels/cpu/isa.h"
+#include "engine/training/eagle_internal.h"
 
 struct eagle_attention {
     const struct cpu_isa *isa;
