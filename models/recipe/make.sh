@@ -25,10 +25,11 @@ done
 head -c 400000 "$tales" >>"$work/heads.txt"
 make build/specscope
 build/specscope train heads --model models/fables-q8_0.gguf --text "$work/heads.txt" --out models/fables-q8_0.heads.safetensors
-# The EAGLE-3 head: on what the model writes itself, for prompts of both kinds.
-"$python" models/recipe/graded --seed 6 --bytes 7000000 >"$work/eagle.txt"
-"$python" models/recipe/eagle.py models/fables-q8_0.gguf "$tales" "$work/eagle.txt" --out models/fables-eagle-q8_0.gguf \
-    --measure models/prompts.jsonl
+# The EAGLE-3 head: on text of both kinds, cut into windows.
+"$python" models/recipe/graded --seed 6 --bytes 4000000 >"$work/eagle.txt"
+head -c 4000000 "$tales" >>"$work/eagle.txt"
+build/specscope train eagle --model models/fables-q8_0.gguf --text "$work/eagle.txt" --out models/fables-eagle-q8_0.gguf \
+    --draft-vocab 2048 --window 192
 "$python" models/recipe/measure.py models/fables-q8_0.gguf --work "$work"
 for name in fables-companion fables-draft fables-hybrid; do
     "$python" models/recipe/measure.py "models/$name-q8_0.gguf" --name "$name" --drafts-for fables --work "$work"
