@@ -56,7 +56,7 @@ if command -v bash >/dev/null 2>&1; then
     offers "the values of --probe" 'off policy all' --probe ''
     offers "backends" 'cpu cuda' run --backend c
     offers "the shapes of synthetic models" 'TinyLlama-1.1B,' info --synth Tiny
-    offers "the files that train can write" 'heads accept profile' train ''
+    offers "the files that train can write" 'heads eagle accept profile' train ''
     offers_among "kinds of figures" 'reliability' plot some/trace ''
     offers_among "traces to draw" 'cli' plot ''
     offers "measures of a grid" 'etpl' plot --measure et
@@ -160,7 +160,7 @@ specscope info --js=>--json
 specscope run --backend c=>cpu cuda
 specscope info --synth Tiny=>TinyLlama-1.1B,
 specscope --probe =>all off policy
-specscope train =>accept heads profile
+specscope train =>accept eagle heads profile
 specscope train heads --kind =>affine full
 specscope train profile --com=>--companion
 specscope train heads --com=>

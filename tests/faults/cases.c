@@ -45,6 +45,8 @@ const struct fault_case fault_cases[] = {
          {"train",           "heads",    "-t", "1",          "--model", DRAFT,     "--prompts", "%two.jsonl", "--out",
           "out.safetensors", "--tokens", "24", "--response", "12",      "--batch", "16",        "--layers",   "1:2",
           "--draft-vocab",   "256"}},
+    {"train eagle", .words = {"train", "eagle", "-t", "1", "--model", DRAFT, "--text", "%text", "--out", "head.gguf",
+                              "--tokens", "64", "--batch", "32", "--window", "16", "--draft-vocab", "64"}},
     {"scope",
      .words = {"-t", "1", "-n", "4", "--script", "%scope.script", "--trace", "trace", "--heads", "none", "-p",
                "Three mice", DRAFT},
