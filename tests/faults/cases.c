@@ -46,7 +46,7 @@ const struct fault_case fault_cases[] = {
           "out.safetensors", "--tokens", "24", "--response", "12",      "--batch", "16",        "--layers",   "1:2",
           "--draft-vocab",   "256"}},
     {"train eagle", .words = {"train", "eagle", "-t", "1", "--model", DRAFT, "--text", "%text", "--out", "head.gguf",
-                              "--tokens", "64", "--batch", "32", "--window", "16", "--draft-vocab", "64"}},
+                              "--tokens", "320", "--batch", "32", "--window", "16", "--draft-vocab", "64"}},
     {"scope",
      .words = {"-t", "1", "-n", "4", "--script", "%scope.script", "--trace", "trace", "--heads", "none", "-p",
                "Three mice", DRAFT},
