@@ -299,7 +299,7 @@ const struct option_row option_rows[] = {
     WHOLE("draft-vocab", 0, "N", COMMAND_TRAIN_HEADS, train.draft_vocab, 0, UINT32_MAX,
           "tokens that affine heads learn to draft, the most frequent ones; 0: all", .def = "4096",
           .more = "The counts that order the tokens are written to OUT.counts, for --vocab-counts."),
-    REAL("minutes", 0, "N", COMMAND_TRAIN_EAGLE, train.minutes, 0.01, 1e6, "time, of which answers take a third",
+    REAL("minutes", 0, "N", COMMAND_TRAIN_EAGLE, train.minutes, 0.01, 1e6, "time, of which answers take half at most",
          .def = "30"),
     WHOLE("draft-vocab", 0, "N", COMMAND_TRAIN_EAGLE, train.draft_vocab, 1, UINT32_MAX,
           "tokens that the head can draft, the most frequent ones", .def = "4096"),

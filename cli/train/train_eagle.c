@@ -21,7 +21,7 @@
 #define HELD_EVERY    16   /* one of HELD_EVERY windows is held out, */
 #define HELD_TOKENS   8192 /* up to so many tokens */
 #define EVALUATIONS   12   /* of the held-out windows */
-#define ANSWERS_SHARE 0.3  /* of the time */
+#define ANSWERS_SHARE 0.5  /* of the time: a token of an answer costs as much as some passes over it */
 #define PASSES        5    /* over the answers, where --tokens sets the length of training */
 #define PLAIN_SHARE   0.5  /* of training, at the beginning, that has one step instead of EAGLE_STEPS */
 #define WARM_UP       30   /* steps of the optimizer in which the rate rises */
@@ -266,7 +266,7 @@ open_training(struct job *j, struct err *err)
                                           .cancel = generation_interruption()};
     uint32_t vocab;
     if (!choose_vocabulary(j, &vocab, err) || !choose_windows(j, err) ||
-        !lens_open_some(&j->lens, &m->desc, j->ids, vocab, err) ||
+        !lens_open(&j->lens, &m->desc, j->ids, vocab, err) ||
         !eagle_head_new(&j->head, m, j->ids, vocab, o->seed, err))
         return false;
     const uint64_t need = eagle_training_bytes(j->head, &options), available = memory_available();

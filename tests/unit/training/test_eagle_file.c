@@ -90,7 +90,7 @@ prepare(void **state)
         reader_read(&reader, &(struct reader_text){.tokens = rig.text, .to = TOKENS, .user = &rig}, 1, read_row));
     reader_close(&reader);
     const struct eagle_options options = {.threads = 1, .rows = TOKENS, .window = TOKENS};
-    assert_ok(lens_open_some(&rig.lens, &m->desc, rig.ids, OUTPUTS, &err), err);
+    assert_ok(lens_open(&rig.lens, &m->desc, rig.ids, OUTPUTS, &err), err);
     assert_ok(eagle_head_new(&rig.head, m, rig.ids, OUTPUTS, seed, &err), err);
     assert_ok(eagle_training_open(&rig.training, rig.head, &m->desc, &rig.lens, &options, &err), err);
     struct eagle_score score = {0};

@@ -74,7 +74,7 @@ prepare(void **state)
             (struct eagle_window){.n = lengths[w], .first = firsts[w], .tokens = tokens[w], .states = states[w]};
     }
     const struct eagle_options options = {.threads = 2, .rows = 29, .window = 12};
-    assert_ok(lens_open_some(&rig.lens, &rig.target.desc, outputs, OUTPUTS, &err), err);
+    assert_ok(lens_open(&rig.lens, &rig.target.desc, outputs, OUTPUTS, &err), err);
     assert_ok(eagle_head_new(&rig.head, &rig.target, outputs, OUTPUTS, random_state, &err), err);
     assert_ok(eagle_training_open(&rig.training, rig.head, &rig.target.desc, &rig.lens, &options, &err), err);
     *state = &rig;
