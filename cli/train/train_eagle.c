@@ -266,8 +266,7 @@ open_training(struct job *j, struct err *err)
                                           .cancel = generation_interruption()};
     uint32_t vocab;
     if (!choose_vocabulary(j, &vocab, err) || !choose_windows(j, err) ||
-        !lens_open(&j->lens, &m->desc, j->ids, vocab, err) ||
-        !eagle_head_new(&j->head, m, j->ids, vocab, o->seed, err))
+        !lens_open(&j->lens, &m->desc, j->ids, vocab, err) || !eagle_head_new(&j->head, m, j->ids, vocab, o->seed, err))
         return false;
     const uint64_t need = eagle_training_bytes(j->head, &options), available = memory_available();
     char takes[24], there[24];

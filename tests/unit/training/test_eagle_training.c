@@ -106,8 +106,8 @@ static void
 check_gradient(struct rig *r, uint32_t steps)
 {
     static const char *const names[EAGLE_PARTS] = {
-        [EAGLE_FC] = "fc", [EAGLE_Q] = "q",       [EAGLE_K] = "k",   [EAGLE_V] = "v",
-        [EAGLE_O] = "o",   [EAGLE_GATE] = "gate", [EAGLE_UP] = "up", [EAGLE_DOWN] = "down", [EAGLE_HEAD] = "head"};
+        [EAGLE_FC] = "fc",     [EAGLE_Q] = "q",   [EAGLE_K] = "k",       [EAGLE_V] = "v",      [EAGLE_O] = "o",
+        [EAGLE_GATE] = "gate", [EAGLE_UP] = "up", [EAGLE_DOWN] = "down", [EAGLE_HEAD] = "head"};
     struct eagle_head *h = r->head;
     struct eagle_score s = {0};
     float *gradient = calloc(h->n_values, sizeof *gradient);
