@@ -41,7 +41,7 @@ cpu=$(sed -n 's/^model name[^:]*: //p' /proc/cpuinfo | head -n 1)
     while read -r model; do
         name=$(basename "$model" .gguf)
         chat=
-        ! $S info "$model" | grep -q '^chat .*template' || chat=--chat
+        ! $S info "$model" | grep -q '^chat *a template' || chat=--chat
         echo "$name …" >&2
         echo
         echo "## $name"

@@ -18,22 +18,38 @@ PROMPT = "The bicycle was invented in the nineteenth century. It has two wheels,
 TOKENS = 40
 
 
-def beginning(path):
-    """The BOS token if the file asks for it; the converted tokenizer adds one in any case."""
+def merged(text, tokens, scores):
+    """SentencePiece's BPE: merges the pair of neighbours with the best score until none is a token. (The tokenizer that
+    transformers converts from a GGUF file has no merges.)"""
+    score = dict(zip(tokens, scores))
+    parts = list(text.replace(" ", "\u2581"))
+    while True:
+        pairs = [(-score[a + b], at) for at, (a, b) in enumerate(zip(parts, parts[1:])) if a + b in score]
+        if not pairs:
+            return [tokens.index(part) for part in parts]
+        at = min(pairs)[1]
+        parts[at:at + 2] = [parts[at] + parts[at + 1]]
+
+
+def ids_of(path, folder, name):
+    """The prompt's ids, after BOS if the file asks for it: the converted tokenizer adds one in any case."""
     fields = gguf.GGUFReader(path).fields
-    adds = fields.get("tokenizer.ggml.add_bos_token")
-    return [int(fields["tokenizer.ggml.bos_token_id"].contents())] if adds is not None and adds.contents() else []
+    value = lambda key: fields["tokenizer.ggml." + key].contents()
+    bos = [int(value("bos_token_id"))] if value("add_bos_token") else []
+    if value("model") == "llama":
+        return bos + merged(PROMPT, value("tokens"), value("scores"))
+    tokenizer = transformers.AutoTokenizer.from_pretrained(folder, gguf_file=name)
+    return bos + tokenizer(PROMPT, add_special_tokens=False).input_ids
 
 
 def main(path, out):
     folder, name = os.path.split(os.path.abspath(path))
-    tokenizer = transformers.AutoTokenizer.from_pretrained(folder, gguf_file=name)
-    model = transformers.AutoModelForCausalLM.from_pretrained(folder, gguf_file=name, dtype=torch.float64)
-    model = model.double().eval()
-    ids = torch.tensor([beginning(path) + tokenizer(PROMPT, add_special_tokens=False).input_ids])
+    ids = torch.tensor([ids_of(path, folder, name)])
+    model = transformers.AutoModelForCausalLM.from_pretrained(folder, gguf_file=name, dtype=torch.float32).eval()
     with torch.no_grad():
         text = model.generate(ids, do_sample=False, max_new_tokens=TOKENS, min_new_tokens=TOKENS,
                               eos_token_id=None, pad_token_id=0)
+        model = model.double()  # its choices must be the same
         run = model(text[:, :-1], output_hidden_states=True)
         first = ids.shape[1] - 1  # this row predicts the first generated token
         layers = []

@@ -78,6 +78,26 @@ done
 check "layers.csv contains the layers' model" test "$(csv "$WORK/run/trace/layers.csv" model 1 | sort | uniq | tr '\n' '-')" = "-draft-"
 check ":probe policy probes only the draft's last layer" test "$(csv "$WORK/run/trace/layers.csv" layer '$c["model"] == "draft" && $c["round"] == 8' | uniq)" = 3
 
+# After the first positions only the latest ones are probed, unless time passes; the cursor is between them.
+group "layers in a share of the time"
+{
+    printf ':what-if off\n:wait end\n:wait idle\n:panel layers\n:save-screen live.txt\n'
+    i=0
+    while [ $i -lt 45 ]; do
+        echo ':key h'
+        i=$((i + 1))
+    done
+    printf ':key j\n:save-screen live-gap.txt\n:quit\n'
+} >"$WORK/live.script"
+sed -e 's/^:wait end/:goto 99999/' -e 's/live/replay/' "$WORK/live.script" >"$WORK/replay.script"
+terminal 120x36 "$PROGRAM -n 140 --policy ar --pace 0 --probe 1% --trace trace --script $WORK/live.script && $PROGRAM replay --script $WORK/replay.script trace"
+check "a live run with a share and its replay end well" exits 0
+for screen in '' -gap; do
+    panels "$WORK/run/live$screen.txt" 32 >"$WORK/a"
+    panels "$WORK/run/replay$screen.txt" 32 >"$WORK/b"
+    check "layers in a share of the time are the same live and replayed${screen:+, between the probed positions}" diff -u "$WORK/a" "$WORK/b"
+done
+
 group "verdicts of drafts"
 cat >"$WORK/live.script" <<'END'
 :wait round 4

@@ -395,11 +395,10 @@ layers_popup(const struct layers_panel *p, const struct view *v, const struct ca
         canvas_text(&inside, 0, 0, ROLE_DIM,
                     gone                                                      ? "no longer in memory"
                     : sel->model != MODEL_TARGET || is_probed(s, column->pos) ? "this layer was not probed here"
-                    : probed_at(s, column->pos, scope_info(s)->layers)
-                        ? "only the last layer was probed at this position"
-                        : "no layer was probed at this position");
+                    : probed_at(s, column->pos, scope_info(s)->layers)        ? "only the last layer was probed"
+                                                                              : "no layer was probed at this position");
         if (!gone && strchr(probe, '%') != NULL)
-            canvas_print(&inside, 1, 0, ROLE_DIM, "probes take at most %s of the time", probe);
+            canvas_print(&inside, 1, 0, ROLE_DIM, "(at most %s of the time)", probe);
         if (v->live && !gone && strcmp(probe, "all") != 0)
             canvas_text(&inside, 2, 0, ROLE_DIM, "(:probe all probes every layer)");
     } else {
