@@ -112,7 +112,8 @@ request_feed(struct request_limits m, const struct row *rows, size_t n, const fl
 bool
 request_draft_set(struct request_limits m, uint32_t set, uint32_t base, const token_t *recent, size_t n)
 {
-    if (set == 0 || set > m.kv_cache->sets || n > DRAFT_RECENT || base + n == 0 || base > m.model->vocab)
+    if (set == 0 || set > m.kv_cache->sets || n > DRAFT_RECENT || base + n == 0 || base > m.model->vocab ||
+        n > m.model->vocab - base)
         return false;
     for (size_t i = 0; i < n; i++)
         if (!is_token(recent[i], m.model->vocab))

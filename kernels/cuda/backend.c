@@ -20,6 +20,7 @@ static const struct backend_ops cuda_backend = {
     .trunk = rows_trunk,
     .embed = rows_embed,
     .feed = rows_feed,
+    .draft_set = cuda_draft_set,
     .step = rows_step,
     .until = rows_until,
     .predict = decide_predict,

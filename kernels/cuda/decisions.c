@@ -15,6 +15,7 @@ run_head(struct kv_cache *s, uint32_t n, struct prediction *predictions)
                           .n = n,
                           .predictions = predictions,
                           .blocks = s->blocks};
+    a.parts = cuda_draft_parts(s, n, &a.n_parts);
     for (uint32_t i = 0; i < n; i++)
         a.trained = a.trained || s->head_rows[i].trained;
     return cuda_kv_cache_send(s) &&
@@ -54,7 +55,7 @@ static uint32_t
 add_probe(struct kv_cache *s, uint32_t n, const struct probe *p, int32_t request)
 {
     const uint32_t depth = s->weights->desc.n_layers;
-    const bool is_final = p->layer == depth;
+    const bool is_final = p->layer == depth && p->set == 0;
     int32_t *final = &s->final_row[p->ring];
     if (*final < 0 && (is_final || p->versus_final)) {
         *final = (int32_t)n;
@@ -67,7 +68,8 @@ add_probe(struct kv_cache *s, uint32_t n, const struct probe *p, int32_t request
                                          .layer = p->layer,
                                          .trained = weights_asked(s->weights, p->head),
                                          .temperature = p->temperature,
-                                         .final = p->versus_final ? *final : -1};
+                                         .final = p->versus_final ? *final : -1,
+                                         .set = cuda_draft_outputs(s, p->set)};
     return n;
 }
 
@@ -103,10 +105,12 @@ decide_dist(struct kv_cache *s, const struct dist_req *requests, size_t n)
         for (uint32_t i = 0; i < part; i++) {
             s->head_rows[i] = plain_row(requests[first + i].ring, requests[first + i].layer);
             s->head_rows[i].trained = weights_asked(s->weights, requests[first + i].head);
+            s->head_rows[i].set = cuda_draft_outputs(s, requests[first + i].set);
         }
         const struct dist_args a = {.model = s->weights->model,
                                     .kv_cache = s->dev,
                                     .requests = cuda_kv_cache_copy(s, requests + first, part, sizeof *requests),
+                                    .rows = cuda_kv_cache_copy(s, s->head_rows, part, sizeof *s->head_rows),
                                     .n = part};
         if (run_head(s, part, NULL))
             (void)profile_run(s, PROFILED_DISTS, part, launch_dist(a, s->stream), "making distributions");

@@ -320,7 +320,7 @@ cuda_kv_cache_open(struct weights *w, const struct kv_cache_desc *desc, struct k
     /* The state of the barrier before a forward pass. */
     const struct dev_barrier rest = {.patience = BARRIER_PATIENCE, .notes = b->notes};
     /* Memory is zeroed on the default stream, for which the KV cache's stream does not wait; making the arenas does. */
-    if (!device_here(b, err) || !take_places(s, err) ||
+    if (!device_here(b, err) || !take_places(s, err) || !cuda_draft_open(s, err) ||
         !cuda_did(b, cudaMemcpy(s->dev.barrier, &rest, sizeof rest, cudaMemcpyHostToDevice), doing, err) ||
         !take_arenas(s, err) ||
         !cuda_did(b, cudaStreamCreateWithFlags(&s->stream, cudaStreamNonBlocking), doing, err) ||
@@ -353,6 +353,7 @@ cuda_kv_cache_close(struct kv_cache *s)
     (void)cudaFreeHost(s->cancel_words);
     arena_close(&s->args);
     arena_close(&s->results);
+    cuda_draft_close(s);
     memory_free(&s->memory);
     free(s->deliveries);
     free(s->head_rows);

@@ -68,6 +68,14 @@ struct delivery {
     uint32_t what, rows; /* STAMPS: enum profiled, and rows of the call */
 };
 
+struct draft_set {                /* a set of tokens: draft_rows.c */
+    uint32_t base, n;             /* tokens by rank; recent tokens */
+    token_t recent[DRAFT_RECENT]; /* those, */
+    token_t *ids;                 /* (DRAFT_RECENT) and on the device; */
+    struct dev_matrix rows;       /* their rows of the head, (DRAFT_RECENT); without strips until the first call */
+    struct memory memory;
+};
+
 struct kv_cache {
     struct weights *weights;
     struct backend *backend;
@@ -87,7 +95,11 @@ struct kv_cache {
     struct head_row *head_rows; /* (dev.head_rows) rows of the head call being prepared */
     int32_t *requests;          /* (dev.head_rows) index of the request whose prediction a row is, or -1 */
     int32_t *final_row;         /* (ring) row of the call with layer L of a ring entry, or -1 */
-    uint64_t *span;             /* time stamps of the kernels being queued, or NULL: profile.h */
+    struct draft_set *sets;     /* (desc.sets), from set 1 on; NULL: none */
+    token_t *rank;              /* (vocab) desc.rank on the device */
+    struct dev_matrix base;     /* the head's first rows by rank, as many strips as the largest base needed */
+    struct memory base_memory;
+    uint64_t *span; /* time stamps of the kernels being queued, or NULL: profile.h */
 
     bool queued;      /* work was queued since the last wait() */
     bool stoppable;   /* queued work can be stopped by the cancel flag */

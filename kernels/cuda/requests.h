@@ -25,6 +25,18 @@ bool decide_read_logits(struct kv_cache *, uint32_t ring, uint32_t layer, float 
 bool decide_read_hidden(struct kv_cache *, uint32_t ring, uint32_t layer, float *out);
 bool decide_read_dist(struct kv_cache *, dist_t, float *out);
 
+/* ---- sets of tokens (draft_rows.c) ---- */
+
+bool cuda_draft_open(struct kv_cache *, struct err *);
+void cuda_draft_close(struct kv_cache *);
+/* backend_ops.draft_set */
+bool cuda_draft_set(struct kv_cache *, uint32_t set, uint32_t base, const token_t *recent, size_t n);
+struct dev_set cuda_draft_outputs(const struct kv_cache *, uint32_t set);
+/* Return arguments on the device, NULL if they are not needed: the product of a forward pass's probes for a set; the
+ * products with the n head rows that are being prepared, if some have sets. */
+const struct dev_product *cuda_draft_probe(struct kv_cache *, const struct dev_set *);
+const struct head_part *cuda_draft_parts(struct kv_cache *, uint32_t n, uint32_t *n_parts);
+
 /* ---- products of the host's matrices, for training (products.c) ---- */
 
 /* backend_ops.products */

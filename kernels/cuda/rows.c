@@ -85,6 +85,7 @@ send_forward(struct kv_cache *s, const struct forward_pass *w, const struct exit
              struct forward_args *a)
 {
     const size_t depths = s->weights->desc.n_layers + 1, used = s->weights->desc.form.experts.used;
+    const struct dev_set set = cuda_draft_outputs(s, rule != NULL ? rule->set : 0);
     void *groups;
     *a = (struct forward_args){.model = s->weights->model,
                                .kv_cache = s->dev,
@@ -105,7 +106,9 @@ send_forward(struct kv_cache *s, const struct forward_pass *w, const struct exit
     if (rule != NULL)
         a->until = (struct until_args){.temperature = cuda_kv_cache_copy(s, rule->temperature, depths, sizeof(float)),
                                        .threshold = cuda_kv_cache_copy(s, rule->threshold, depths, sizeof(float)),
-                                       .state = state};
+                                       .state = state,
+                                       .set = set,
+                                       .probe = cuda_draft_probe(s, &set)};
     a->n_steps = schedule_pass(s->weights, w, rule, s->steps);
     a->steps = cuda_kv_cache_copy(s, s->steps, a->n_steps + 1, sizeof *s->steps);
     return cuda_kv_cache_send(s) && a->first <= a->to;
@@ -168,13 +171,15 @@ rows_until(struct kv_cache *s, const struct forward_pass *w, const struct exit_r
         return true;
     if (send_forward(s, w, rule, there, &a))
         (void)cuda_kv_cache_did(s, launch_profiled(s, a), "running layers until one exits");
+    const uint32_t outputs = a.until.set.number > 0 ? a.until.set.n : s->weights->sizes.vocab;
     const struct prediction_args predictions = {.logits = s->dev.until_logits,
-                                                .vocab = s->weights->sizes.vocab,
+                                                .vocab = outputs,
                                                 .n = s->weights->sizes.n_layers,
                                                 .tokens = s->weights->sizes.drafter.tokens,
                                                 .pieces = s->dev.head_pieces,
                                                 .until = there,
                                                 .temperature = a.until.temperature,
+                                                .set = a.until.set,
                                                 .predictions = (struct prediction *)(there + 1)};
     if (!s->failed && profile_run(s, PROFILED_PREDICTIONS, 1, launch_predictions(predictions, s->stream),
                                   "computing the layers' predictions"))

@@ -7,18 +7,20 @@ __global__ void
 __launch_bounds__(BLOCK_THREADS) write_dists(struct dist_args a)
 {
     __shared__ struct select_scratch scratch;
-    const uint32_t vocab = a.model->vocab;
+    const struct dev_set set = a.rows != NULL ? a.rows[blockIdx.x].set : dev_set{};
+    const uint32_t n = set.number > 0 ? set.n : a.model->vocab;
     const struct dist_req *const r = &a.requests[blockIdx.x];
-    const float *const z = a.kv_cache.head_logits + (size_t)blockIdx.x * vocab;
+    const float *const z = a.kv_cache.head_logits + (size_t)blockIdx.x * a.model->vocab;
     float *const p = a.kv_cache.dists_p + (size_t)r->out * a.kv_cache.dists_vocab;
     const token_t *const tokens = a.model->drafter.tokens;
-    const struct row_dist dist = measure_dist(z, vocab, &r->sampling, &scratch);
-    for (uint32_t v = (tokens != NULL ? 0 : vocab) + threadIdx.x; v < a.kv_cache.dists_vocab; v += BLOCK_THREADS)
+    const bool scattered = tokens != NULL || set.number > 0;
+    const struct row_dist dist = measure_dist(z, n, &r->sampling, &scratch);
+    for (uint32_t v = (scattered ? 0 : n) + threadIdx.x; v < a.kv_cache.dists_vocab; v += BLOCK_THREADS)
         p[v] = 0;
-    if (tokens != NULL)
+    if (scattered)
         __syncthreads();
-    for (uint32_t v = threadIdx.x; v < vocab; v += BLOCK_THREADS)
-        p[tokens != NULL ? tokens[v] : (token_t)v] = dist_p(&dist, z[v], v);
+    for (uint32_t v = threadIdx.x; v < n; v += BLOCK_THREADS)
+        p[tokens != NULL ? (uint32_t)tokens[v] : set_token(&set, v)] = dist_p(&dist, z[v], v);
 }
 
 __global__ void

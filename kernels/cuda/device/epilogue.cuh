@@ -170,7 +170,7 @@ template <unsigned KINDS> struct epilogue {
     put_logit(uint32_t o, float z)
     {
         if (s->model.shapes_logits)
-            z = shaped_logit(s->model, o, z);
+            z = shaped_logit(s->model, set_token(&s->a.until.set, o), z);
         s->logits[o] = z;
         part.add(z, fabsf(z) < INFINITY ? 1 : NAN, s->temperature); /* keeps values that are not numbers */
     }
@@ -185,7 +185,8 @@ template <unsigned KINDS> struct epilogue {
     operator()(uint32_t which, uint32_t row, uint32_t o0, uint32_t o1, float y0, float y1)
     {
         if (is(EPILOGUE_LOGITS)) {
-            for_outputs(o0, o1, y0, y1, [this](uint32_t o, float z) { put_logit(o, z); });
+            const uint32_t first = which > 0 ? s->entry.matrices[0].rows : 0;
+            for_outputs(o0, o1, y0, y1, [this, first](uint32_t o, float z) { put_logit(first + o, z); });
         } else if (is(EPILOGUE_EXPERT)) {
             put_expert(s, row, o0, o1, y0, y1);
         } else if (is(EPILOGUE_MIX)) {

@@ -37,17 +37,20 @@ take_probe(struct forward_state *s)
     s->trained = {NULL, NULL, NULL};
     if (s->now.trained)
         s->trained = s->model.trained[s->l];
-    if (s->now.full)
-        s->entry.matrices[0] = {s->trained.full,
-                                NULL,
-                                NULL,
-                                WEIGHT_F32,
-                                s->model.vocab,
-                                s->model.width,
-                                (s->model.vocab + STRIP - 1) / STRIP,
-                                0};
-    s->logits = s->a.kv_cache.until_logits + (size_t)s->n_probes * s->model.vocab;
+    for (uint32_t i = 0; s->now.full && i < s->entry.n_matrices; i++) {
+        s->entry.matrices[i].quants = s->trained.full;
+        s->entry.matrices[i].type = WEIGHT_F32;
+    }
+    const uint32_t n = s->a.until.set.number > 0 ? s->a.until.set.n : s->model.vocab;
+    s->logits = s->a.kv_cache.until_logits + (size_t)s->n_probes * n;
     s->temperature = s->a.until.temperature[s->l];
+}
+
+/* Returns an entry of the table of products. */
+static __device__ __forceinline__ const struct dev_product *
+table_entry(const struct forward_state *s, uint32_t product)
+{
+    return product == PROBE_PRODUCT && s->a.until.probe != NULL ? s->a.until.probe : &s->model.products[product];
 }
 
 /* Copies an entry of the list and its product to shared memory; called by one warp. */
@@ -55,7 +58,7 @@ static __device__ __forceinline__ void
 take_step(struct forward_state *s, const struct pass_step &next)
 {
     if (next.product != NO_PRODUCT)
-        copy_by_warp(&s->entry, &s->model.products[next.product], sizeof s->entry);
+        copy_by_warp(&s->entry, table_entry(s, next.product), sizeof s->entry);
     __syncwarp();
     if (thread_here() % WARP != 0)
         return;
@@ -88,7 +91,7 @@ static __device__ __forceinline__ void
 take_ahead(struct forward_state *s, const struct pass_step &step, struct ahead *ahead)
 {
     if (step.ahead != NO_PRODUCT)
-        copy_by_warp(&ahead->entry, &s->model.products[step.ahead], sizeof ahead->entry);
+        copy_by_warp(&ahead->entry, table_entry(s, step.ahead), sizeof ahead->entry);
     __syncwarp();
     if (thread_here() % WARP != 0)
         return;

@@ -35,7 +35,7 @@ __launch_bounds__(TRAINED_WARPS *WARP) trained_rows(struct head_args a)
 {
     const struct head_row &row = a.rows[blockIdx.x];
     const struct dev_model &m = *a.model;
-    const uint32_t n = FULL ? m.vocab : m.width, first = blockIdx.y * TRAINED_OUTPUTS;
+    const uint32_t n = !FULL ? m.width : row.set.number > 0 ? row.set.n : m.vocab, first = blockIdx.y * TRAINED_OUTPUTS;
     if (!row.trained)
         return;
     const struct dev_head head = m.trained[row.layer];
@@ -44,9 +44,10 @@ __launch_bounds__(TRAINED_WARPS *WARP) trained_rows(struct head_args a)
     const float *const h = FULL ? shifted_row : hidden_at(&m, &a.kv_cache, row.ring, row.layer);
     for (uint32_t o = first + threadIdx.x / WARP;
          (FULL ? head.full : head.a) != NULL && o < min(first + TRAINED_OUTPUTS, n); o += TRAINED_WARPS) {
-        float y = FULL ? warp_dot(head.full + (size_t)o * m.width, h, m.width) : shifted(head, h, o, m.width);
+        const uint32_t token = FULL ? set_token(&row.set, o) : o;
+        float y = FULL ? warp_dot(head.full + (size_t)token * m.width, h, m.width) : shifted(head, h, o, m.width);
         if (FULL && m.shapes_logits)
-            y = shaped_logit(m, o, y);
+            y = shaped_logit(m, token, y);
         if (threadIdx.x % WARP == 0)
             to[o] = y;
     }
@@ -60,14 +61,32 @@ struct put_outputs {
     const struct row *rows; /* NULL: row i's outputs are at to + i * ld */
     size_t ld;
     const struct dev_model *logits; /* the outputs are logits of the model, which get its form; or NULL */
+    const struct head_part *part;   /* the product is part of a head call; or NULL */
+    const struct head_row *heads;   /* rows of the call, */
+    uint32_t skipped;               /* of which the product begins with this one, in a tile that contains part->first */
+    __device__ __forceinline__ void
+    put(float *y, const struct dev_set *set, uint32_t o, float value) const
+    {
+        if (o == UINT32_MAX)
+            return;
+        if (set != NULL && set->number > 0) {
+            if (part->recent)
+                o += set->base;
+            else if (o >= set->base)
+                return;
+        }
+        y[o] = logits != NULL ? shaped_logit(*logits, set != NULL ? set_token(set, o) : o, value) : value;
+    }
     __device__ __forceinline__ void
     operator()(uint32_t, uint32_t row, uint32_t o0, uint32_t o1, float y0, float y1) const
     {
+        row += skipped;
+        if (part != NULL && row < part->first)
+            return;
         float *const y = to + (rows != NULL ? rows[row].ring : row) * ld;
-        if (o0 != UINT32_MAX)
-            y[o0] = logits != NULL ? shaped_logit(*logits, o0, y0) : y0;
-        if (o1 != UINT32_MAX)
-            y[o1] = logits != NULL ? shaped_logit(*logits, o1, y1) : y1;
+        const struct dev_set *const set = part != NULL ? &heads[row].set : NULL;
+        put(y, set, o0, y0);
+        put(y, set, o1, y1);
     }
 };
 
@@ -87,20 +106,31 @@ multiply_as(const struct product &p, float *shared, struct put_outputs &put)
         all_tiles<T>(p, (struct tile_shared *)shared, put);
 }
 
+/* Computes the product of a matrix and all rows; or, one after the other, those of the parts of a head call. A part may
+ * begin inside of a tile of rows: the outputs of the tile's other rows are dropped. */
 __global__ void
 __launch_bounds__(BLOCK_THREADS, 1) multiply_matrix(struct matrix_args a)
 {
     SHARED_MEMORY(float, shared);
-    const struct product p = {{a.matrix}, 1, a.x, a.n, false};
-    struct put_outputs put = {a.y, a.rows, a.ld, a.logits && a.model->shapes_logits ? a.model : NULL};
-    switch (a.matrix->type) {
-    case WEIGHT_F32: exact_strips(block_rows<false, 1>(p), shared, put); break;
-    case WEIGHT_Q8_0: multiply_as<WEIGHT_Q8_0>(p, shared, put); break;
-    case WEIGHT_Q4_0: multiply_as<WEIGHT_Q4_0>(p, shared, put); break;
-    case WEIGHT_Q4_K: multiply_as<WEIGHT_Q4_K>(p, shared, put); break;
-    case WEIGHT_Q6_K: multiply_as<WEIGHT_Q6_K>(p, shared, put); break;
-    case WEIGHT_BF16: multiply_as<WEIGHT_BF16>(p, shared, put); break;
-    default: multiply_as<WEIGHT_F16>(p, shared, put);
+    struct put_outputs put = {a.y, a.rows, a.ld, a.logits && a.model->shapes_logits ? a.model : NULL, NULL, a.heads, 0};
+    for (uint32_t i = 0; i == 0 || i < a.n_parts; i++) {
+        put.part = a.parts != NULL ? &a.parts[i] : NULL;
+        const struct dev_matrix &m = put.part != NULL ? put.part->matrix : *a.matrix;
+        put.skipped = put.part != NULL ? put.part->first / TILE * TILE : 0;
+        const size_t row = m.type == WEIGHT_F32 ? m.cols * sizeof(float) : (size_t)m.units * UNIT * sizeof(uint16_t);
+        const uint32_t end = put.part != NULL ? put.part->first + put.part->n : a.n;
+        const struct product p = {{&m}, 1, (const unsigned char *)a.x + put.skipped * row, end - put.skipped, false};
+        if (i > 0)
+            __syncthreads();
+        switch (m.type) {
+        case WEIGHT_F32: exact_strips(block_rows<false, 1>(p), shared, put); break;
+        case WEIGHT_Q8_0: multiply_as<WEIGHT_Q8_0>(p, shared, put); break;
+        case WEIGHT_Q4_0: multiply_as<WEIGHT_Q4_0>(p, shared, put); break;
+        case WEIGHT_Q4_K: multiply_as<WEIGHT_Q4_K>(p, shared, put); break;
+        case WEIGHT_Q6_K: multiply_as<WEIGHT_Q6_K>(p, shared, put); break;
+        case WEIGHT_BF16: multiply_as<WEIGHT_BF16>(p, shared, put); break;
+        default: multiply_as<WEIGHT_F16>(p, shared, put);
+        }
     }
 }
 
@@ -126,9 +156,18 @@ launch_head(struct head_args a, const struct dev_model *sizes, cudaStream_t stre
         return cudaSuccess;
     const dim3 shifts(a.n, (sizes->width + TRAINED_OUTPUTS - 1) / TRAINED_OUTPUTS),
         fulls(a.n, (sizes->vocab + TRAINED_OUTPUTS - 1) / TRAINED_OUTPUTS);
-    const struct matrix_args logits = {
-        a.model, &a.model->head, a.kv_cache.head_normed, a.kv_cache.head_logits, NULL, a.n, sizes->vocab, a.blocks,
-        true};
+    const struct matrix_args logits = {a.model,
+                                       &a.model->head,
+                                       a.kv_cache.head_normed,
+                                       a.kv_cache.head_logits,
+                                       NULL,
+                                       a.n,
+                                       sizes->vocab,
+                                       a.blocks,
+                                       true,
+                                       a.parts,
+                                       a.rows,
+                                       a.n_parts};
     cudaError_t status = cudaSuccess;
     if (a.trained)
         status = launch(trained_rows<false>, shifts, TRAINED_WARPS * WARP, a, stream);
@@ -140,7 +179,15 @@ launch_head(struct head_args a, const struct dev_model *sizes, cudaStream_t stre
         status = launch(trained_rows<true>, fulls, TRAINED_WARPS * WARP, a, stream);
     if (status != cudaSuccess || a.predictions == NULL)
         return status;
-    return launch_predictions({a.kv_cache.head_logits, sizes->vocab, a.n, sizes->drafter.tokens, a.kv_cache.head_pieces,
-                               a.rows, NULL, NULL, a.predictions},
+    return launch_predictions({a.kv_cache.head_logits,
+                               sizes->vocab,
+                               a.n,
+                               sizes->drafter.tokens,
+                               a.kv_cache.head_pieces,
+                               a.rows,
+                               NULL,
+                               NULL,
+                               {},
+                               a.predictions},
                               stream);
 }

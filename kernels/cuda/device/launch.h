@@ -40,6 +40,7 @@ cudaError_t launch_forward_moe(struct forward_args, uint32_t blocks, cudaStream_
 /* model: device pointer; sizes: host copy, for the grid. */
 cudaError_t launch_head(struct head_args, const struct dev_model *sizes, cudaStream_t); /* norm, logits, statistics */
 cudaError_t launch_product(struct matrix_args, cudaStream_t);
+cudaError_t launch_gather(struct gather_args, cudaStream_t);
 cudaError_t launch_predictions(struct prediction_args, cudaStream_t);
 
 cudaError_t launch_dist(struct dist_args, cudaStream_t);

@@ -104,6 +104,7 @@ struct dev_matrix {
                             /* rotated pair are rows g and g+8; in gate_up they are the gate and the up projection of */
     /* one hidden unit. `source` maps packed rows to outputs: in gate_up o < ffn is gate, then */
     /* up. A strip of q, k or v never spans two heads; one of gate_up has 8 hidden units. */
+    const token_t *ids; /* F32: the row in memory of each output; NULL: its number */
     enum weight_type type;
     uint32_t rows, cols;    /* as in the model */
     uint32_t strips, units; /* units_of(cols); values after rows and cols are zero */
@@ -200,7 +201,8 @@ struct dev_product {
     const float *bias; /* NULL: none */
 };
 
-#define NO_PRODUCT UINT32_MAX
+#define NO_PRODUCT    UINT32_MAX
+#define PROBE_PRODUCT 0 /* the product of a probe */
 
 struct pass_step {
     uint32_t product; /* index in dev_model.products, or NO_PRODUCT */
@@ -342,6 +344,21 @@ strip_scales(enum weight_type type, uint32_t units)
 
 /* ---- a store ---- */
 
+/* The outputs of a head for a set of tokens (kernels/backend.h): [0, base) are the first tokens by rank, [base, n) the
+ * recent ones. */
+struct dev_set {
+    uint32_t number; /* 0: the outputs are those of the whole head; the other fields are not used */
+    uint32_t base, n;
+    const token_t *rank, *recent;
+};
+
+/* Returns the token of output o; of the whole head it is o. */
+static inline HOST_DEVICE uint32_t
+set_token(const struct dev_set *set, uint32_t o)
+{
+    return set->number == 0 ? o : (uint32_t)(o < set->base ? set->rank[o] : set->recent[o - set->base]);
+}
+
 #define HEAD_PIECE 4096 /* logits per block */
 
 static inline HOST_DEVICE uint32_t
@@ -433,6 +450,8 @@ struct row_group {
 struct until_args {
     const float *temperature, *threshold; /* (L + 1) */
     struct until_state *state;
+    struct dev_set set;              /* of the probes */
+    const struct dev_product *probe; /* with a set: takes the place of dev_model.products[PROBE_PRODUCT] */
 };
 
 struct until_state { /* in the results arena */
@@ -462,6 +481,13 @@ struct forward_args {
 
 /* ---- products outside of forward passes, and the input of a drafter's rows ---- */
 
+/* A product with some rows of a head call, for a set of tokens. */
+struct head_part {
+    struct dev_matrix matrix;
+    uint32_t first, n; /* rows [first, first + n) of the call */
+    bool recent;       /* the outputs follow the row's base; otherwise those from the row's base on are dropped */
+};
+
 struct matrix_args {
     const struct dev_model *model;
     const struct dev_matrix *matrix;
@@ -469,8 +495,11 @@ struct matrix_args {
     float *y;               /* row i's outputs are at y + i * ld, */
     const struct row *rows; /* or at y + rows[i].ring * ld */
     uint32_t n, ld;
-    uint32_t blocks; /* number that fills the device */
-    bool logits;     /* the outputs are logits, which get the model's form */
+    uint32_t blocks;               /* number that fills the device */
+    bool logits;                   /* the outputs are logits, which get the model's form */
+    const struct head_part *parts; /* (n_parts) products that take the place of `matrix`, NULL: none; of these rows: */
+    const struct head_row *heads;  /* (n) */
+    uint32_t n_parts;
 };
 
 struct feed_args {
@@ -489,6 +518,7 @@ struct head_row {
     bool trained; /* use the layer's trained head: model->trained is present */
     float temperature;
     int32_t final; /* row of this call with the logits of layer L for the same ring entry, or -1 */
+    struct dev_set set;
 };
 
 struct head_args {
@@ -496,7 +526,9 @@ struct head_args {
     struct dev_kv_cache kv_cache;
     const struct head_row *rows; /* (n), n <= kv_cache.head_rows */
     uint32_t n;
-    bool trained;                   /* some rows use trained heads */
+    bool trained;                  /* some rows use trained heads */
+    const struct head_part *parts; /* (n_parts), NULL: all rows are multiplied with the whole head */
+    uint32_t n_parts;
     struct prediction *predictions; /* (n), or NULL: logits only */
     uint32_t blocks;                /* number that fills the device, one per multiprocessor: forward_prepare() */
 };
@@ -511,6 +543,7 @@ struct prediction_args {
     const struct head_row *rows;     /* (n) the rows of a head call; or, if NULL, */
     const struct until_state *until; /* the layers that a forward pass probed, at most n of them, in order, */
     const float *temperature;        /* by layer */
+    struct dev_set set;              /* of all their logits, at most `vocab` */
     struct prediction *predictions;  /* (n); or by layer, those that were probed */
 };
 
@@ -518,7 +551,15 @@ struct dist_args {
     const struct dev_model *model;
     struct dev_kv_cache kv_cache;
     const struct dist_req *requests; /* (n); their logits are rows 0..n-1 of head_logits */
+    const struct head_row *rows;     /* (n) rows of the head call; NULL: all with set 0 */
     uint32_t n;
+};
+
+/* Copies rows of the head into the packed rows of another matrix. */
+struct gather_args {
+    struct dev_matrix from, to; /* of one packed type and width */
+    const token_t *ids;         /* (n) the row of `from` for each of `to` */
+    uint32_t n, first, strips;  /* strips [first, first + strips) are written */
 };
 
 struct draw_args {

@@ -410,7 +410,9 @@ exact_strips(const Rows &rows, float *shared, Then &then)
         const uint32_t cols = at.m->cols;
         const uint2 outputs = own_outputs(at, look_up_outputs(at, g, true));
         const bool there = at.m->source != NULL || at.strip * STRIP + warp < at.m->rows;
-        const float *const w = (const float *)at.m->quants + ((size_t)at.packed * STRIP + warp) * cols;
+        const size_t row =
+            at.m->ids != NULL && there ? (size_t)at.m->ids[at.strip * STRIP + warp] : (size_t)at.packed * STRIP + warp;
+        const float *const w = (const float *)at.m->quants + row * cols;
         for (uint32_t first = 0, all = rows.count(at); first < all; first += TILE) {
             const uint32_t n = all - first < TILE ? all - first : TILE;
             float *buffer = shared + buffer_index * (STRIP * TILE);

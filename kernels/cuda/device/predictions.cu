@@ -17,7 +17,9 @@
 #define COUNTS_AS_ZERO (-100.0f) /* logits below it count as zero; avoids 0 * -infinity in the sums */
 
 struct prediction_row {
-    const float *z; /* (vocab) */
+    const float *z; /* (n) */
+    uint32_t n;
+    struct dev_set set;
     const struct head_piece *pieces;
     float temperature;
     int32_t final;
@@ -31,6 +33,8 @@ find_row(const struct prediction_args *a, uint32_t i, struct prediction_row *row
     row->z = a->logits + (size_t)i * a->vocab;
     row->pieces = a->pieces + (size_t)i * head_pieces_of(a->vocab);
     row->final = -1;
+    row->set = a->rows != NULL ? a->rows[i].set : a->set;
+    row->n = row->set.number > 0 ? row->set.n : a->vocab;
     if (a->rows != NULL) {
         row->temperature = a->rows[i].temperature;
         row->final = a->rows[i].final;
@@ -137,16 +141,16 @@ __launch_bounds__(PIECE_THREADS) summarise(struct prediction_args a)
 {
     __shared__ struct piece_scratch scratch;
     struct prediction_row row;
-    if (!find_row(&a, blockIdx.x, &row))
-        return;
     const uint32_t first = blockIdx.y * HEAD_PIECE;
+    if (!find_row(&a, blockIdx.x, &row) || first >= row.n)
+        return;
     struct head_piece *const p = &a.pieces[(size_t)blockIdx.x * gridDim.y + blockIdx.y];
     float z[THREAD_LOGITS];
     bool good = true;
 #pragma unroll
     for (uint32_t i = 0; i < THREAD_LOGITS; i++) {
         const uint32_t v = first + i * PIECE_THREADS + threadIdx.x;
-        z[i] = v < a.vocab ? row.z[v] : -INFINITY;
+        z[i] = v < row.n ? row.z[v] : -INFINITY;
         good = good && z[i] < INFINITY; /* also false for NaN */
     }
     find_top(z, first, p, &scratch);
@@ -239,7 +243,9 @@ merge(const struct prediction_args *a, const struct prediction_row *row, uint32_
     for (int i = 0; i < PREDICTION_RANKS; i++) {
         last = last > 0 ? next_best(row->pieces, n, last) : 0;
         const bool there = rank_key(last) > 0;
-        g.top[i] = !there ? TOKEN_NONE : a->tokens != NULL ? a->tokens[rank_id(last)] : (token_t)rank_id(last);
+        g.top[i] = !there              ? TOKEN_NONE
+                   : a->tokens != NULL ? a->tokens[rank_id(last)]
+                                       : (token_t)set_token(&row->set, rank_id(last));
         if (i < PREDICTION_TOP)
             g.top_p[i] = there ? (float)(exp((double)key_logit(rank_key(last)) - (double)mine.max) / mine.sum) : 0;
         last = there ? last : 0;
@@ -309,7 +315,7 @@ __launch_bounds__(PIECE_THREADS) conclude(struct prediction_args a)
     if (row.final >= 0 && !compare(&a, &row, mine, &scratch))
         return;
     if (threadIdx.x < WARP)
-        merge(&a, &row, gridDim.y);
+        merge(&a, &row, head_pieces_of(row.n));
 }
 
 cudaError_t

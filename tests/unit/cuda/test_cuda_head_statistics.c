@@ -173,6 +173,39 @@ TEST(a_rows_prediction_does_not_depend_on_the_other_rows)
     assert_memory_equal(alone, together, sizeof alone);
 }
 
+TEST(a_row_with_a_set_counts_the_sets_outputs_and_names_its_tokens)
+{
+    struct bench *b = *state;
+    enum { ROWS = 4 };
+    const uint32_t vocab = 9000, sizes[ROWS][2] = {{4000, 30}, {0, 20}, {8500, 500}, {4096, 0}}; /* base, recent */
+    static token_t ids[MAX_VOCAB];
+    struct head_row rows[ROWS];
+    struct prediction got[ROWS];
+    for (uint32_t i = 0; i < MAX_VOCAB; i++)
+        ids[i] = (token_t)(3 * i);
+    const token_t *there = on_device(ids, sizeof ids);
+    for (uint32_t v = 0; v < ROWS * vocab; v++)
+        z[v] = 2 * gaussian();
+    for (uint32_t r = 0; r < ROWS; r++) {
+        const uint32_t base = sizes[r][0], n = base + sizes[r][1];
+        rows[r] = (struct head_row){.temperature = 1.1f,
+                                    .final = -1,
+                                    .set = {.number = 1, .base = base, .n = n, .rank = there, .recent = there + base}};
+        for (uint32_t v = n; v < vocab; v++) /* not outputs of the set */
+            z[r * vocab + v] = NAN;
+    }
+    run(b, z, vocab, rows, ROWS, got);
+    for (uint32_t r = 0; r < ROWS; r++) {
+        struct prediction expected =
+            prediction_by_definition(z + (size_t)r * vocab, rows[r].set.n, (double)rows[r].temperature, NULL);
+        for (int i = 0; i < PREDICTION_RANKS; i++)
+            expected.top[i] *= 3;
+        expected.token *= 3;
+        assert_prediction(&got[r], &expected);
+    }
+    assert_int_equal(cudaFree((void *)(uintptr_t)there), cudaSuccess);
+}
+
 TEST(probed_layers_get_their_predictions)
 {
     struct bench *b = *state;
