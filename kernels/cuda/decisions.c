@@ -15,7 +15,7 @@ run_head(struct kv_cache *s, uint32_t n, struct prediction *predictions)
                           .n = n,
                           .predictions = predictions,
                           .blocks = s->blocks};
-    a.parts = cuda_draft_parts(s, n, &a.n_parts);
+    cuda_draft_parts(s, &a);
     for (uint32_t i = 0; i < n; i++)
         a.trained = a.trained || s->head_rows[i].trained;
     return cuda_kv_cache_send(s) &&

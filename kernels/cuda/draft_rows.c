@@ -171,38 +171,36 @@ put_sets(const struct kv_cache *s, uint32_t first, uint32_t last, struct head_pa
     for (uint32_t i = first; i < last; i++)
         base = rows[i].set.base > base ? rows[i].set.base : base;
     if (base > 0)
-        parts[n++] = (struct head_part){.matrix = first_rows(s->base, base), .first = first, .n = last - first};
+        parts[n++] = (struct head_part){first_rows(s->base, base), first, last - first, PART_BASE};
     for (uint32_t i = first, next; i < last; i = next) {
         const struct dev_set *set = &rows[i].set;
         for (next = i + 1; next < last && rows[next].set.number == set->number;)
             next++;
         if (set->n > set->base)
-            parts[n++] = (struct head_part){.matrix = first_rows(s->sets[set->number - 1].rows, set->n - set->base),
-                                            .first = i,
-                                            .n = next - i,
-                                            .recent = true};
+            parts[n++] = (struct head_part){first_rows(s->sets[set->number - 1].rows, set->n - set->base), i, next - i,
+                                            PART_RECENT};
     }
     return n;
 }
 
-const struct head_part *
-cuda_draft_parts(struct kv_cache *s, uint32_t n, uint32_t *n_parts)
+void
+cuda_draft_parts(struct kv_cache *s, struct head_args *a)
 {
     const struct head_row *rows = s->head_rows;
     bool any = false;
     void *host = NULL;
-    *n_parts = 0;
-    for (uint32_t i = 0; i < n && !any; i++)
+    for (uint32_t i = 0; i < a->n && !any; i++)
         any = rows[i].set.number > 0;
-    const struct head_part *there = any ? cuda_kv_cache_take(s, &s->args, 2 * (size_t)n, sizeof *there, &host) : NULL;
-    for (uint32_t i = 0, next; there != NULL && i < n; i = next) {
-        struct head_part *part = (struct head_part *)host + *n_parts;
+    if (any)
+        a->parts_there = cuda_kv_cache_take(s, &s->args, 2 * (size_t)a->n, sizeof *a->parts, &host);
+    a->parts = host;
+    for (uint32_t i = 0, next; host != NULL && i < a->n; i = next) {
+        struct head_part *part = (struct head_part *)host + a->n_parts;
         const bool whole = rows[i].set.number == 0;
-        for (next = i + 1; next < n && (rows[next].set.number == 0) == whole;)
+        for (next = i + 1; next < a->n && (rows[next].set.number == 0) == whole;)
             next++;
         if (whole)
-            *part = (struct head_part){.matrix = s->weights->sizes.head, .first = i, .n = next - i};
-        *n_parts += whole ? 1 : put_sets(s, i, next, part);
+            *part = (struct head_part){s->weights->sizes.head, i, next - i, PART_WHOLE};
+        a->n_parts += whole ? 1 : put_sets(s, i, next, part);
     }
-    return there;
 }

@@ -32,10 +32,10 @@ void cuda_draft_close(struct kv_cache *);
 /* backend_ops.draft_set */
 bool cuda_draft_set(struct kv_cache *, uint32_t set, uint32_t base, const token_t *recent, size_t n);
 struct dev_set cuda_draft_outputs(const struct kv_cache *, uint32_t set);
-/* Return arguments on the device, NULL if they are not needed: the product of a forward pass's probes for a set; the
- * products with the n head rows that are being prepared, if some have sets. */
+/* Returns the product of a forward pass's probes for a set, on the device; NULL: set 0. */
 const struct dev_product *cuda_draft_probe(struct kv_cache *, const struct dev_set *);
-const struct head_part *cuda_draft_parts(struct kv_cache *, uint32_t n, uint32_t *n_parts);
+/* Sets the parts of a head call if some of the n rows that are being prepared have sets. */
+void cuda_draft_parts(struct kv_cache *, struct head_args *);
 
 /* ---- products of the host's matrices, for training (products.c) ---- */
 

@@ -102,8 +102,8 @@ launch_feed(struct feed_args a, const struct dev_model *sizes, cudaStream_t stre
                                          a.blocks,
                                          false,
                                          NULL,
-                                         NULL,
-                                         0};
+                                         0,
+                                         PART_WHOLE};
     const struct matrix_args joins = {a.model,
                                       &d_there->join,
                                       a.kv_cache.normed,
@@ -114,8 +114,8 @@ launch_feed(struct feed_args a, const struct dev_model *sizes, cudaStream_t stre
                                       a.blocks,
                                       false,
                                       NULL,
-                                      NULL,
-                                      0};
+                                      0,
+                                      PART_WHOLE};
     cudaError_t status = launch(take_features, a.n, BLOCK_THREADS, a, stream);
     if (status == cudaSuccess && a.features != NULL && d.projection.rows > 0)
         status = launch_product(projects, stream);

@@ -61,30 +61,24 @@ struct put_outputs {
     const struct row *rows; /* NULL: row i's outputs are at to + i * ld */
     size_t ld;
     const struct dev_model *logits; /* the outputs are logits of the model, which get its form; or NULL */
-    const struct head_part *part;   /* the product is part of a head call; or NULL */
-    const struct head_row *heads;   /* rows of the call, */
-    uint32_t skipped;               /* of which the product begins with this one, in a tile that contains part->first */
+    const struct head_row *heads;   /* the rows, if the outputs are a part of their sets' (struct head_part); or NULL */
+    uint32_t first;                 /* outputs of earlier rows are dropped */
+    enum head_part_kind part;
     __device__ __forceinline__ void
     put(float *y, const struct dev_set *set, uint32_t o, float value) const
     {
-        if (o == UINT32_MAX)
+        if (o == UINT32_MAX || (set != NULL && part == PART_BASE && o >= set->base))
             return;
-        if (set != NULL && set->number > 0) {
-            if (part->recent)
-                o += set->base;
-            else if (o >= set->base)
-                return;
-        }
+        o += set != NULL && part == PART_RECENT ? set->base : 0;
         y[o] = logits != NULL ? shaped_logit(*logits, set != NULL ? set_token(set, o) : o, value) : value;
     }
     __device__ __forceinline__ void
     operator()(uint32_t, uint32_t row, uint32_t o0, uint32_t o1, float y0, float y1) const
     {
-        row += skipped;
-        if (part != NULL && row < part->first)
+        if (row < first)
             return;
         float *const y = to + (rows != NULL ? rows[row].ring : row) * ld;
-        const struct dev_set *const set = part != NULL ? &heads[row].set : NULL;
+        const struct dev_set *const set = heads != NULL ? &heads[row].set : NULL;
         put(y, set, o0, y0);
         put(y, set, o1, y1);
     }
@@ -106,31 +100,21 @@ multiply_as(const struct product &p, float *shared, struct put_outputs &put)
         all_tiles<T>(p, (struct tile_shared *)shared, put);
 }
 
-/* Computes the product of a matrix and all rows; or, one after the other, those of the parts of a head call. A part may
- * begin inside of a tile of rows: the outputs of the tile's other rows are dropped. */
 __global__ void
 __launch_bounds__(BLOCK_THREADS, 1) multiply_matrix(struct matrix_args a)
 {
     SHARED_MEMORY(float, shared);
-    struct put_outputs put = {a.y, a.rows, a.ld, a.logits && a.model->shapes_logits ? a.model : NULL, NULL, a.heads, 0};
-    for (uint32_t i = 0; i == 0 || i < a.n_parts; i++) {
-        put.part = a.parts != NULL ? &a.parts[i] : NULL;
-        const struct dev_matrix &m = put.part != NULL ? put.part->matrix : *a.matrix;
-        put.skipped = put.part != NULL ? put.part->first / TILE * TILE : 0;
-        const size_t row = m.type == WEIGHT_F32 ? m.cols * sizeof(float) : (size_t)m.units * UNIT * sizeof(uint16_t);
-        const uint32_t end = put.part != NULL ? put.part->first + put.part->n : a.n;
-        const struct product p = {{&m}, 1, (const unsigned char *)a.x + put.skipped * row, end - put.skipped, false};
-        if (i > 0)
-            __syncthreads();
-        switch (m.type) {
-        case WEIGHT_F32: exact_strips(block_rows<false, 1>(p), shared, put); break;
-        case WEIGHT_Q8_0: multiply_as<WEIGHT_Q8_0>(p, shared, put); break;
-        case WEIGHT_Q4_0: multiply_as<WEIGHT_Q4_0>(p, shared, put); break;
-        case WEIGHT_Q4_K: multiply_as<WEIGHT_Q4_K>(p, shared, put); break;
-        case WEIGHT_Q6_K: multiply_as<WEIGHT_Q6_K>(p, shared, put); break;
-        case WEIGHT_BF16: multiply_as<WEIGHT_BF16>(p, shared, put); break;
-        default: multiply_as<WEIGHT_F16>(p, shared, put);
-        }
+    const struct product p = {{a.matrix}, 1, a.x, a.n, false};
+    struct put_outputs put = {a.y,     a.rows,  a.ld,  a.logits && a.model->shapes_logits ? a.model : NULL,
+                              a.heads, a.first, a.part};
+    switch (a.matrix->type) {
+    case WEIGHT_F32: exact_strips(block_rows<false, 1>(p), shared, put); break;
+    case WEIGHT_Q8_0: multiply_as<WEIGHT_Q8_0>(p, shared, put); break;
+    case WEIGHT_Q4_0: multiply_as<WEIGHT_Q4_0>(p, shared, put); break;
+    case WEIGHT_Q4_K: multiply_as<WEIGHT_Q4_K>(p, shared, put); break;
+    case WEIGHT_Q6_K: multiply_as<WEIGHT_Q6_K>(p, shared, put); break;
+    case WEIGHT_BF16: multiply_as<WEIGHT_BF16>(p, shared, put); break;
+    default: multiply_as<WEIGHT_F16>(p, shared, put);
     }
 }
 
@@ -149,6 +133,39 @@ launch_product(struct matrix_args a, cudaStream_t stream)
     return launch(multiply_matrix, a.blocks, BLOCK_THREADS, a, stream, PRODUCT_SHARED);
 }
 
+/* Multiplies all rows with the head, or each part of the call. A part begins with the tile of its first row. */
+static cudaError_t
+launch_logits(const struct head_args &a, const struct dev_model *sizes, cudaStream_t stream)
+{
+    const size_t row = sizes->exact ? sizes->width * sizeof(float) : units_of(sizes->width) * UNIT * sizeof(uint16_t);
+    struct matrix_args m = {a.model,
+                            &a.model->head,
+                            a.kv_cache.head_normed,
+                            a.kv_cache.head_logits,
+                            NULL,
+                            a.n,
+                            sizes->vocab,
+                            a.blocks,
+                            true,
+                            NULL,
+                            0,
+                            PART_WHOLE};
+    cudaError_t status = a.n_parts == 0 ? launch_product(m, stream) : cudaSuccess;
+    for (uint32_t i = 0; i < a.n_parts && status == cudaSuccess; i++) {
+        const struct head_part &part = a.parts[i];
+        const uint32_t before = part.first / TILE * TILE;
+        m.matrix = &a.parts_there[i].matrix;
+        m.x = (const unsigned char *)a.kv_cache.head_normed + before * row;
+        m.y = a.kv_cache.head_logits + (size_t)before * sizes->vocab;
+        m.heads = part.kind == PART_WHOLE ? NULL : a.rows + before;
+        m.n = part.first + part.n - before;
+        m.first = part.first - before;
+        m.part = part.kind;
+        status = launch_product(m, stream);
+    }
+    return status;
+}
+
 cudaError_t
 launch_head(struct head_args a, const struct dev_model *sizes, cudaStream_t stream)
 {
@@ -156,25 +173,13 @@ launch_head(struct head_args a, const struct dev_model *sizes, cudaStream_t stre
         return cudaSuccess;
     const dim3 shifts(a.n, (sizes->width + TRAINED_OUTPUTS - 1) / TRAINED_OUTPUTS),
         fulls(a.n, (sizes->vocab + TRAINED_OUTPUTS - 1) / TRAINED_OUTPUTS);
-    const struct matrix_args logits = {a.model,
-                                       &a.model->head,
-                                       a.kv_cache.head_normed,
-                                       a.kv_cache.head_logits,
-                                       NULL,
-                                       a.n,
-                                       sizes->vocab,
-                                       a.blocks,
-                                       true,
-                                       a.parts,
-                                       a.rows,
-                                       a.n_parts};
     cudaError_t status = cudaSuccess;
     if (a.trained)
         status = launch(trained_rows<false>, shifts, TRAINED_WARPS * WARP, a, stream);
     if (status == cudaSuccess)
         status = launch(norm_head_rows, a.n, BLOCK_THREADS, a, stream);
     if (status == cudaSuccess)
-        status = launch_product(logits, stream);
+        status = launch_logits(a, sizes, stream);
     if (status == cudaSuccess && a.trained)
         status = launch(trained_rows<true>, fulls, TRAINED_WARPS * WARP, a, stream);
     if (status != cudaSuccess || a.predictions == NULL)

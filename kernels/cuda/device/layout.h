@@ -481,11 +481,17 @@ struct forward_args {
 
 /* ---- products outside of forward passes, and the input of a drafter's rows ---- */
 
-/* A product with some rows of a head call, for a set of tokens. */
+/* A product of a head call in which rows have sets: with rows [first, first + n) of the call. */
+enum head_part_kind {
+    PART_WHOLE, /* of the whole head */
+    PART_BASE,  /* of tokens by rank; outputs from a row's base on are dropped */
+    PART_RECENT /* of recent tokens, whose outputs follow a row's base */
+};
+
 struct head_part {
     struct dev_matrix matrix;
-    uint32_t first, n; /* rows [first, first + n) of the call */
-    bool recent;       /* the outputs follow the row's base; otherwise those from the row's base on are dropped */
+    uint32_t first, n;
+    enum head_part_kind kind;
 };
 
 struct matrix_args {
@@ -495,11 +501,11 @@ struct matrix_args {
     float *y;               /* row i's outputs are at y + i * ld, */
     const struct row *rows; /* or at y + rows[i].ring * ld */
     uint32_t n, ld;
-    uint32_t blocks;               /* number that fills the device */
-    bool logits;                   /* the outputs are logits, which get the model's form */
-    const struct head_part *parts; /* (n_parts) products that take the place of `matrix`, NULL: none; of these rows: */
-    const struct head_row *heads;  /* (n) */
-    uint32_t n_parts;
+    uint32_t blocks;              /* number that fills the device */
+    bool logits;                  /* the outputs are logits, which get the model's form */
+    const struct head_row *heads; /* (n) rows with sets, NULL: none */
+    uint32_t first;               /* outputs of earlier rows are dropped */
+    enum head_part_kind part;
 };
 
 struct feed_args {
@@ -526,11 +532,11 @@ struct head_args {
     struct dev_kv_cache kv_cache;
     const struct head_row *rows; /* (n), n <= kv_cache.head_rows */
     uint32_t n;
-    bool trained;                  /* some rows use trained heads */
-    const struct head_part *parts; /* (n_parts), NULL: all rows are multiplied with the whole head */
-    uint32_t n_parts;
-    struct prediction *predictions; /* (n), or NULL: logits only */
-    uint32_t blocks;                /* number that fills the device, one per multiprocessor: forward_prepare() */
+    bool trained;                                /* some rows use trained heads */
+    const struct head_part *parts, *parts_there; /* (n_parts) on the host and on the device */
+    uint32_t n_parts;                            /* 0: all rows are multiplied with the whole head */
+    struct prediction *predictions;              /* (n), or NULL: logits only */
+    uint32_t blocks; /* number that fills the device, one per multiprocessor: forward_prepare() */
 };
 
 /* Computes predictions from rows of logits, by statistics of pieces (struct head_piece). */
