@@ -101,8 +101,8 @@ TEST(every_sequence_of_a_batch_gives_autoregressive_tokens)
     run_matrix(BUNDLED, DRAFT, MATRIX(.backend = "cpu", .prompts = 3, .tokens = 8, .settings = 1, .batch = 2));
 }
 
-/* An emulated GPU runs a very small model for a few tokens under an eighth of the policies, and some of these in a
- * batch or with heads, by the seed. A real GPU runs all of it and the bundled model. */
+/* An emulated GPU runs a very small model for a few tokens under an eighth of the policies, with default or random knobs
+ * by the seed, and some of these in a batch or with heads. A real GPU runs all of it and the bundled model. */
 TEST(every_policy_and_setting_gives_autoregressive_tokens_on_cuda)
 {
     if (cuda_for_tests() == NULL)
@@ -123,13 +123,19 @@ TEST(every_policy_and_setting_gives_autoregressive_tokens_on_cuda)
                                         .sharpness = 8};
         assert_ok(tinymodel_write_temp(path, sizeof path, &small, &err), err);
         const bool all = getenv("SPECSCOPE_LONG") != NULL;
-        const int settings = all ? LOSSLESS_SETTINGS : 1;
+        const int settings = all ? LOSSLESS_SETTINGS : 1, random = 3; /* the first setting of random knobs */
+        const struct lossless_model model = {
+            .path = path, .draft = path, .share = all ? 0 : 8, .first = !all && seed / 2 % 2 == 1 ? random : 0};
         const uint64_t accepted =
-            run_share(path, 8, MATRIX(.backend = "cuda", .prompts = 1, .tokens = all ? 12 : 8, .settings = settings));
+            lossless_run(&model, MATRIX(.backend = "cuda", .prompts = 1, .tokens = all ? 12 : 8, .settings = settings),
+                         seed)
+                .accepted;
         if (all)
             assert_greater(accepted, 0);
         if (all || seed / 6 % 3 == 0)
-            run_share(path, 8, MATRIX(.backend = "cuda", .prompts = 4, .tokens = 8, .settings = 1, .batch = 3));
+            run_share(
+                path, 8,
+                MATRIX(.backend = "cuda", .prompts = 4, .tokens = 8, .changing = true, .settings = 1, .batch = 3));
         if (all || seed / 6 % 3 == 1)
             run_share(path, 8, MATRIX(.backend = "cuda", .prompts = 3, .tokens = 6, .settings = 1, .batch = 2));
         if (all || seed / 6 % 3 == 2) {
