@@ -282,7 +282,7 @@ $(BUILD)/gpu_smoke: $(SMOKE_CU:%.cu=$(BUILD)/cuda/%.o) $(CUDA_OBJ) $(SMOKE_C:%.c
 	$(call say,NVCC,$@)
 	$(Q)$(NVCC) -cudart static $(NVCC_CODE) -Xcompiler -fopenmp -o $@.part $^ -ldl -lm && mv $@.part $@
 
-CUDA_TESTS := test_cuda_backend test_cuda_feed test_cuda_queue test_cuda_long_paths test_cuda_tokens test_invariance test_context_property \
+CUDA_TESTS := test_cuda_backend test_draft_rows test_cuda_feed test_cuda_queue test_cuda_long_paths test_cuda_tokens test_invariance test_context_property \
 	test_golden_families test_lossless_matrix $(if $(CUBLAS_SO),test_training_on_gpu)
 CUDA_RUNS  := specscope specscope-blas.so specscope-cuda.so $(CUBLAS_SO:$(BUILD)/%=%) gpu_smoke gpu_floors $(CUDA_TESTS:%=tests/%)
 # The parts that need only nvcc and a C compiler, and no library.

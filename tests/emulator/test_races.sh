@@ -19,8 +19,8 @@ SHORT=test_cuda_head_statistics
 SOME= # program/tests
 LONG="test_cuda_steps test_cuda_verify test_cuda_head test_cuda_products test_cuda_sampling test_cuda_overlap test_cuda_synthetic"
 BACKEND_TESTS=
-LONG_OF_PLUGIN="test_cuda_queue test_cuda_feed test_cuda_long_paths test_trained_heads test_training_on_gpu test_invariance
-    test_context_property"
+LONG_OF_PLUGIN="test_cuda_queue test_cuda_feed test_cuda_long_paths test_trained_heads test_draft_rows test_training_on_gpu
+    test_invariance test_context_property"
 if [ -z "${SPECSCOPE_LONG:-}" ]; then
     LONG='' LONG_OF_PLUGIN='' BACKEND_TESTS='test_predictions_*'
     SOME="test_cuda_steps/test_rows_* test_cuda_steps/test_a_row_* test_cuda_steps/test_experts_* test_cuda_verify/test_a_round_*"

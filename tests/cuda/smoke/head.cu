@@ -79,7 +79,7 @@ struct head_case {
         std::vector<struct head_row> rows;
         const uint32_t n = (uint32_t)which.size();
         for (uint32_t i = 0; i < n; i++)
-            rows.push_back({which[i], LAYERS, false, 0.5f + (float)i / 8, i + 1 < n ? (int32_t)n - 1 : -1});
+            rows.push_back({which[i], LAYERS, false, 0.5f + (float)i / 8, i + 1 < n ? (int32_t)n - 1 : -1, {}});
         struct head_row *rows_there = on_device(rows);
         struct prediction *predictions_there =
             predictions != NULL ? on_device(std::vector<struct prediction>(n)) : NULL;

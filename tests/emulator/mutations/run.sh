@@ -21,7 +21,7 @@ export LC_ALL=C
 PROGRAMS=${SPECSCOPE_MUTATION_PROGRAMS:-races/test_cuda_overlap races/test_cuda_head_statistics test_training_on_gpu
     run/glm4_moe-groups test_cuda_queue
     races/test_cuda_steps races/test_cuda_sampling races/test_cuda_verify races/test_cuda_products test_trained_heads test_cuda_feed
-    test_cuda_backend}
+    test_cuda_backend test_draft_rows}
 LIMIT=1200 # seconds for a program
 MEETINGS=9 # barriers of a grid that are tried: more than a layer has
 

@@ -53,8 +53,11 @@ static bool
 live(const char *policy, float temperature, struct session_rig_result *out, struct err *err)
 {
     struct engine *engine = NULL;
+    const struct knob_setting knob = {"draft_vocab", "64"};
     const struct session_options o = {.policies = policy_registry,
                                       .policy = policy,
+                                      .set = &knob,
+                                      .n_set = 1,
                                       .prompt = "one two",
                                       .prompt_len = 7,
                                       .sampling = {.temperature = temperature, .top_p = 1},
