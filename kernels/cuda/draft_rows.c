@@ -147,6 +147,12 @@ first_rows(struct dev_matrix m, uint32_t n)
     return m;
 }
 
+static struct dev_matrix
+recent_rows(const struct kv_cache *s, const struct dev_set *set)
+{
+    return first_rows(s->sets[set->number - 1].rows, set->n - set->base);
+}
+
 const struct dev_product *
 cuda_draft_probe(struct kv_cache *s, const struct dev_set *set)
 {
@@ -157,50 +163,36 @@ cuda_draft_probe(struct kv_cache *s, const struct dev_set *set)
     if (set->base > 0)
         p.matrices[p.n_matrices++] = first_rows(s->base, set->base);
     if (set->n > set->base)
-        p.matrices[p.n_matrices++] = first_rows(s->sets[set->number - 1].rows, set->n - set->base);
+        p.matrices[p.n_matrices++] = recent_rows(s, set);
     return cuda_kv_cache_copy(s, &p, 1, sizeof p);
-}
-
-/* Writes the products of rows [first, last), which have sets: one with the largest base of all of them, and one with
- * the recent tokens of each run of rows of the same set. Returns their number. */
-static uint32_t
-put_sets(const struct kv_cache *s, uint32_t first, uint32_t last, struct head_part *parts)
-{
-    const struct head_row *rows = s->head_rows;
-    uint32_t n = 0, base = 0;
-    for (uint32_t i = first; i < last; i++)
-        base = rows[i].set.base > base ? rows[i].set.base : base;
-    if (base > 0)
-        parts[n++] = (struct head_part){first_rows(s->base, base), first, last - first, PART_BASE};
-    for (uint32_t i = first, next; i < last; i = next) {
-        const struct dev_set *set = &rows[i].set;
-        for (next = i + 1; next < last && rows[next].set.number == set->number;)
-            next++;
-        if (set->n > set->base)
-            parts[n++] = (struct head_part){first_rows(s->sets[set->number - 1].rows, set->n - set->base), i, next - i,
-                                            PART_RECENT};
-    }
-    return n;
 }
 
 void
 cuda_draft_parts(struct kv_cache *s, struct head_args *a)
 {
     const struct head_row *rows = s->head_rows;
-    bool any = false;
-    void *host = NULL;
-    for (uint32_t i = 0; i < a->n && !any; i++)
-        any = rows[i].set.number > 0;
-    if (any)
-        a->parts_there = cuda_kv_cache_take(s, &s->args, 2 * (size_t)a->n, sizeof *a->parts, &host);
-    a->parts = host;
-    for (uint32_t i = 0, next; host != NULL && i < a->n; i = next) {
-        struct head_part *part = (struct head_part *)host + a->n_parts;
-        const bool whole = rows[i].set.number == 0;
-        for (next = i + 1; next < a->n && (rows[next].set.number == 0) == whole;)
+    uint32_t first = a->n, last = 0, base = 0;
+    void *host;
+    for (uint32_t i = 0; i < a->n; i++)
+        if (rows[i].set.number > 0) {
+            first = i < first ? i : first;
+            last = i + 1;
+            base = rows[i].set.base > base ? rows[i].set.base : base;
+        }
+    if (last == 0)
+        return;
+    a->parts_there = cuda_kv_cache_take(s, &s->args, 1 + (size_t)a->n, sizeof *a->parts, &host);
+    struct head_part *parts = host;
+    a->parts = parts;
+    if (parts != NULL && base > 0)
+        parts[a->n_parts++] = (struct head_part){first_rows(s->base, base), first, last - first, PART_BASE};
+    for (uint32_t i = 0, next; parts != NULL && i < a->n; i = next) {
+        const struct dev_set *set = &rows[i].set;
+        for (next = i + 1; next < a->n && rows[next].set.number == set->number;)
             next++;
-        if (whole)
-            *part = (struct head_part){s->weights->sizes.head, i, next - i, PART_WHOLE};
-        a->n_parts += whole ? 1 : put_sets(s, i, next, part);
+        if (set->number == 0)
+            parts[a->n_parts++] = (struct head_part){s->weights->sizes.head, i, next - i, PART_WHOLE};
+        else if (set->n > set->base)
+            parts[a->n_parts++] = (struct head_part){recent_rows(s, set), i, next - i, PART_RECENT};
     }
 }

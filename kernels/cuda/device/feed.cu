@@ -92,18 +92,8 @@ cudaError_t
 launch_feed(struct feed_args a, const struct dev_model *sizes, cudaStream_t stream)
 {
     const struct dev_drafter &d = sizes->drafter, *const d_there = &a.model->drafter;
-    const struct matrix_args projects = {a.model,
-                                         &d_there->projection,
-                                         a.kv_cache.normed,
-                                         a.kv_cache.raw,
-                                         NULL,
-                                         a.n,
-                                         sizes->width,
-                                         a.blocks,
-                                         false,
-                                         NULL,
-                                         0,
-                                         PART_WHOLE};
+    const struct matrix_args projects = {a.model, &d_there->projection, a.kv_cache.normed, a.kv_cache.raw, NULL,
+                                         a.n,     sizes->width,         a.blocks,          false,          {}};
     const struct matrix_args joins = {a.model,
                                       &d_there->join,
                                       a.kv_cache.normed,
@@ -113,9 +103,7 @@ launch_feed(struct feed_args a, const struct dev_model *sizes, cudaStream_t stre
                                       (sizes->n_layers + 1) * sizes->width,
                                       a.blocks,
                                       false,
-                                      NULL,
-                                      0,
-                                      PART_WHOLE};
+                                      {}};
     cudaError_t status = launch(take_features, a.n, BLOCK_THREADS, a, stream);
     if (status == cudaSuccess && a.features != NULL && d.projection.rows > 0)
         status = launch_product(projects, stream);

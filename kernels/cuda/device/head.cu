@@ -61,24 +61,22 @@ struct put_outputs {
     const struct row *rows; /* NULL: row i's outputs are at to + i * ld */
     size_t ld;
     const struct dev_model *logits; /* the outputs are logits of the model, which get its form; or NULL */
-    const struct head_row *heads;   /* the rows, if the outputs are a part of their sets' (struct head_part); or NULL */
-    uint32_t first;                 /* outputs of earlier rows are dropped */
-    enum head_part_kind part;
+    struct put_part part;
     __device__ __forceinline__ void
     put(float *y, const struct dev_set *set, uint32_t o, float value) const
     {
-        if (o == UINT32_MAX || (set != NULL && part == PART_BASE && o >= set->base))
+        if (o == UINT32_MAX || (set != NULL && part.kind == PART_BASE && o >= set->base))
             return;
-        o += set != NULL && part == PART_RECENT ? set->base : 0;
+        o += set != NULL && part.kind == PART_RECENT ? set->base : 0;
         y[o] = logits != NULL ? shaped_logit(*logits, set != NULL ? set_token(set, o) : o, value) : value;
     }
     __device__ __forceinline__ void
     operator()(uint32_t, uint32_t row, uint32_t o0, uint32_t o1, float y0, float y1) const
     {
-        if (row < first)
+        if (row < part.first)
             return;
         float *const y = to + (rows != NULL ? rows[row].ring : row) * ld;
-        const struct dev_set *const set = heads != NULL ? &heads[row].set : NULL;
+        const struct dev_set *const set = part.heads != NULL ? &part.heads[row].set : NULL;
         put(y, set, o0, y0);
         put(y, set, o1, y1);
     }
@@ -105,8 +103,7 @@ __launch_bounds__(BLOCK_THREADS, 1) multiply_matrix(struct matrix_args a)
 {
     SHARED_MEMORY(float, shared);
     const struct product p = {{a.matrix}, 1, a.x, a.n, false};
-    struct put_outputs put = {a.y,     a.rows,  a.ld,  a.logits && a.model->shapes_logits ? a.model : NULL,
-                              a.heads, a.first, a.part};
+    struct put_outputs put = {a.y, a.rows, a.ld, a.logits && a.model->shapes_logits ? a.model : NULL, a.part};
     switch (a.matrix->type) {
     case WEIGHT_F32: exact_strips(block_rows<false, 1>(p), shared, put); break;
     case WEIGHT_Q8_0: multiply_as<WEIGHT_Q8_0>(p, shared, put); break;
@@ -147,9 +144,7 @@ launch_logits(const struct head_args &a, const struct dev_model *sizes, cudaStre
                             sizes->vocab,
                             a.blocks,
                             true,
-                            NULL,
-                            0,
-                            PART_WHOLE};
+                            {}};
     cudaError_t status = a.n_parts == 0 ? launch_product(m, stream) : cudaSuccess;
     for (uint32_t i = 0; i < a.n_parts && status == cudaSuccess; i++) {
         const struct head_part &part = a.parts[i];
@@ -157,10 +152,8 @@ launch_logits(const struct head_args &a, const struct dev_model *sizes, cudaStre
         m.matrix = &a.parts_there[i].matrix;
         m.x = (const unsigned char *)a.kv_cache.head_normed + before * row;
         m.y = a.kv_cache.head_logits + (size_t)before * sizes->vocab;
-        m.heads = part.kind == PART_WHOLE ? NULL : a.rows + before;
         m.n = part.first + part.n - before;
-        m.first = part.first - before;
-        m.part = part.kind;
+        m.part = {part.kind == PART_WHOLE ? NULL : a.rows + before, part.first - before, part.kind};
         status = launch_product(m, stream);
     }
     return status;

@@ -494,6 +494,12 @@ struct head_part {
     enum head_part_kind kind;
 };
 
+struct put_part {                 /* what becomes of a part's outputs */
+    const struct head_row *heads; /* (n) the product's rows; NULL: none has a set */
+    uint32_t first;               /* outputs of earlier rows are dropped */
+    enum head_part_kind kind;
+};
+
 struct matrix_args {
     const struct dev_model *model;
     const struct dev_matrix *matrix;
@@ -501,11 +507,9 @@ struct matrix_args {
     float *y;               /* row i's outputs are at y + i * ld, */
     const struct row *rows; /* or at y + rows[i].ring * ld */
     uint32_t n, ld;
-    uint32_t blocks;              /* number that fills the device */
-    bool logits;                  /* the outputs are logits, which get the model's form */
-    const struct head_row *heads; /* (n) rows with sets, NULL: none */
-    uint32_t first;               /* outputs of earlier rows are dropped */
-    enum head_part_kind part;
+    uint32_t blocks;      /* number that fills the device */
+    bool logits;          /* the outputs are logits, which get the model's form */
+    struct put_part part; /* zero: all outputs are stored */
 };
 
 struct feed_args {
