@@ -28,6 +28,17 @@ works "run reads invalid UTF-8 in a prompt as bytes" run -n 4 -p "$(printf 'a\37
 works "run reads escape sequences in a prompt as text" run -n 4 -p "$(printf '\033[2J\007')" "$TINY"
 works "run reads half a character at the end of a prompt as bytes" run -n 4 -p "$(printf 'caf\303')" "$TINY"
 
+works "run without a policy chooses one" run -n 100 --ignore-eos -p hello --json "$TMP/chosen.json" --trace "$TMP/chosen" "$TINY"
+check "run begins with plain decoding if the model has neither heads nor a draft model" \
+    grep -q '"policy":.*"ar"' "$TMP/chosen/run.json"
+check "run prints its choice in a line after the summary" grep -Eq 'clearly faster by forecast|plain decoding by forecast' "$TMP/err"
+check "the JSON result has the choice" grep -q '"choice":.*by forecast' "$TMP/chosen.json"
+check "the trace has the choice as a control" grep -q 'choice.*by forecast' "$TMP/chosen/controls.csv"
+works "run accepts --policy auto" run -n 9 -p hello --policy auto "$TINY"
+check "a run of few tokens makes no choice" sh -c "! grep -q 'by forecast' '$TMP/err'"
+works "run --set without a policy sets knobs of specbound" run -n 9 -p hello --set tau=0.4 "$TINY"
+check "the summary names specbound, whose knobs were set" grep -q '^specbound: ' "$TMP/err"
+
 aux_of_tiny
 for policy in $(policies_of_tiny); do
     works "run --policy $policy works" run -n 40 --ignore-eos --policy "$policy" $AUX \

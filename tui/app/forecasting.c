@@ -149,13 +149,16 @@ ask_policy(struct forecasting *f, const struct followed *run, uint32_t policy)
 {
     const struct policy_info *p = &run->info->policies[policy];
     const struct policy_ops *ops = policy_named(policy_registry, p->name);
-    const double *begin = run->info->start_values + (size_t)policy * POLICY_KNOBS,
-                 *values = follow_live(run) ? run->requested.value[policy] : begin;
+    const double *begin = run->info->start_values, /* NULL: unknown */
+        *values = follow_live(run) ? run->requested.value[policy]
+                  : begin != NULL  ? begin + (size_t)policy * POLICY_KNOBS
+                                   : NULL;
     struct landscape_policy *out = &f->shown.other[policy];
     char why[WHY_NO_FORECAST];
     out->of = forecast_none;
-    out->better = p->missing == 0 && strcmp(p->name, f->shown.policy) != 0 && !policy_is_baseline(p->name) &&
-                  supports(p, run->info, why) && layer_record_lacks(&f->record, p->needs) == NULL &&
+    out->better = values != NULL && p->missing == 0 && strcmp(p->name, f->shown.policy) != 0 &&
+                  !policy_is_baseline(p->name) && supports(p, run->info, why) &&
+                  layer_record_lacks(&f->record, p->needs) == NULL &&
                   forecast_make(ops, &f->record, values, run->info->rho, &f->cost, &out->of) &&
                   forecast_better(&out->of, &f->shown.now);
 }
