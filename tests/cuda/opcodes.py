@@ -55,8 +55,8 @@ OPCODES = {
     "inspect_rows": ["atom.shared.max.u32"],
     **{name: BARRIER for name in (
         "add_norm_sums", "add_up", "attend_job_parts", "attend_part", "begin_forward", "block_draw",
-        "block_reduce", "descend", "do_products", "exact_strips", "find_top", "multiply_tile", "norm_to_smem",
-        "put_part", "reject", "route_rows", "select_cut", "sum_tile", "walk_rounds", "write_dists")},
+        "block_reduce", "descend", "do_products", "exact_strips", "find_top", "gather_rows", "multiply_tile",
+        "norm_to_smem", "put_part", "reject", "route_rows", "select_cut", "sum_tile", "walk_rounds", "write_dists")},
 }
 COUNTED = re.compile(r"(?:@!?\w+\s+|@!?%\w+\s+)?((?:ld|st|atom|red|membar|fence|bar|barrier|cp|prefetch|prefetchu|cctl|"
                      r"mma|ldmatrix|discard|trap)\b[\w.:]*)")
