@@ -200,6 +200,7 @@ choose(uint32_t threads, const char **core, struct blas_library *library, struct
             return true;
         }
     }
+    snprintf(library->refused, sizeof library->refused, "%.*s", (int)sizeof library->refused - 1, why.text);
     return right;
 }
 

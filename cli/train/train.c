@@ -16,6 +16,7 @@
 #include "cli/options/files.h"
 #include "cli/options/option_table.h"
 #include "engine/session/prompt.h"
+#include "kernels/blas_library.h"
 
 bool
 train_main(struct options *o, int *status, struct err *err)
@@ -73,8 +74,12 @@ train_blas(const struct engine *e)
 {
     struct blas *b;
     struct err why;
+    const struct blas_library *library = blas_library(e->threads, &why);
     if (!blas_open(&b, e, &why))
         fprintf(stderr, "specscope: training multiplies on the CPU: %s\n", why.text);
+    if (b == NULL && library != NULL && library->outdated)
+        fprintf(stderr, "specscope: training takes several times as long, with OpenBLAS's kernels for %s%s%s\n",
+                library->core, library->refused[0] != '\0' ? ": " : "", library->refused);
     return b;
 }
 
