@@ -317,3 +317,98 @@ train_answers(struct answers *out, const struct options *o, const struct engine 
     const struct train_answering how = {.tokens = tokens, .training_s = training_s, .seconds = INFINITY};
     return train_answers_with(out, o, e, &how, err);
 }
+
+/* ---- texts ---- */
+
+static bool
+open_texts(struct train_texts *t, size_t n, size_t n_tokens, struct err *err)
+{
+    t->tokens = malloc((n_tokens + 1) * sizeof *t->tokens);
+    t->at = calloc(n + 1, sizeof *t->at);
+    return (t->tokens != NULL && t->at != NULL) || err_set(err, ERR_WORK, "train: out of memory for texts");
+}
+
+/* Adds a text of n tokens, of which `read` are read, and returns where they belong. */
+static token_t *
+add_text(struct train_texts *t, size_t n, uint32_t read, uint32_t skip)
+{
+    struct train_text *at = &t->at[t->n++];
+    at->n = read;
+    at->skip = skip;
+    at[1].begin = at->begin + n;
+    t->longest = read > t->longest ? read : t->longest;
+    return t->tokens + at->begin;
+}
+
+/* Cuts a text into windows, each after the token that begins a sequence. */
+static bool
+read_windows(struct train_texts *t, const char *path, const struct engine *e, uint32_t given, struct err *err)
+{
+    const token_t bos = tokenizer_bos(e->model->tokenizer);
+    const uint32_t most = e->model->ctx_train > 1 ? e->model->ctx_train - 1 : 512, window = given > 0    ? given
+                                                                                            : most < 512 ? most
+                                                                                                         : 512;
+    char *text;
+    token_t *ids;
+    size_t len, n;
+    if (window > most)
+        return err_set(err, ERR_USAGE, "train: --window %" PRIu32 " is more than %s's context of %" PRIu32, window,
+                       e->model->name, most + 1);
+    if (!file_read(path, &text, &len, err))
+        return false;
+    bool ok = tokenizer_encode(e->model->tokenizer, text, len, (struct tokenize_options){.bos = true}, &ids, &n, err);
+    free(text);
+    if (!ok)
+        return false;
+    const size_t windows = (n + window - 1) / window;
+    ok = n >= 2 * (size_t)window || err_set(err, ERR_WORK,
+                                            "train: %s has %zu tokens; two windows of %" PRIu32
+                                            " are the least: give more text, or a smaller --window",
+                                            path, n, window);
+    ok = ok && open_texts(t, windows, n + windows, err);
+    for (size_t i = 0; i < n && ok; i += window) {
+        const uint32_t own = n - i < window ? (uint32_t)(n - i) : window,
+                       begin = i > 0 && bos != TOKEN_NONE; /* the text has its own */
+        token_t *to = add_text(t, own + begin, own + begin, begin);
+        to[0] = bos;
+        memcpy(to + begin, ids + i, own * sizeof *ids);
+    }
+    free(ids);
+    return ok;
+}
+
+/* The rows that are used predict the answers' tokens, so the last one of each is not read. */
+static bool
+write_answers(struct train_texts *t, const struct options *o, const struct engine *e, double training_s,
+              struct err *err)
+{
+    struct answers a;
+    bool ok = train_answers(&a, o, e, o->train.tokens, training_s, err);
+    size_t n = 0;
+    for (size_t i = 0; i < a.n && ok; i++)
+        n += a.at[i].n;
+    ok = ok && open_texts(t, a.n, n, err);
+    for (size_t i = 0; i < a.n && ok; i++)
+        if (a.at[i].n > 1)
+            memcpy(add_text(t, a.at[i].n, a.at[i].n - 1, a.at[i].prompt - 1), a.at[i].text,
+                   a.at[i].n * sizeof *t->tokens);
+    answers_free(&a);
+    return ok && (t->n >= 2 || err_set(err, ERR_WORK, "train: two prompts are the least: one is held out"));
+}
+
+bool
+train_texts_open(struct train_texts *t, const struct options *o, const struct engine *e, double training_s,
+                 struct err *err)
+{
+    *t = (struct train_texts){0};
+    return o->prompts_file != NULL ? write_answers(t, o, e, training_s, err)
+                                   : read_windows(t, o->train.text, e, o->train.window, err);
+}
+
+void
+train_texts_close(struct train_texts *t)
+{
+    free(t->tokens);
+    free(t->at);
+    *t = (struct train_texts){0};
+}

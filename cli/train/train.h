@@ -67,4 +67,25 @@ struct train_answering {
 bool train_answers_with(struct answers *, const struct options *, const struct engine *, const struct train_answering *,
                         struct err *);
 
+/* ---- texts to train on: windows of a text, or the target's answers ---- */
+
+struct train_text {
+    size_t begin;  /* in the tokens */
+    uint32_t n;    /* tokens that are read */
+    uint32_t skip; /* the first ones, whose rows are not used: a window's BOS, a prompt's tokens but the last */
+};
+
+struct train_texts {
+    token_t *tokens;
+    struct train_text *at; /* (n + 1); the last one begins where the tokens end */
+    size_t n;
+    uint32_t longest; /* tokens that are read of a text, at most */
+};
+
+/* Writes answers to options->prompts_file, train.tokens at most, or else reads windows of options->train.text. training_s
+ * as in train_answers(). To be closed also after a failure. */
+bool train_texts_open(struct train_texts *, const struct options *, const struct engine *, double training_s,
+                      struct err *);
+void train_texts_close(struct train_texts *);
+
 #endif

@@ -27,12 +27,6 @@
 #define EVALUATIONS 10         /* of the held-out texts */
 #define SHOWN       6          /* layers in the progress bar */
 
-struct text {      /* a window of the text, or a prompt with its answer */
-    size_t begin;  /* in job.tokens */
-    uint32_t n;    /* tokens that are read */
-    uint32_t skip; /* the first ones, whose rows are not used */
-};
-
 /* Rows are the hidden states after the trained layers and the last one, of one position. */
 struct job {
     const struct options *options;
@@ -44,14 +38,13 @@ struct job {
     struct exit_heads *heads;
     struct head_training *training;
     struct reader reader;
-    token_t *tokens;
-    struct text *texts;   /* (n_texts + 1); the last one begins where the tokens end */
-    size_t n_texts, most; /* most: rows of a text */
-    size_t row;           /* floats of a row */
+    struct train_texts texts;
+    size_t most; /* rows of a text */
+    size_t row;  /* floats of a row */
     struct head_rows block, batch, held;
-    size_t block_rows, n_block, n_held; /* room, rows */
-    size_t *order;                      /* (block_rows) a shuffle of the block's rows */
-    size_t *text_order;                 /* (n_train) the texts to train on, in the order of this pass */
+    size_t block_rows, n_block, held_rows, n_held; /* room, rows, room, rows */
+    size_t *order;                                 /* (block_rows) a shuffle of the block's rows */
+    size_t *text_order;                            /* (n_train) the texts to train on, in the order of this pass */
     size_t n_train, next;
     bool whole_block;                                   /* the block has all rows to train on */
     bool written;                                       /* the file */
@@ -68,67 +61,6 @@ static bool
 no_memory(struct err *err)
 {
     return err_set(err, ERR_WORK, "train: out of memory for hidden states; use fewer --layers or a smaller --batch");
-}
-
-/* ---- the texts ---- */
-
-static bool
-find_window(const struct job *j, uint32_t *window, struct err *err)
-{
-    const uint32_t given = j->options->train.window,
-                   most = j->engine->model->ctx_train > 1 ? j->engine->model->ctx_train - 1 : 512;
-    *window = given > 0 ? given : most < 512 ? most : 512;
-    return *window <= most ||
-           err_set(err, ERR_USAGE, "train: --window %" PRIu32 " is more than %s's context of %" PRIu32, *window,
-                   j->engine->model->name, most + 1);
-}
-
-/* Cuts tokens into windows, each after the token that begins a sequence. */
-static bool
-cut_windows(struct job *j, const token_t *ids, size_t n, uint32_t window, struct err *err)
-{
-    const token_t bos = tokenizer_bos(j->engine->model->tokenizer);
-    const size_t windows = (n + window - 1) / window;
-    j->tokens = malloc((n + windows) * sizeof *j->tokens);
-    j->texts = malloc((windows + 1) * sizeof *j->texts);
-    if (j->tokens == NULL || j->texts == NULL)
-        return no_memory(err);
-    size_t at = 0;
-    for (size_t i = 0; i < n; i += window) {
-        const size_t left = n - i, own = left < window ? left : window;
-        const bool begin = i > 0 && bos != TOKEN_NONE; /* the text has its own */
-        j->texts[j->n_texts++] = (struct text){.begin = at, .n = (uint32_t)own + begin, .skip = begin};
-        if (begin)
-            j->tokens[at++] = bos;
-        memcpy(j->tokens + at, ids + i, own * sizeof *ids);
-        at += own;
-    }
-    j->texts[j->n_texts].begin = at;
-    return true;
-}
-
-static bool
-read_text(struct job *j, struct err *err)
-{
-    const struct options *o = j->options;
-    char *text;
-    token_t *ids;
-    size_t len, n;
-    uint32_t window;
-    if (!find_window(j, &window, err) || !file_read(o->train.text, &text, &len, err))
-        return false;
-    bool ok =
-        tokenizer_encode(j->engine->model->tokenizer, text, len, (struct tokenize_options){.bos = true}, &ids, &n, err);
-    free(text);
-    if (!ok)
-        return false;
-    ok = n >= 2 * (size_t)window || err_set(err, ERR_WORK,
-                                            "train: %s has %zu tokens; two windows of %" PRIu32
-                                            " are the least: give more text, or a smaller --window",
-                                            o->train.text, n, window);
-    ok = ok && cut_windows(j, ids, n, window, err);
-    free(ids);
-    return ok;
 }
 
 /* Returns the seconds that training will take, from the loss of one layer on some rows. */
@@ -170,38 +102,11 @@ training_time(const struct job *j)
     return seconds;
 }
 
-/* Lets the model write answers; the rows that are used predict their tokens. */
-static bool
-write_answers(struct job *j, struct err *err)
-{
-    struct answers a;
-    bool ok = train_answers(&a, j->options, j->engine, j->options->train.tokens, training_time(j), err);
-    size_t n = 0, at = 0;
-    for (size_t i = 0; i < a.n && ok; i++)
-        n += a.at[i].n;
-    if (ok) {
-        j->tokens = malloc((n + 1) * sizeof *j->tokens);
-        j->texts = malloc((a.n + 1) * sizeof *j->texts);
-        ok = (j->tokens != NULL && j->texts != NULL) || no_memory(err);
-    }
-    for (size_t i = 0; i < a.n && ok; i++) {
-        if (a.at[i].n < 2)
-            continue;
-        j->texts[j->n_texts++] = (struct text){.begin = at, .n = a.at[i].n - 1, .skip = a.at[i].prompt - 1};
-        memcpy(j->tokens + at, a.at[i].text, a.at[i].n * sizeof *j->tokens);
-        at += a.at[i].n;
-    }
-    if (ok)
-        j->texts[j->n_texts].begin = at;
-    answers_free(&a);
-    return ok && (j->n_texts >= 2 || err_set(err, ERR_WORK, "train: two prompts are the least: one is held out"));
-}
-
 /* ---- rows ---- */
 
 struct reading {
     const struct job *job;
-    const struct text *text;
+    const struct train_text *text;
     float *hidden;
 };
 
@@ -221,7 +126,7 @@ read_row(void *user, struct reader *r, uint32_t at, slot_t slot)
 }
 
 static size_t
-rows_of(const struct text *t)
+rows_of(const struct train_text *t)
 {
     return t->n - t->skip;
 }
@@ -230,10 +135,10 @@ rows_of(const struct text *t)
 static bool
 read_rows(struct job *j, size_t index, const struct head_rows *to, size_t *rows, struct err *err)
 {
-    const struct text *t = &j->texts[index];
+    const struct train_text *t = &j->texts.at[index];
     struct head_rows part = {to->hidden + *rows * j->row, to->target + *rows};
     struct reading w = {.job = j, .text = t, .hidden = part.hidden};
-    const struct reader_text text = {.tokens = j->tokens + t->begin, .to = t->n, .user = &w};
+    const struct reader_text text = {.tokens = j->texts.tokens + t->begin, .to = t->n, .user = &w};
     reader_forget(&j->reader, 0, 0);
     if (!reader_read(&j->reader, &text, 1, read_row))
         return err_copy(err, context_error(j->reader.context));
@@ -257,15 +162,14 @@ close_rows(struct head_rows *r)
     free(r->target);
 }
 
-/* Holds out every HELD_EVERY-th text up to HELD_ROWS rows, and sizes the block of rows. Returns the held-out rows. */
-static size_t
+/* Holds out every HELD_EVERY-th text up to HELD_ROWS rows, and sizes the block of rows. */
+static void
 divide_texts(struct job *j)
 {
     const size_t most = BLOCK_BYTES / (j->row * sizeof(float));
     size_t held = 0, rows = 0;
-    j->n_train = 0;
-    for (size_t i = 0; i < j->n_texts; i++) {
-        const size_t n = rows_of(&j->texts[i]);
+    for (size_t i = 0; i < j->texts.n; i++) {
+        const size_t n = rows_of(&j->texts.at[i]);
         j->most = n > j->most ? n : j->most;
         if (i % HELD_EVERY == 0 && (held == 0 || held + n <= HELD_ROWS)) {
             held += n;
@@ -279,16 +183,16 @@ divide_texts(struct job *j)
     j->whole_block = rows <= j->block_rows;
     if (j->whole_block)
         j->block_rows = rows;
-    return held;
+    j->held_rows = held;
 }
 
 /* Prints the memory that training takes; fails if so much is not available. */
 static bool
-memory_suffices(const struct job *j, size_t held, const struct head_training_options *options, struct err *err)
+memory_suffices(const struct job *j, const struct head_training_options *options, struct err *err)
 {
     const struct model_desc *d = &j->engine->model->desc;
     const struct exit_heads *heads = j->heads;
-    const uint64_t rows = j->block_rows + held + options->batch;
+    const uint64_t rows = j->block_rows + j->held_rows + options->batch;
     const uint64_t need =
         head_training_bytes(heads->kind, heads->n_trained, d->width, j->n_set > 0 ? j->n_set : d->vocab, d->vocab,
                             options) +
@@ -320,9 +224,9 @@ choose_set(struct job *j, struct err *err)
     char path[PATH_MAX];
     j->set = malloc(d->vocab * sizeof *j->set);
     bool ok = (counts != NULL && j->set != NULL) || no_memory(err);
-    for (size_t i = 0; i < j->n_texts && ok; i++)
-        for (size_t k = j->texts[i].begin; k < j->texts[i + 1].begin && i % HELD_EVERY != 0; k++)
-            counts[j->tokens[k]]++;
+    for (size_t i = 0; i < j->texts.n && ok; i++)
+        for (size_t k = j->texts.at[i].begin; k < j->texts.at[i + 1].begin && i % HELD_EVERY != 0; k++)
+            counts[j->texts.tokens[k]]++;
     snprintf(path, sizeof path, "%s.counts", j->options->train.out);
     ok = ok && token_counts_write(path, counts, d->vocab, err) &&
          token_rank(j->engine->model->tokenizer, d->vocab, counts, j->set, err);
@@ -423,30 +327,28 @@ open_job(struct job *j, struct err *err)
     j->row = (n + 1) * d->width;
     j->random = o->seed;
     j->n_set = o->train.kind == HEAD_AFFINE && o->train.draft_vocab < d->vocab ? o->train.draft_vocab : 0;
-    if (!(o->prompts_file != NULL ? write_answers(j, err) : read_text(j, err)) || !choose_set(j, err))
+    if (!train_texts_open(&j->texts, o, j->engine, o->prompts_file != NULL ? training_time(j) : 0, err) ||
+        !choose_set(j, err))
         return false;
     const struct head_training_options options = {
         .threads = j->engine->threads, .batch = o->train.batch, .decay = 0.01f, .cancel = generation_interruption()};
-    j->text_order = malloc(j->n_texts * sizeof *j->text_order);
+    j->text_order = malloc(j->texts.n * sizeof *j->text_order);
     if (j->text_order == NULL)
         return no_memory(err);
-    const size_t held = divide_texts(j);
-    if (!memory_suffices(j, held, &options, err) || (j->n_set > 0 && !lens_open(&j->lens, d, j->set, j->n_set, err)))
+    divide_texts(j);
+    if (!memory_suffices(j, &options, err) || (j->n_set > 0 && !lens_open(&j->lens, d, j->set, j->n_set, err)))
         return false;
     j->lens.blas = j->blas;
     const struct lens *lens = j->n_set > 0 ? &j->lens : &j->whole;
     blas_keep(j->blas, lens->head, (size_t)lens->vocab * lens->width); /* all products of training read it */
-    uint32_t longest = 1;
-    for (size_t i = 0; i < j->n_texts; i++)
-        longest = j->texts[i].n > longest ? j->texts[i].n : longest;
     if (!head_training_open(&j->training, j->heads, lens, &j->whole, &options, err) ||
-        !reader_open(&j->reader, j->engine, READS_TARGET, longest, 1, generation_interruption(), err))
+        !reader_open(&j->reader, j->engine, READS_TARGET, j->texts.longest, 1, generation_interruption(), err))
         return false;
     j->order = malloc((j->block_rows + 1) * sizeof *j->order);
     j->scores = calloc(4 * n, sizeof *j->scores);
     j->best = malloc(j->heads->n_values * sizeof *j->best);
     if (!open_rows(j, &j->block, j->block_rows) || !open_rows(j, &j->batch, o->train.batch) ||
-        !open_rows(j, &j->held, held) || j->order == NULL || j->scores == NULL || j->best == NULL)
+        !open_rows(j, &j->held, j->held_rows) || j->order == NULL || j->scores == NULL || j->best == NULL)
         return no_memory(err);
     j->lens_score = j->scores;
     j->score = j->lens_score + n;
@@ -466,8 +368,7 @@ close_job(struct job *j)
     blas_close(j->blas);
     engine_close(j->engine);
     free(j->set);
-    free(j->tokens);
-    free(j->texts);
+    train_texts_close(&j->texts);
     close_rows(&j->block);
     close_rows(&j->batch);
     close_rows(&j->held);
@@ -617,11 +518,8 @@ static bool
 begin(struct job *j, struct err *err)
 {
     const size_t n = j->heads->n_trained;
-    size_t most = 0;
-    for (size_t i = 0; i < j->n_texts; i += HELD_EVERY)
-        most += i == 0 || most + rows_of(&j->texts[i]) <= HELD_ROWS ? rows_of(&j->texts[i]) : 0;
-    for (size_t i = 0; i < j->n_texts; i += HELD_EVERY)
-        if (j->n_held + rows_of(&j->texts[i]) <= most && !read_rows(j, i, &j->held, &j->n_held, err))
+    for (size_t i = 0; i < j->texts.n; i += HELD_EVERY)
+        if (j->n_held + rows_of(&j->texts.at[i]) <= j->held_rows && !read_rows(j, i, &j->held, &j->n_held, err))
             return false;
     head_training_score(j->training, true, &j->held, j->n_held, j->lens_score);
     memcpy(j->score, j->lens_score, n * sizeof *j->score);
