@@ -199,6 +199,8 @@ choose(uint32_t threads, const char **core, struct blas_library *library, struct
             snprintf(library->avoided, sizeof library->avoided, "%s", usual.core);
             return true;
         }
+        if (err_is_memory(&why)) /* other kernels would round differently */
+            return err_copy(err, &why);
     }
     snprintf(library->refused, sizeof library->refused, "%.*s", (int)sizeof library->refused - 1, why.text);
     return right;
