@@ -101,4 +101,12 @@ if [ -e /dev/full ]; then
     check "run --json on a full disk exits with status 1" [ "$status" -eq 1 ]
     check "run --json on a full disk reports it" grep -q '^specscope: /dev/full: No space' "$TMP/err"
 fi
+printf 'specscope token counts 1\nvocabulary 320\n300 9\n7 1\n' >"$TMP/counts"
+specscope run -n 12 -p hello --policy layerskip --set draft_vocab=64 "$TINY" && cp "$TMP/out" "$TMP/first"
+works "run takes a file of token counts" run -n 12 -p hello --policy layerskip --set draft_vocab=64 \
+    --vocab-counts "$TMP/counts" --trace "$TMP/counted" "$TINY"
+check "another draft vocabulary gives the same text" cmp -s "$TMP/out" "$TMP/first"
+check "run.json has the file of counts" grep -q '"path":.*counts"' "$TMP/counted/run.json"
+refuses "counts of another vocabulary are refused" 2 'for a vocabulary of 320 tokens, not of 2048' run -n 1 --vocab-counts "$TMP/counts"
+refuses "a file that has no counts is refused" 1 ':1: not a file of token counts' run -n 1 --vocab-counts "$TMP/first" "$TINY"
 finish
