@@ -72,6 +72,7 @@ static const struct section {
     const char *title, *names;
 } sections[] = {
     {NULL, "prompt file tokens policy set temp draft drafts time save backend trace json csv grid repeat"},
+    {"Training", "model text out minutes kind layers draft-vocab rate window prompt-tokens response at-once"},
     {"Prompts, chat and sampling",
      "prompts batch chat-template chat chat-special system chat-var tools chat-date ctx top-k top-p seed ignore-eos"},
     {"Policies and models", "versus companion accept profile heads head lora synth preset list-policies list-presets"},

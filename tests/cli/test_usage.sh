@@ -16,14 +16,14 @@ done
 works "--help works" --help
 check "--help fits 100 columns and 50 lines" fits
 check "--help lists options below headings" grep -q " --once " "$TMP/out"
-for command in scope run bench tune; do
+for command in scope run bench tune "train heads" "train eagle"; do
     words=$(echo $command | grep -v scope)
     options=$(printf '%s\n' specscope $words -- | "$PROGRAM" completions words | sed -n 's/^\(--[a-z-]*\)\t.*/\1/p')
     "$PROGRAM" $words --help >"$TMP/out"
     missing=$(for option in $options; do grep -q -e "$option " "$TMP/out" || echo " $option"; done)
     check "the help of $command lists all its options" [ -n "$options" -a -z "$missing" ]
 done
-for command in "" run bench tune; do "$PROGRAM" $command --help; done >"$TMP/out"
+for command in "" run bench tune "train heads" "train eagle"; do "$PROGRAM" $command --help; done >"$TMP/out"
 names=$(sed -n '/^} sections\[\]/,/^};/s/.*"\([a-z -]*\)"},*$/\1/p' cli/options/option_help.c)
 missing=$(for name in $names; do grep -q -e "--$name " "$TMP/out" || echo " $name"; done)
 check "every option under a heading of the help exists:$missing" [ "$(echo $names | wc -w)" -gt 50 -a -z "$missing" ]
