@@ -75,7 +75,8 @@ static const struct section {
     {"Training", "model text out minutes kind layers draft-vocab rate window prompt-tokens response at-once"},
     {"Prompts, chat and sampling",
      "prompts batch chat-template chat chat-special system chat-var tools chat-date ctx top-k top-p seed ignore-eos"},
-    {"Policies and models", "versus companion accept profile heads head lora synth preset list-policies list-presets"},
+    {"Policies and models",
+     "versus companion accept profile heads head lora synth preset list-policies list-presets vocab-counts"},
     {"Layers, traces and the screen", "probe trace-probe theme pace trace-max script once quit-at-end"},
     {"Computation and help", "quantize steps speed isa exact threads gpu help version"},
 };

@@ -189,7 +189,7 @@ const struct option_row option_rows[] = {
          WORDS(probe_mode_names, PROBE_MODES), .def = "policy"),
     CALL("probe", 0, "MODE", COMMAND_BENCH, set_probe, "layers probed besides the policy's",
          WORDS(probe_mode_names, PROBE_MODES), .def = "off"),
-    TEXT("vocab-counts", 0, "FILE", GENERATES, vocab_counts, "token counts for `draft_vocab`", .takes = TAKES_FILE,
+    TEXT("vocab-counts", 0, "FILE", GENERATES, vocab_counts, "counts for `draft_vocab`", .takes = TAKES_FILE,
          .more =
              "A draft vocabulary begins with the tokens that were counted most often. `specscope train heads` writes "
              "the file. Without the option it begins with the lowest ids."),

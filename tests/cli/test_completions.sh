@@ -45,7 +45,7 @@ if command -v bash >/dev/null 2>&1; then
     offers "policies" 'del' run --policy de
     offers "policies after =" 'del' run --policy = de
     offers "the default policy's knobs" 'tau=' run --set ta
-    offers "another policy's knobs" 'exit_layer= gamma=' run --policy layerskip --set ''
+    offers "another policy's knobs" 'exit_layer= gamma= draft_vocab=' run --policy layerskip --set ''
     offers "knobs after --policy = and --set =" 'gamma=' --policy = layerskip --set = ga
     offers "the last policy's knobs in run" 'omega=' run --policy layerskip --policy del --set om
     offers "every named policy's knobs in bench" 'gamma=' bench --policy layerskip --policy del --set ga

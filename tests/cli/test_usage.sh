@@ -85,7 +85,7 @@ refuses "a knob's value out of bounds is refused" 2 'tau = 7' run --set tau=7 "$
 refuses "a knob's value that is no number is refused" 2 'tau = high' run --set tau=high "$TINY"
 refuses "--set without a value is refused" 2 'KNOB=VALUE' run --set tau
 refuses "an empty --set is refused" 2 'KNOB=VALUE' run --set =
-refuses "an unknown probe mode is refused" 2 'off, policy and all' run --probe some
+refuses "an unknown probe mode is refused" 2 'off, policy, N% and all' run --probe some
 refuses "an unknown backend is refused" 2 'abacus' run --backend abacus "$TINY"
 refuses "an unknown instruction set is refused" 2 'mmx' run --isa mmx "$TINY"
 refuses "two models are refused" 2 'one model' run "$TINY" "$TINY"
