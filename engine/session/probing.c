@@ -342,12 +342,14 @@ probe_share_round(struct session *s, struct sequence *const *sequences, uint32_t
     return ok;
 }
 
-/* True if the row of a position is still in memory, and was not probed. */
+/* True if the row of a position is still in memory, and was not probed. A sequence that left a batch has no further
+ * rounds, and so no further events. */
 static bool
 is_missing(const struct sequence *q, uint32_t at)
 {
     const struct context *ctx = q->session->ctx;
-    return q->final[(at + 1) % FINALS].pos != at + 1 && context_hidden_kept(ctx, context_at(ctx, q->seq, at));
+    return !(session_has_several(q->session) && q->over) && q->final[(at + 1) % FINALS].pos != at + 1 &&
+           context_hidden_kept(ctx, context_at(ctx, q->seq, at));
 }
 
 static uint32_t

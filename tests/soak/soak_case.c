@@ -149,6 +149,7 @@ draw_run(struct engine *e, struct draw *d, const struct soak_texts *texts, uint3
         .ctx = ctx,
         .ignore_eos = d->play.ignore_eos,
         .probe = (enum probe_mode)soak_below(random, PROBE_MODES),
+        .probe_percent = 20,
         .head = (enum head_mode)soak_below(random, e->heads != HEAD_LENS ? HEAD_MODES : HEADS_TRAINED),
         .paused = d->play.pace == SOAK_STEPS,
         .stay = d->play.pace != SOAK_ALONE,

@@ -111,7 +111,8 @@ turn_one(struct soak_play *p, struct session *s)
         c.text = head_mode_names[soak_below(&p->random, info->exit_heads.path[0] != '\0' ? HEAD_MODES : HEADS_TRAINED)];
     } else if (what < 86) {
         c.kind = CONTROL_PROBE;
-        c.text = probe_mode_names[soak_below(&p->random, PROBE_MODES)];
+        static const char *const probes[] = {"off", "policy", "20%", "all"};
+        c.text = probes[soak_below(&p->random, PROBE_MODES)];
     } else if (what < 91) {
         c.kind = CONTROL_BASELINE;
     } else {
