@@ -28,7 +28,7 @@ TEST(a_shell_takes_every_word_as_it_was_meant)
     snprintf(
         expected, sizeof expected,
         "[run][--policy][specbound][--set][tau=0.7][--set][d_max=3][--set][mode=tpl][--head][trained][--draft][%s][--"
-        "profile][%s][--heads][%s]"
+        "profile][%s][--vocab-counts][counts][--heads][%s]"
         "[--lora][an "
         "adapter:0.5][--lora][another][--exact][--backend][cpu][--isa][avx2][--gpu][0][-t][2][--temp][0.7][--top-k][40]"
         "[--top-p][0.95][--seed]"
