@@ -86,6 +86,12 @@ TEST(missing_values_are_the_documented_defaults)
     assert_int_equal(o.train.window, 0);
     assert_int_equal(o.backend_options.gpu, -1);
     options_free(&o);
+    assert_ok(read_args(&o, COMMAND_TRAIN_EAGLE, (char *[]){"train eagle", NULL}, &err), err);
+    assert_number_equal(o.train.minutes, 30);
+    assert_int_equal(o.train.tokens, 0);
+    assert_int_equal(o.train.draft_vocab, 4096);
+    assert_number_equal(o.train.rate, 0.002);
+    options_free(&o);
 }
 
 TEST(every_option_is_read)
