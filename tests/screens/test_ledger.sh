@@ -78,7 +78,7 @@ check "one undo takes back all of :take" test "$(knob "$WORK/run/ungrouped.txt" 
 cat >"$WORK/wanted.json" <<'END'
 {
 	"policy":	"layerskip",
-	"set":	["exit_layer=4", "gamma=5"],
+	"set":	["exit_layer=4", "gamma=5", "draft_vocab=0"],
 	"head":	"lens",
 	"temp":	0,
 	"top-k":	0,
@@ -96,7 +96,7 @@ group "sampling's sliders"
 cat >"$WORK/sampling.script" <<'END'
 :wait round 2
 :panel knobs
-:key Down Down Down Down Down Down Down Right S-Right
+:key Down Down Down Down Down Down Down Down Right S-Right
 :wait idle
 :step
 :wait idle
