@@ -73,8 +73,8 @@ load(struct blas_library *library, uint32_t threads, const char *core, struct er
     char *(*core_name)(void);
     if (!plugin_find(FILE_NAME, path, sizeof path))
         return err_set(err, ERR_WORK, CANNOT ": there is no " FILE_NAME " beside the program; build it with `make`");
-    if (core != NULL)
-        setenv(CORE, core, 1);
+    if (core != NULL && setenv(CORE, core, 1) != 0)
+        return err_set(err, ERR_WORK, CANNOT ": out of memory for " FILE_NAME);
     errno = 0;
     void *plugin = dlopen(path, RTLD_NOW | RTLD_LOCAL);
     const int why = errno;
