@@ -18,14 +18,14 @@
 #include "engine/training/eagle_training.h"
 #include "kernels/half.h"
 
-#define HELD_EVERY    16   /* one of HELD_EVERY windows is held out, */
-#define HELD_TOKENS   8192 /* up to so many tokens */
-#define EVALUATIONS   12   /* of the held-out windows */
-#define ANSWERS_SHARE 0.5  /* of the time: a token of an answer costs as much as some passes over it */
-#define PASSES        5    /* over the answers, where --tokens sets the length of training */
-#define PLAIN_SHARE   0.5  /* of training, at the beginning, that has one step instead of EAGLE_STEPS */
-#define WARM_UP       30   /* steps of the optimizer in which the rate rises */
-#define STATES        4    /* of a token: three features, and the state after the last layer */
+#define HELD_EVERY    16                   /* one of HELD_EVERY windows is held out, */
+#define HELD_TOKENS   8192                 /* up to so many tokens */
+#define EVALUATIONS   12                   /* of the held-out windows */
+#define ANSWERS_SHARE 0.5                  /* of the time: a token of an answer costs as much as some passes over it */
+#define PASSES        5                    /* over the answers, where --tokens sets the length of training */
+#define PLAIN_SHARE   0.5                  /* of training, at the beginning, that has one step instead of EAGLE_STEPS */
+#define WARM_UP       30                   /* steps of the optimizer in which the rate rises */
+#define STATES        (EAGLE_FEATURES + 1) /* of a token: features, and the state after the last layer */
 
 /* Windows are answers with their prompts, or parts of a text. */
 struct job {
@@ -289,15 +289,12 @@ open_job(struct job *j, struct err *err)
     if (!train_engine(j->options, 0, &j->engine, err))
         return false;
     const struct model_desc *d = &j->engine->model->desc;
-    const uint32_t n = d->n_layers, layers[STATES] = {2, n / 2, n - 3, n};
     j->random = j->options->seed;
     j->row = malloc(d->width * sizeof *j->row);
-    memcpy(j->layers, layers, sizeof layers);
+    j->layers[EAGLE_FEATURES] = d->n_layers;
     if (j->row == NULL)
         return err_set(err, ERR_WORK, "train: out of memory");
-    if (!eagle_target_possible(j->engine->model, err))
-        return false;
-    return collect(j, err) && open_training(j, err);
+    return eagle_target_layers(j->engine->model, j->layers, err) && collect(j, err) && open_training(j, err);
 }
 
 static void

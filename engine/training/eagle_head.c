@@ -128,11 +128,17 @@ begin(struct eagle_head *h, const struct model *target, uint64_t seed)
 }
 
 bool
-eagle_target_possible(const struct model *target, struct err *err)
+eagle_target_layers(const struct model *target, uint32_t layers[EAGLE_FEATURES], struct err *err)
 {
-    return target->desc.n_layers >= 3 ||
-           err_set(err, ERR_WORK, "%s has %u layers, but an EAGLE-3 head reads three of its target; use another model",
-                   target->name, (unsigned)target->desc.n_layers);
+    const uint32_t n = target->desc.n_layers;
+    if (n < EAGLE_FEATURES)
+        return err_set(err, ERR_WORK,
+                       "%s has %u layers, but an EAGLE-3 head reads three of its target; use another model",
+                       target->name, (unsigned)n);
+    layers[0] = 2;
+    layers[1] = n / 2;
+    layers[2] = n - 3;
+    return true;
 }
 
 bool
@@ -140,9 +146,9 @@ eagle_head_new(struct eagle_head **out, const struct model *target, const token_
                struct err *err)
 {
     const struct model_desc *d = &target->desc;
-    const uint32_t layers = d->n_layers;
+    uint32_t layers[EAGLE_FEATURES];
     *out = NULL;
-    if (!eagle_target_possible(target, err))
+    if (!eagle_target_layers(target, layers, err))
         return false;
     struct eagle_head *h = calloc(1, sizeof *h);
     if (h == NULL)
@@ -152,14 +158,14 @@ eagle_head_new(struct eagle_head **out, const struct model *target, const token_
                              .kv_heads = d->kv_heads,
                              .head_dim = d->head_dim,
                              .ffn = d->ffn > 0 ? d->ffn : 3 * d->width,
-                             .n_features = 3,
-                             .layers = {2, layers / 2, layers - 3},
-                             .features = 3 * d->width,
+                             .n_features = EAGLE_FEATURES,
+                             .features = EAGLE_FEATURES * d->width,
                              .vocab = n,
                              .target_vocab = d->vocab,
                              .ctx = target->ctx_train,
                              .eps = d->rms_eps > 0 ? d->rms_eps : 1e-5f,
                              .rope_base = d->rope_base > 0 ? d->rope_base : 10000};
+    memcpy(h->layers, layers, sizeof layers);
     for (enum eagle_part part = 0; part < EAGLE_PARTS; part++) {
         uint32_t rows, cols;
         eagle_part_shape(h, part, &rows, &cols);

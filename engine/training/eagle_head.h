@@ -40,8 +40,10 @@ struct eagle_head {
     size_t at[EAGLE_PARTS]; /* where each begins */
 };
 
-/* Fails with one line if the model has fewer than three layers. */
-bool eagle_target_possible(const struct model *, struct err *);
+/* Sets the layers whose outputs a head reads, which are the format's usual ones: after 2, L/2 and L - 3. Fails with one
+ * line if the model has fewer than three. */
+#define EAGLE_FEATURES 3
+bool eagle_target_layers(const struct model *, uint32_t layers[EAGLE_FEATURES], struct err *);
 
 /* Makes a head with initial weights for a target. `tokens` lists the ids of its outputs, ascending. Fails on lack of
  * memory, or as above. The caller calls eagle_head_free(). */
