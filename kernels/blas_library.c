@@ -183,7 +183,7 @@ choose(uint32_t threads, const char **core, struct blas_library *library, struct
     const char *const set = getenv(CORE), *const *better = better_cores();
     struct attempt a = {threads, NULL};
     struct blas_library usual = {0}, tried;
-    struct err why = {0};
+    struct err why = {0}, refused = {0};
     const bool right = subprocess_run(try, &a, &usual, sizeof usual, CANNOT, err);
     *core = NULL;
     usual.outdated = !is_recent(usual.core) && *better != NULL;
@@ -192,17 +192,23 @@ choose(uint32_t threads, const char **core, struct blas_library *library, struct
         return right;
     for (; *better != NULL; better++) {
         a.core = *better;
-        tried = (struct blas_library){0};
-        if (strcasecmp(usual.core, *better) != 0 && subprocess_run(try, &a, &tried, sizeof tried, CANNOT, &why)) {
+        bool works = false;
+        for (int attempts = 0; attempts < 2 && !works && strcasecmp(usual.core, *better) != 0; attempts++) {
+            tried = (struct blas_library){0}; /* again after a failure: a lack of memory may be over */
+            works = subprocess_run(try, &a, &tried, sizeof tried, CANNOT, &why);
+        }
+        if (works) {
             *core = *better;
             *library = tried;
             snprintf(library->avoided, sizeof library->avoided, "%s", usual.core);
+            snprintf(library->refused, sizeof library->refused, "%.*s", (int)sizeof library->refused - 1, refused.text);
             return true;
         }
         if (err_is_memory(&why)) /* other kernels would round differently */
             return err_copy(err, &why);
+        refused = why;
     }
-    snprintf(library->refused, sizeof library->refused, "%.*s", (int)sizeof library->refused - 1, why.text);
+    snprintf(library->refused, sizeof library->refused, "%.*s", (int)sizeof library->refused - 1, refused.text);
     return right;
 }
 

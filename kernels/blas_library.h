@@ -14,7 +14,7 @@ struct blas_library {
     char core[24];         /* the processor that an OpenBLAS computes for ("SkylakeX"); "": unknown */
     char avoided[24];      /* the one that it would have chosen by itself; "": the same */
     bool outdated;         /* its kernels leave instructions of this processor unused */
-    char refused[128];     /* if so: why better ones are not used; "": the user chose, or there are none */
+    char refused[128];     /* why better ones are not used; "": the user chose, or there are none */
 };
 
 /* Loads the library with memory for `threads` threads that multiply at a time; first in a child process, because

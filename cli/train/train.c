@@ -77,9 +77,9 @@ train_blas(const struct engine *e)
     const struct blas_library *library = blas_library(e->threads, &why);
     if (!blas_open(&b, e, &why))
         fprintf(stderr, "specscope: training multiplies on the CPU: %s\n", why.text);
-    if (b == NULL && library != NULL && library->outdated)
-        fprintf(stderr, "specscope: training takes several times as long, with OpenBLAS's kernels for %s%s%s\n",
-                library->core, library->refused[0] != '\0' ? ": " : "", library->refused);
+    if (b == NULL && library != NULL && (library->outdated || library->refused[0] != '\0'))
+        fprintf(stderr, "specscope: training takes longer, with OpenBLAS's kernels for %s%s%s\n", library->core,
+                library->refused[0] != '\0' ? ": " : "", library->refused);
     return b;
 }
 
