@@ -153,8 +153,9 @@ layer_record_annealed(const struct layer_prediction *c, float temperature)
 void
 layer_record_order(struct layer_record *r, const struct draft_rank *rank)
 {
-    if (rank != NULL && (r->seen == NULL || r->rank == NULL || r->rank->vocab != rank->vocab)) {
+    if (rank != NULL && (r->seen == NULL || r->n_seen != rank->vocab)) {
         free(r->seen);
+        r->n_seen = rank->vocab;
         r->seen = malloc(rank->vocab * sizeof *r->seen);
     }
     r->rank = r->seen != NULL ? rank : NULL;

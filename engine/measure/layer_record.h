@@ -84,8 +84,9 @@ struct layer_record {
     /* The draft vocabulary of a simulation: the number of tokens in its base (draft_vocab.h); 0: all tokens. */
     uint32_t base;
     double unlisted; /* with a base: the share of the probability of tokens that are not listed that is in it */
-    const struct draft_rank *rank; /* borrowed; NULL: unknown */
+    const struct draft_rank *rank; /* borrowed, from the scope that made the record; NULL: unknown */
     uint32_t *seen;                /* (rank->vocab) the first position of a token in text[]; UINT32_MAX: none. Owned */
+    uint32_t n_seen;
     bool accepts; /* simulated rounds accept all drafts of layers and of a draft model, and none of a text */
     struct record_loads *loads; /* a simulation adds its loads here; NULL: none. Borrowed */
     uint32_t probes; /* rows × layers in one call on all layers, at most: larger requests take several calls */
