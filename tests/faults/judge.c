@@ -233,8 +233,9 @@ judge_failure(const struct reference *r, const struct left *l, int status, enum 
     const unsigned most = kind == FAULT_ALLOC ? 1 : 2;
     /* libgfortran, which OpenBLAS needs, prints one of two lines, and may then crash: */
     if ((lines == 1 && foreign == 1 && strchr(last, ':') != NULL) ||
-        (lines == 2 && foreign == 2 && times_in(err->bytes, "Operating system error: ") > 0) ||
-        (lines <= 3 && foreign < lines && strstr(last, "gave up") != NULL))
+        ((lines == 2 || (lines == 3 && strstr(last, "gave up") != NULL)) && foreign == lines &&
+         times_in(err->bytes, "Operating system error: ") > 0) ||
+        (lines <= 2 && foreign < lines && strstr(last, "gave up") != NULL))
         return ENDED_LIBRARY;
     if (lines == 0 || lines > most)
         snprintf(why, 300, "status %d with %u lines, the last: %.200s", status, lines, last);
