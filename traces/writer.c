@@ -242,7 +242,8 @@ add_event(struct trace_writer *w, const struct event *e)
         w->between_rounds = w->single || e->type == EVENT_CONTROL;
         w->ended_round = e->round;
     } else if (e->type != EVENT_VOCAB && e->type != EVENT_CONTROL && e->round != w->ended_round) {
-        w->between_rounds = false;
+        /* the scope's probes begin no round: while an engine waits it probes positions that it left out */
+        w->between_rounds = w->between_rounds && e->type == EVENT_LAYER && e->layer.probed_by == PROBED_SCOPE;
     }
     switch (e->type) {
     case EVENT_TOKEN: return queue(w, e, e->token.source != SOURCE_DRAFT);

@@ -109,11 +109,13 @@ option_of(const struct line *l, const char *word)
     return NULL;
 }
 
+/* Omits words that stand for others, as "N%" does. */
 static void
 print_words(const struct line *l, const char *const *words, size_t n)
 {
     for (size_t i = 0; i < n; i++)
-        printf("%s%s\n", l->before, words[i]);
+        if (strchr(words[i], '%') == NULL)
+            printf("%s%s\n", l->before, words[i]);
 }
 
 /* Returns whether the line names the policy or, if it names none, whether the policy is a default. Commands with one

@@ -13,9 +13,11 @@ bool
 probe_parse(const char *text, enum probe_mode *mode, uint32_t *percent)
 {
     char *end;
-    for (*mode = 0; *mode < PROBE_MODES; (*mode)++)
-        if (*mode != PROBE_SHARE && strcmp(text, probe_mode_names[*mode]) == 0)
+    for (enum probe_mode m = 0; m < PROBE_MODES; m++)
+        if (m != PROBE_SHARE && strcmp(text, probe_mode_names[m]) == 0) {
+            *mode = m;
             return true;
+        }
     const unsigned long n = strtoul(text, &end, 10);
     if (text[0] < '1' || text[0] > '9' || strcmp(end, "%") != 0 || n > 99)
         return false;

@@ -156,7 +156,7 @@ for blocks in 1 100; do
 done
 export EMULATED_CUDA_FAIL_KIND=launch
 for nth in 199 299 341; do
-    EMULATED_CUDA_FAIL=$nth SPECSCOPE_CUDA_SYNC=1 specscope run -n 12 --ignore-eos --backend cuda "$TINY"
+    EMULATED_CUDA_FAIL=$nth SPECSCOPE_CUDA_SYNC=1 specscope run -n 12 --ignore-eos --policy specbound --backend cuda "$TINY"
     check "a launch that fails is named when launches are waited for ($nth)" \
         grep -Eq '^specscope-cuda: the launch that failed is [a-z_]+(<[^>]*>)?, [0-9]+ blocks of [0-9]+ threads' "$TMP/err"
     cat "$TMP/err" >>"$TMP/launches"

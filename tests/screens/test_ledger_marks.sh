@@ -24,7 +24,7 @@ cat >"$WORK/marks.script" <<'END'
 :save-screen sampled.txt
 :quit
 END
-terminal 160x48 "$PROGRAM -n 300 --ignore-eos -p 'Three mice sat on a wall,' --script $WORK/marks.script"
+terminal 160x48 "$PROGRAM -n 300 --ignore-eos --probe all -p 'Three mice sat on a wall,' --script $WORK/marks.script"
 check "a script of changes ends well" exits 0
 row() { # saved screen, letter
     grep -m 1 "[│┃]▸\{0,1\} *$2[★☆ ] " "$WORK/run/$1.txt"
