@@ -56,9 +56,10 @@ typedef uint32_t dist_t; /* a distribution over a vocabulary, in a pool of the b
 #define PREDICTION_RANKS 10 /* those whose ranks are given */
 
 /* A *set* of tokens restricts a head to the rows of these tokens: a draft vocabulary (FR-Spec, Zhao et al. 2025,
- * arXiv:2502.14856). Set 0 is the whole vocabulary. Set s of 1..kv_cache_desc.sets is what draft_set() made it: its base,
- * the first tokens of kv_cache_desc.rank, and then its recent tokens. Each logit has the same bits as in the whole
- * head. Probabilities are over the set, and among equal logits the token that comes first in the set counts as the larger. */
+ * arXiv:2502.14856). Set 0 is the whole vocabulary. Set s of 1..kv_cache_desc.sets is what draft_set() made it: its
+ * base, the first tokens of kv_cache_desc.rank, and then its recent tokens. Each logit has the same bits as in the
+ * whole head. Probabilities are over the set, and among equal logits the token that comes first in the set counts as
+ * the larger. */
 #define DRAFT_RECENT 1024u /* recent tokens of a set at most */
 
 /* ---- weights ---- */

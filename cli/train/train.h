@@ -39,9 +39,9 @@ struct train_prompts {
     size_t *begin;   /* (n + 1) where each prompt begins */
 };
 
-/* Opens options->prompts_file, else options->train.text: n prompts of options->answers.prompt tokens, evenly spread over
- * a text, or the first n lines of a file. Lines are chat messages if options->chat.on and the model has a template; then
- * a line that is longer with the template is left out, else its beginning is the prompt. */
+/* Opens options->prompts_file, else options->train.text: n prompts of options->answers.prompt tokens, evenly spread
+ * over a text, or the first n lines of a file. Lines are chat messages if options->chat.on and the model has a
+ * template; then a line that is longer with the template is left out, else its beginning is the prompt. */
 bool train_prompts_open(struct train_prompts *, const struct options *, const struct tokenizer *, size_t n,
                         struct err *);
 void train_prompts_close(struct train_prompts *);
@@ -82,8 +82,8 @@ struct train_texts {
     uint32_t longest; /* tokens that are read of a text, at most */
 };
 
-/* Writes answers to options->prompts_file, train.tokens at most, or else reads windows of options->train.text. training_s
- * as in train_answers(). To be closed also after a failure. */
+/* Writes answers to options->prompts_file, train.tokens at most, or else reads windows of options->train.text.
+ * training_s as in train_answers(). To be closed also after a failure. */
 bool train_texts_open(struct train_texts *, const struct options *, const struct engine *, double training_s,
                       struct err *);
 void train_texts_close(struct train_texts *);

@@ -1,9 +1,9 @@
-/* Draft vocabularies (docs/design-engine.md): the set S of tokens that a draft head computes, as a function of the order
- * of the vocabulary, of the knob draft_vocab and of the text.
+/* Draft vocabularies (docs/design-engine.md): the set S of tokens that a draft head computes, as a function of the
+ * order of the vocabulary, of the knob draft_vocab and of the text.
  *
- * S consists of the first draft_vocab tokens by rank, its base, and of recent tokens: the tokens of the prompt and of the
- * text so far that are not in the base, in the order in which they appear first. At most DRAFT_RECENT are kept. A further
- * token then takes the place of the one that has been there longest. */
+ * S consists of the first draft_vocab tokens by rank, its base, and of recent tokens: the tokens of the prompt and of
+ * the text so far that are not in the base, in the order in which they appear first. At most DRAFT_RECENT are kept. A
+ * further token then takes the place of the one that has been there longest. */
 #ifndef ENGINE_EVENTS_DRAFT_VOCAB_H
 #define ENGINE_EVENTS_DRAFT_VOCAB_H
 
@@ -29,8 +29,8 @@ struct draft_rank { /* an order of a vocabulary; zeros: none */
 bool draft_rank_open(struct draft_rank *, const token_t *ids, uint32_t vocab, struct err *);
 void draft_rank_close(struct draft_rank *);
 
-/* An order by id is described by the tokens that are last, as ranges: "0-2,49152". Printing fails if it is another order
- * or needs more than n bytes. Reading accepts any text: what is no range of ids below vocab is ignored. */
+/* An order by id is described by the tokens that are last, as ranges: "0-2,49152". Printing fails if it is another
+ * order or needs more than n bytes. Reading accepts any text: what is no range of ids below vocab is ignored. */
 #define DRAFT_LAST_MOST 512
 bool draft_rank_print_last(const struct draft_rank *, char *out, size_t n);
 bool draft_rank_by_id(struct draft_rank *, const char *last, uint32_t vocab, struct err *);

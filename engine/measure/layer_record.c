@@ -195,8 +195,8 @@ layer_record_draft_agrees(const struct layer_record *r, const struct draft_word 
 }
 
 /* Of the probability of tokens that are not listed, the draft vocabulary has about its share of that of the last listed
- * ones. Measured over all cells on SmolLM2 with 4,096 and 16,384 tokens and on the bundled model with 512: 0.93 of 0.94,
- * 0.98 of 0.98, 0.36 of 0.53. */
+ * ones. Measured over all cells on SmolLM2 with 4,096 and 16,384 tokens and on the bundled model with 512: 0.93 of
+ * 0.94, 0.98 of 0.98, 0.36 of 0.53. */
 void
 layer_record_restrict(struct layer_record *r, uint32_t base)
 {

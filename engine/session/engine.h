@@ -74,13 +74,12 @@ struct engine {
     char note[480];             /* something the user should know ("no usable GPU: …"), or "" */
 };
 
-/* Files beside a model are found by their names:
- *   MODEL.heads.safetensors                              trained heads of MODEL.gguf
- *   NAME-draft-TYPE.gguf, NAME-companion-TYPE.gguf       auxiliary models of NAME-TYPE.gguf; their vocabularies must agree
- *   DRAFT.accept.safetensors                             the acceptance head of DRAFT.gguf
- *   MODEL.profile.json                                   the verification profile, which names its three models by their hashes
- * A file that was found but cannot be used is ignored, and `note` contains the reason, unless memory ran out, which is
- * an error. A file that was given must be usable.
+/* Files beside a model are found by their names: MODEL.heads.safetensors                              trained heads of
+ * MODEL.gguf NAME-draft-TYPE.gguf, NAME-companion-TYPE.gguf       auxiliary models of NAME-TYPE.gguf; their
+ * vocabularies must agree DRAFT.accept.safetensors                             the acceptance head of DRAFT.gguf
+ * MODEL.profile.json                                   the verification profile, which names its three models by their
+ * hashes A file that was found but cannot be used is ignored, and `note` contains the reason, unless memory ran out,
+ * which is an error. A file that was given must be usable.
  *
  * With "auto" the GPU computes if plug-in and GPU are there and the model fits, else the CPU. `note` then contains the
  * reason, if "auto" was given or the GPU should have worked. progress may be NULL; it is called from this thread while

@@ -25,8 +25,8 @@ struct answers_options {
     struct sampling sampling;
     uint64_t seed; /* an answer depends on it and on the prompt's index, not on the answers that share its passes */
     void (*progress)(void *user, const struct answers *, size_t begun); /* after every pass; may be NULL */
-    /* Called for every token that was read, the prompt's included: all of a text but its last. Returns false on failure.
-     * May be NULL. */
+    /* Called for every token that was read, the prompt's included: all of a text but its last. Returns false on
+     * failure. May be NULL. */
     bool (*row)(void *user, struct reader *, const struct answer *, uint32_t at, slot_t);
     void *user;
 };

@@ -1,5 +1,5 @@
-/* Attention of an EAGLE-3 head's training-time test: rows of a step attend to the first step's rows up to their base, and
- * to their own rows of the later steps. */
+/* Attention of an EAGLE-3 head's training-time test: rows of a step attend to the first step's rows up to their base,
+ * and to their own rows of the later steps. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -133,7 +133,8 @@ reach(const struct unit *u, uint32_t row)
     return u->b->pass[u->step].base[row] - u->b->start[u->window] + 1;
 }
 
-/* The attention's weights: a->weight (rows, n), 0 after the base, and a->own (rows, EAGLE_STEPS) of steps 1 to `step`. */
+/* The attention's weights: a->weight (rows, n), 0 after the base, and a->own (rows, EAGLE_STEPS) of steps 1 to
+ * `step`. */
 static void
 find_weights(struct eagle_attention *a, const struct unit *u)
 {

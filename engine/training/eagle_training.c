@@ -174,8 +174,8 @@ list_rows(struct eagle_training *t, uint32_t step, struct eagle_score *score)
     p->first[b->n] = p->n;
 }
 
-/* Turns a row of the lens' products into a distribution; returns its entropy in nats. The operations on logits are those
- * of kernels/cpu/head.c. */
+/* Turns a row of the lens' products into a distribution; returns its entropy in nats. The operations on logits are
+ * those of kernels/cpu/head.c. */
 static double
 finish_wanted(const struct eagle_training *t, float *p)
 {

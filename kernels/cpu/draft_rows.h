@@ -1,8 +1,8 @@
 /* Sets of tokens (kernels/backend.h): their rows of the head, and products with them.
  *
- * If the head's weights are interleaved, the rows are gathered in the format of the file and interleaved again: those of
- * the largest base of all sets once, and those of each set's recent tokens by itself, a group of sixteen at a time. Other
- * weights are read where they are.
+ * If the head's weights are interleaved, the rows are gathered in the format of the file and interleaved again: those
+ * of the largest base of all sets once, and those of each set's recent tokens by itself, a group of sixteen at a time.
+ * Other weights are read where they are.
  *
  * The outputs of a set begin with its base. Those of its recent tokens begin at the next piece, so that pieces of the
  * base are the same for all sets. */
@@ -26,8 +26,8 @@ void draft_close(struct kv_cache *);
 /* backend_ops.draft_set */
 bool cpu_draft_set(struct kv_cache *, uint32_t set, uint32_t base, const token_t *recent, size_t n);
 
-/* Computes the outputs `part` (which begins at a group) of n rows for a set other than 0, without bias and scale. z starts
- * at their first output. full: a matrix that takes the head's place, which is not interleaved; or NULL. */
+/* Computes the outputs `part` (which begins at a group) of n rows for a set other than 0, without bias and scale. z
+ * starts at their first output. full: a matrix that takes the head's place, which is not interleaved; or NULL. */
 void draft_multiply(const struct worker *, uint32_t set, const struct matrix *full, const struct acts *, size_t n,
                     struct range part, float *z, size_t ld);
 

@@ -365,8 +365,8 @@ update_costs(struct forecasting *f, const struct followed *run, const struct pol
 
 #define REASON_ROUNDS 8 /* least rounds of a measured reason */
 
-/* Returns the rounds of the present setting: measured beside plain decoding, or simulated, or measured and compared with
- * the costs. False: there are none. */
+/* Returns the rounds of the present setting: measured beside plain decoding, or simulated, or measured and compared
+ * with the costs. False: there are none. */
 static bool
 rounds_now(const struct forecasting *f, const struct followed *run, struct reason_rounds *out)
 {

@@ -49,7 +49,8 @@ exit_heads_of(const struct exit_heads *h, size_t i)
 }
 
 /* The file is in the safetensors format: layers.{l}.A and .b, or layers.{l}.weight, in F32, and metadata with the
- * model's name, the layers if not all have a head, and the draft vocabulary. Writing replaces an earlier file completely or not at all. */
+ * model's name, the layers if not all have a head, and the draft vocabulary. Writing replaces an earlier file
+ * completely or not at all. */
 extern const struct file_kind exit_heads_file;
 bool exit_heads_write(const struct exit_heads *, const char *path, struct err *);
 /* Fails with one line if the file contains heads of another model, or no heads. */
