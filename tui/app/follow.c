@@ -327,10 +327,7 @@ control_seen(struct followed *f, const struct event *e, struct selection *select
         selection->follow = true;
         message_run_begins(message);
         break;
-    case RECORDED_CHOICE:
-        message_print(message, "%s", text);
-        message->of_run = true;
-        break;
+    case RECORDED_CHOICE: message_report(message, text); break;
     case RECORDED_BREAK: f->break_round = (uint32_t)strtoul(text, NULL, 10); break;
     case RECORDED_UNTIL: until_met(f, e, selection, message); break;
     case RECORDED_END:

@@ -5,11 +5,11 @@
 #include <string.h>
 
 static void
-keep(struct message *m)
+keep(struct message *m, const char *text, enum role role)
 {
     const uint32_t at = m->n++ % MESSAGES_KEPT;
-    memcpy(m->said[at].text, m->text, sizeof m->text);
-    m->said[at].role = m->role == ROLE_ERROR ? ROLE_WARN : ROLE_TEXT;
+    printable_text(text, strlen(text), m->said[at].text, sizeof m->said[at].text);
+    m->said[at].role = role;
 }
 
 void
@@ -36,7 +36,17 @@ message_print(struct message *m, const char *format, ...)
     vsnprintf(text, sizeof text, format, args);
     va_end(args);
     message_show(m, text);
-    keep(m);
+    keep(m, text, ROLE_TEXT);
+}
+
+void
+message_report(struct message *m, const char *text)
+{
+    keep(m, text, ROLE_TEXT);
+    if (m->text[0] != '\0' && m->role == ROLE_ERROR)
+        return;
+    message_show(m, text);
+    m->of_run = true;
 }
 
 void
@@ -44,5 +54,5 @@ message_fail(struct message *m, const struct err *err)
 {
     message_show(m, err->text);
     m->role = ROLE_ERROR;
-    keep(m);
+    keep(m, err->text, ROLE_WARN);
 }

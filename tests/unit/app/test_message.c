@@ -37,6 +37,22 @@ TEST(a_result_goes_when_the_next_run_begins)
     free(m);
 }
 
+TEST(a_report_does_not_replace_an_error_on_the_screen)
+{
+    struct message *m = calloc(1, sizeof *m);
+    struct err err = {0};
+    assert_non_null(m);
+    err_set(&err, ERR_USAGE, "there is no knob x");
+    message_fail(m, &err);
+    message_report(m, "plain decoding: no policy is clearly faster");
+    assert_string_equal(m->text, "there is no knob x");
+    assert_contains(m->said[1].text, "plain decoding");
+    message_show(m, "");
+    message_report(m, "suffix: 1.3×");
+    assert_string_equal(m->text, "suffix: 1.3×");
+    free(m);
+}
+
 TEST(the_newest_messages_are_kept)
 {
     struct message *m = calloc(1, sizeof *m);

@@ -103,11 +103,12 @@ see(void *user, struct session *s, const struct event *e)
         w->prompt += e->token.source == SOURCE_PROMPT;
         w->length = e->token.pos + 1;
     }
-    if (e->type != EVENT_ROUND && !event_is_control(e, "state", "paused"))
+    w->rounds += e->type == EVENT_ROUND;
+    if (!event_is_control(e, "state", "paused"))
         return;
-    if (e->type == EVENT_ROUND && ++w->rounds == w->pause_at)
-        session_control(s, CONTROL_PAUSE, NULL, NULL, 0);
-    if (e->type != EVENT_ROUND) {
+    if (w->rounds == 0) {
+        session_control(s, CONTROL_STEP_ROUNDS, NULL, NULL, w->pause_at);
+    } else {
         const struct timespec moment = {0, 1000000};
         while (!session_resting(s))
             nanosleep(&moment, NULL);
@@ -166,7 +167,8 @@ TEST(a_pause_probes_the_latest_positions)
     struct session_rig_result r;
     assert_non_null(w);
     w->pause_at = 110; /* the first positions are long past */
-    const struct session_options o = watched(1);
+    struct session_options o = watched(1);
+    o.paused = true;
     session_run(f->engine, &o, see, w, &r);
     assert_true(w->again);
     for (uint32_t pos = w->prompt + 81; pos < w->prompt + 110; pos++)
