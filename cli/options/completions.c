@@ -109,7 +109,7 @@ option_of(const struct line *l, const char *word)
     return NULL;
 }
 
-/* Omits words that stand for others, as "N%" does. */
+/* Omits placeholders such as "N%". */
 static void
 print_words(const struct line *l, const char *const *words, size_t n)
 {

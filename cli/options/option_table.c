@@ -286,7 +286,7 @@ const struct option_row option_rows[] = {
     TEXT("out", 0, "PATH", COMMAND_TRAIN_EAGLE, train.out, "NAME.gguf, or a folder for safetensors",
          .more =
              "A GGUF file has the architecture `eagle3` of llama.cpp, with a copy of the vocabulary if the model is "
-             "a GGUF file, too. A folder has the form of SpecForge, which vLLM and SGLang read.",
+             "a GGUF file, too. A folder has the form of SpecForge.",
          .model = true, .takes = TAKES_FILE),
     TEXT("out", 0, "FILE", COMMAND_TRAIN_PROFILE, train.out, "JSON file to write", .takes = TAKES_FILE),
     CALL("kind", 0, "KIND", COMMAND_TRAIN_HEADS, set_head_kind, "type of head", WORDS(kind_words, COUNT(kind_words)),

@@ -74,8 +74,9 @@ token_states(const struct job *j)
 }
 
 static bool
-read_states(struct job *j, struct reader *r, const struct answer *a, uint32_t at, slot_t slot)
+read_states(void *job, struct reader *r, const struct answer *a, uint32_t at, slot_t slot)
 {
+    struct job *j = job;
     const size_t which = (size_t)(a - j->answers.at);
     if (j->states == NULL)
         j->states = calloc(j->answers.n, sizeof *j->states);
@@ -92,12 +93,6 @@ read_states(struct job *j, struct reader *r, const struct answer *a, uint32_t at
     return !j->out_of_memory;
 }
 
-static bool
-read_answer_row(void *user, struct reader *r, const struct answer *a, uint32_t at, slot_t slot)
-{
-    return read_states(user, r, a, at, slot);
-}
-
 /* The tokens whose states are collected, at most: half of the free memory has room for them. */
 static uint64_t
 tokens_wanted(const struct job *j)
@@ -105,35 +100,6 @@ tokens_wanted(const struct job *j)
     const uint64_t room = memory_available() / 2 / (token_states(j) * sizeof(uint16_t)),
                    wanted = j->options->train.tokens / PASSES + 1;
     return j->options->train.tokens > 0 && wanted < room ? wanted : room;
-}
-
-/* Cuts the text into windows, which take the place of answers. */
-static bool
-cut_text(struct job *j, struct err *err)
-{
-    const struct tokenizer *t = j->engine->model->tokenizer;
-    const size_t bos = tokenizer_bos(t) != TOKEN_NONE, own = j->most - bos;
-    struct answers *a = &j->answers;
-    token_t *ids;
-    char *text;
-    size_t len, n;
-    if (!file_read(j->options->train.text, &text, &len, err))
-        return false;
-    const bool ok = tokenizer_encode(t, text, len, (struct tokenize_options){.bos = false}, &ids, &n, err);
-    free(text);
-    if (!ok)
-        return false;
-    const size_t windows = n / own;
-    a->tokens = malloc((windows * j->most + 1) * sizeof *a->tokens);
-    a->at = calloc(windows + 1, sizeof *a->at);
-    for (; a->n < windows && a->tokens != NULL && a->at != NULL; a->n++) {
-        token_t *to = a->tokens + a->n * j->most;
-        to[0] = tokenizer_bos(t);
-        memcpy(to + bos, ids + a->n * own, own * sizeof *to);
-        a->at[a->n] = (struct answer){.text = to, .prompt = 1};
-    }
-    free(ids);
-    return a->n == windows || err_set(err, ERR_WORK, "train: out of memory for the text");
 }
 
 struct text_row {
@@ -148,24 +114,43 @@ read_text_row(void *user, struct reader *r, uint32_t at, slot_t slot)
     return read_states(of->job, r, of->window, at, slot);
 }
 
-/* Reads windows of the text, evenly spread, as many as the time allows. */
+/* Makes the windows of the text, which the texts own no longer, take the place of answers, in random order. */
 static bool
-read_text(struct job *j, struct err *err)
+take_windows(struct job *j, struct train_texts *t, size_t *order, struct err *err)
+{
+    struct answers *a = &j->answers;
+    a->at = calloc(t->n, sizeof *a->at);
+    if (a->at == NULL || order == NULL)
+        return err_set(err, ERR_WORK, "train: out of memory for the text");
+    a->tokens = t->tokens;
+    t->tokens = NULL;
+    j->most = t->longest;
+    for (; a->n < t->n; a->n++) {
+        a->at[a->n] = (struct answer){.text = a->tokens + t->at[a->n].begin, .prompt = 1};
+        order[a->n] = a->n;
+    }
+    train_shuffle(order, a->n, &j->random);
+    return true;
+}
+
+/* Reads windows in this order, as many as the time allows. */
+static bool
+read_windows(struct job *j, const struct train_texts *t, const size_t *order, struct err *err)
 {
     struct reader r;
     struct answers *a = &j->answers;
     const uint64_t wanted = tokens_wanted(j);
     bool ok = reader_open(&r, j->engine, READS_TARGET, j->most, 1, generation_interruption(), err);
-    for (size_t i = 0, at = 0, by = a->n * 5 / 8 | 1; i < a->n && ok && a->written < wanted;
-         i++, at = (at + by) % a->n) {
-        struct text_row of = {j, &a->at[at]};
-        const struct reader_text text = {.tokens = of.window->text, .to = j->most, .user = &of};
+    for (size_t i = 0; i < a->n && ok && a->written < wanted; i++) {
+        struct answer *window = &a->at[order[i]];
+        struct text_row of = {j, window};
+        const struct reader_text text = {.tokens = window->text, .to = t->at[order[i]].n, .user = &of};
         if (seconds_since(j->start_us) > ANSWERS_SHARE * limit_s(j))
             break;
         reader_forget(&r, 0, 0);
         ok = reader_read(&r, &text, 1, read_text_row) || err_copy(err, context_error(r.context));
-        a->at[at].n = j->most;
-        a->written += j->most;
+        window->n = text.to;
+        a->written += text.to;
         train_bar("reading", (double)(i + 1) / (double)a->n, false, "", j->start_us);
     }
     reader_close(&r);
@@ -173,20 +158,30 @@ read_text(struct job *j, struct err *err)
 }
 
 static bool
+read_text(struct job *j, struct err *err)
+{
+    struct train_texts t;
+    if (!train_texts_open(&t, j->options, j->engine, 0, err))
+        return false;
+    size_t *order = calloc(t.n, sizeof *order);
+    const bool ok = take_windows(j, &t, order, err) && read_windows(j, &t, order, err);
+    free(order);
+    train_texts_close(&t);
+    return ok;
+}
+
+static bool
 collect(struct job *j, struct err *err)
 {
     const struct options *o = j->options;
-    const uint32_t ctx = j->engine->model->ctx_train, longest = o->train.window > 0 ? o->train.window : 512;
-    j->most = o->prompts_file != NULL    ? o->answers.prompt + o->answers.response
-              : ctx > 0 && ctx < longest ? ctx
-                                         : longest;
+    j->most = o->answers.prompt + o->answers.response;
     const struct train_answering how = {.tokens = tokens_wanted(j),
                                         .training_s = (1 - ANSWERS_SHARE) * limit_s(j),
                                         .seconds = ANSWERS_SHARE * limit_s(j),
-                                        .row = read_answer_row,
+                                        .row = read_states,
                                         .user = j};
-    const bool ok = o->prompts_file != NULL ? train_answers_with(&j->answers, o, j->engine, &how, err)
-                                            : cut_text(j, err) && read_text(j, err);
+    const bool ok =
+        o->prompts_file != NULL ? train_answers_with(&j->answers, o, j->engine, &how, err) : read_text(j, err);
     return ok || (j->out_of_memory && err_set(err, ERR_WORK, "train: out of memory for the features of answers"));
 }
 

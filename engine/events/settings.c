@@ -26,6 +26,14 @@ probe_parse(const char *text, enum probe_mode *mode, uint32_t *percent)
     return true;
 }
 
+bool
+probe_is_share(const char *text)
+{
+    enum probe_mode mode;
+    uint32_t percent;
+    return probe_parse(text, &mode, &percent) && mode == PROBE_SHARE;
+}
+
 const char *
 probe_print(enum probe_mode mode, uint32_t percent, char out[PROBE_TEXT_MOST])
 {

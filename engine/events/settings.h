@@ -28,6 +28,7 @@ struct settings {
 
 /* Reads "off", "policy", "all" or a share such as "10%"; false: it is none of them. Prints the same; "": unknown. */
 bool probe_parse(const char *text, enum probe_mode *, uint32_t *percent);
+bool probe_is_share(const char *text);
 #define PROBE_TEXT_MOST 8
 const char *probe_print(enum probe_mode, uint32_t percent, char out[PROBE_TEXT_MOST]);
 

@@ -44,12 +44,20 @@ by_rank(const void *a, const void *b)
 bool
 token_rank(const struct tokenizer *t, uint32_t vocab, const uint64_t *counts, token_t *ids, struct err *err)
 {
+    if (counts == NULL) { /* by id, without a sort: every model that is opened comes here */
+        uint32_t n = 0;
+        for (int last = 0; last < 2; last++)
+            for (uint32_t i = 0; i < vocab; i++)
+                if (token_ranks_last(t, (token_t)i) == (last != 0))
+                    ids[n++] = (token_t)i;
+        return true;
+    }
     struct counted *all = malloc(vocab * sizeof *all);
     if (all == NULL)
         return err_set(err, ERR_WORK, "out of memory ordering %" PRIu32 " tokens", vocab);
     for (uint32_t i = 0; i < vocab; i++) {
         const token_t id = (token_t)i;
-        all[i] = (struct counted){counts != NULL ? counts[i] : 0, id, token_ranks_last(t, id)};
+        all[i] = (struct counted){counts[i], id, token_ranks_last(t, id)};
     }
     qsort(all, vocab, sizeof *all, by_rank);
     for (uint32_t i = 0; i < vocab; i++)

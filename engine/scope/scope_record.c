@@ -203,8 +203,8 @@ scope_record(const struct scope *s, struct layer_record *out)
     uint32_t prompt, first, end;
     find_rows(s, drafts, &first, &end);
     if (end - first < 2)
-        return strchr(s->now.probe, '%') != NULL ? "what-if waits for positions whose layers are probed"
-                                                 : "what-if needs all layers: probe all";
+        return probe_is_share(s->now.probe) ? "what-if waits for positions whose layers are probed"
+                                            : "what-if needs all layers: probe all";
     out->first = prompt = first - 1;
     while ((c = scope_column(s, prompt)) != NULL && c->fate == FATE_PROMPT)
         prompt++;

@@ -1,5 +1,5 @@
 /* Writes an EAGLE-3 head (eagle_head.h): a GGUF file of the architecture `eagle3`, as llama.cpp reads it, or a folder
- * of SpecForge's form (LlamaForCausalLMEagle3), as vLLM and SGLang read it. engine/model/arch/arch_drafter.c opens
+ * of SpecForge's form (LlamaForCausalLMEagle3), which vLLM lists. engine/model/arch/arch_drafter.c opens
  * both. The embedding is the target's, so it is not stored. */
 #ifndef ENGINE_TRAINING_EAGLE_FILE_H
 #define ENGINE_TRAINING_EAGLE_FILE_H

@@ -23,7 +23,7 @@ refuses "train eagle for a model of two layers is refused" 1 "has 2 layers, but 
     train eagle --model "$TMP/flat.gguf" --text "$text" --out "$head"
 refuses "train eagle does not replace a model" 2 "does not hold an EAGLE-3 head" train eagle --model "$model" --text "$text" --out "$model"
 refuses "train eagle does not replace a text by a folder" 2 "is a file; name a new folder" train eagle --model "$model" --text "$text" --out "$text"
-refuses "train eagle from a text of one window is refused" 1 "too little text" train eagle --model "$model" --text "$TMP/prompts.jsonl" --out "$head"
+refuses "train eagle from a text of one window is refused" 1 "two windows of 511 are the least" train eagle --model "$model" --text "$TMP/prompts.jsonl" --out "$head"
 check "a training that fails writes nothing" [ ! -e "$head" ]
 
 train --text "$text" --window 64 --out "$head"

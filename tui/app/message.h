@@ -19,7 +19,7 @@ struct message {
 };
 
 __attribute__((format(printf, 2, 3))) void message_print(struct message *, const char *format, ...);
-/* A result of the run that no key requested: while an error is on the screen, only the list gets it. */
+/* Shows a result of the run that no key requested. While an error is on the screen, only the list gets it. */
 void message_report(struct message *, const char *text);
 void message_run_begins(struct message *); /* removes the last run's result from the screen, not from the list */
 void message_fail(struct message *, const struct err *);

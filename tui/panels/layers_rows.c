@@ -258,7 +258,7 @@ layers_with_predictions(const struct scope *s, enum layer_model model)
 {
     const int layers = (int)scope_model_layers(s, model);
     int n = 0;
-    if (strcmp(scope_now(s)->probe, "all") == 0 || strchr(scope_now(s)->probe, '%') != NULL)
+    if (strcmp(scope_now(s)->probe, "all") == 0 || probe_is_share(scope_now(s)->probe))
         return layers;
     for (int l = 1; l <= layers; l++)
         n += scope_model_probed(s, model, (uint32_t)l) > 0;

@@ -230,7 +230,7 @@ probed_at(const struct scope *s, uint32_t pos, uint32_t last)
 static bool
 is_probed(const struct scope *s, uint32_t pos)
 {
-    return probed_at(s, pos, scope_info(s)->layers - (strchr(scope_now(s)->probe, '%') != NULL));
+    return probed_at(s, pos, scope_info(s)->layers - (probe_is_share(scope_now(s)->probe)));
 }
 
 /* Returns the cell that is described without a cursor: the newest token with predictions, at its exit layer. */
@@ -397,7 +397,7 @@ layers_popup(const struct layers_panel *p, const struct view *v, const struct ca
                     : sel->model != MODEL_TARGET || is_probed(s, column->pos) ? "this layer was not probed here"
                     : probed_at(s, column->pos, scope_info(s)->layers)        ? "only the last layer was probed"
                                                                               : "no layer was probed at this position");
-        if (!gone && strchr(probe, '%') != NULL)
+        if (!gone && probe_is_share(probe))
             canvas_print(&inside, 1, 0, ROLE_DIM, "(at most %s of the time)", probe);
         if (v->live && !gone && strcmp(probe, "all") != 0)
             canvas_text(&inside, 2, 0, ROLE_DIM, "(:probe all probes every layer)");
