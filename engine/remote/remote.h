@@ -1,0 +1,57 @@
+/* A server as a live source of events (engine/events/live.h). A thread posts prompts to it, reads its answers as
+ * server-sent events, and appends what it can know: the run, the prompt's tokens, rounds (times, drafted, accepted),
+ * tokens with the target's probabilities, the end. docs/design-servers.md defines how a round follows from each kind of
+ * server. */
+#ifndef ENGINE_REMOTE_REMOTE_H
+#define ENGINE_REMOTE_REMOTE_H
+
+#include "engine/events/live.h"
+
+/* The name under which an unknown speculation of a server is recorded. */
+#define POLICY_SERVER "server"
+
+/* Starts a server for each setting that is requested, one at a time. */
+struct remote_launch {
+    /* Words of a shell in which {flags} is replaced; the server gets --host 127.0.0.1 and a free --port at the end. NULL:
+     * none is started. */
+    const char *command;
+    /* Writes the options of these settings; fails with a reason if the engine has no such policy. */
+    bool (*flags)(void *user, const struct settings *, char *out, size_t n, struct err *);
+    void *user;
+};
+
+struct remote_options {
+    const char *url;  /* http or https; NULL with a launch */
+    const char *kind; /* "llama-server", "vllm", "sglang"; NULL: the server is asked */
+    const char *key;  /* sent as a bearer token, never logged; NULL: none */
+    const char *log;  /* llama-server's own log (-v), for the drafts' ids; NULL: none */
+    struct remote_launch launch;
+    /* (n_policies) declared policies, among them POLICY_BASELINE and POLICY_SERVER; borrowed */
+    const struct policy_info *policies;
+    uint32_t n_policies;
+    const char *policy; /* the one at the start */
+    const char *prompt; /* bytes */
+    size_t prompt_len;
+    bool chat;          /* prompts are messages, in the form of the server's own template */
+    const char *system; /* NULL: none */
+    struct sampling sampling;
+    uint64_t seed;
+    uint32_t tokens; /* to generate; 0: until the end */
+    bool ignore_eos;
+    bool paused, stay; /* as in struct session_options */
+};
+
+/* Asks the server for its kind and its model; a launch starts it first. Fails in one line if there is none, it is of no
+ * known kind, or an option cannot be carried out. */
+bool remote_open(struct live **, const struct remote_options *, struct err *);
+
+/* A server's own counters of speculation since its start. */
+struct server_counters {
+    uint64_t drafts, drafted, accepted;    /* rounds with drafts, and tokens */
+    uint64_t at[VERIFY_NODES], n_at;       /* accepted drafts by position, from 0; n_at 0: it does not count them */
+    double running, waiting, tokens_per_s; /* of all requests; NAN: unknown */
+};
+/* Reads /metrics. Any thread may call it. Returns false if the server has none. */
+bool remote_counters(struct live *, struct server_counters *);
+
+#endif
