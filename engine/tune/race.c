@@ -124,13 +124,19 @@ is_left(const struct race *r, uint32_t candidate)
     return r->of[candidate].dropped == 0;
 }
 
-/* Every other heat has the reversed order of the heat before. Candidate 0 runs in each, because times are compared
- * with its time. */
+uint32_t
+race_round(const struct race *r)
+{
+    return r->block > 1 ? 2 * r->block : 1;
+}
+
+/* Every other heat has the reversed order of the heat before, and so has every block, which begins with the candidate
+ * that ran last. Candidate 0 runs in each, because times are compared with its time. */
 static void
 begin_heat(struct race *r)
 {
     uint32_t order[RACE_CANDIDATES], n = 0;
-    if (r->heat % 2 == 1) {
+    if (r->block > 1 ? r->heat > 0 : r->heat % 2 == 1) {
         for (uint32_t i = r->in_heat; i-- > 0;)
             if (is_left(r, r->order[i]) || r->order[i] == 0)
                 order[n++] = r->order[i];
@@ -189,7 +195,13 @@ begin_held_out(struct race *r)
     r->finalist[RACE_BASE] = 0;
     r->n_finalists = all[0].candidate == 0 || all[1].candidate == 0 ? 2 : 3;
     r->phase = RACE_HELD_OUT;
-    r->at = 0;
+    r->at = r->in_block = 0;
+    memcpy(r->order, r->finalist, sizeof r->finalist); /* of a block: the candidate that ran last begins */
+    for (uint32_t i = 1; i < r->n_finalists; i++)
+        if (r->finalist[i] == r->last) {
+            r->order[0] = r->last;
+            r->order[i] = r->finalist[0];
+        }
 }
 
 /* Drops candidates that the leader is significantly faster than. Returns whether a remaining candidate may still be
@@ -212,15 +224,28 @@ judge(struct race *r)
     return open;
 }
 
-static void
-end_heat(struct race *r)
+/* Returns the number of runs that each candidate has in the current block. */
+static uint32_t
+runs_of_block(const struct race *r)
 {
+    const uint32_t held = r->n_held * r->passes, half = (held + 1) / 2, most = r->n_prompts * RACE_PASSES - r->heat;
+    if (r->phase == RACE_HELD_OUT)
+        return r->block == 1 ? 1 : half < held - r->held_at ? half : held - r->held_at;
+    return r->block < most ? r->block : most;
+}
+
+static void
+end_block(struct race *r)
+{
+    const uint32_t heats = runs_of_block(r);
     for (uint32_t i = 0; i < r->in_heat; i++) {
         struct racer *c = &r->of[r->order[i]];
-        c->sample[c->heats++ % r->n_prompts] += log(r->seconds[0] / r->seconds[r->order[i]]);
+        const double *base = r->seconds, *own = r->seconds + (size_t)r->order[i] * r->room;
+        for (uint32_t k = 0; k < heats; k++)
+            c->sample[c->heats++ % r->n_prompts] += log(base[k] / own[k]);
     }
-    r->heat++;
-    const bool open = r->heat < RACE_HEATS || judge(r);
+    r->heat += heats;
+    const bool open = r->heat < RACE_HEATS || r->heat % race_round(r) != 0 || judge(r);
     if (!open || r->heat == r->n_prompts * RACE_PASSES || race_left(r) == 1)
         begin_held_out(r);
     else
@@ -230,14 +255,20 @@ end_heat(struct race *r)
 static void
 advance(struct race *r)
 {
+    const uint32_t runs = runs_of_block(r);
+    if (++r->in_block < runs)
+        return;
+    r->in_block = 0;
     r->at++;
     if (r->phase == RACE_RUNS && r->at == r->in_heat) {
-        end_heat(r);
+        end_block(r);
     } else if (r->phase == RACE_HELD_OUT && r->at == r->n_finalists) {
         r->at = 0;
-        for (uint32_t i = 0; i < r->n_finalists; i++)
-            r->held[i * r->n_held + r->held_at % r->n_held] += log(r->seconds[r->finalist[i]]);
-        if (++r->held_at == r->n_held * r->passes)
+        for (uint32_t k = 0; k < runs; k++, r->held_at++)
+            for (uint32_t i = 0; i < r->n_finalists; i++)
+                r->held[i * r->n_held + r->held_at % r->n_held] +=
+                    log(r->seconds[(size_t)r->finalist[i] * r->room + k]);
+        if (r->held_at == r->n_held * r->passes)
             r->phase = RACE_OVER;
     }
 }
@@ -267,10 +298,15 @@ race_open(struct race **out, const struct race_prompt *prompts, uint32_t n, uint
 }
 
 bool
-race_begin(struct race *r, uint32_t candidates, struct err *err)
+race_begin(struct race *r, uint32_t candidates, uint32_t block, struct err *err)
 {
+    const uint32_t half = (r->n_held * RACE_PASSES + 1) / 2;
     r->n = candidates;
-    if ((r->samples = calloc((size_t)candidates * r->n_prompts, sizeof *r->samples)) == NULL)
+    r->block = block;
+    r->room = block == 1 || block > half ? block : half;
+    r->samples = calloc((size_t)candidates * r->n_prompts, sizeof *r->samples);
+    r->seconds = calloc((size_t)candidates * r->room, sizeof *r->seconds);
+    if (r->samples == NULL || r->seconds == NULL)
         return err_set(err, ERR_WORK, "out of memory for a race");
     for (uint32_t i = 0; i < candidates; i++)
         r->of[i].sample = r->samples + (size_t)i * r->n_prompts;
@@ -286,6 +322,7 @@ race_close(struct race *r)
         return;
     free(r->prompts);
     free(r->samples);
+    free(r->seconds);
     free(r->held);
     free(r);
 }
@@ -295,11 +332,13 @@ race_next(const struct race *r, uint32_t *candidate, uint32_t *prompt)
 {
     if (r->phase == RACE_RUNS) {
         *candidate = r->order[r->at];
-        *prompt = r->prompts[r->heat % r->n_prompts].index;
+        *prompt = r->prompts[(r->heat + r->in_block) % r->n_prompts].index;
     } else if (r->phase == RACE_HELD_OUT) {
-        /* The finalists take turns to be first. */
-        *candidate = r->finalist[(r->at + r->held_at) % r->n_finalists];
-        *prompt = r->prompts[r->n_prompts + r->held_at % r->n_held].index;
+        /* The finalists take turns to be first; the second of two blocks has the opposite order. */
+        const uint32_t n = r->n_finalists;
+        *candidate =
+            r->block == 1 ? r->finalist[(r->at + r->held_at) % n] : r->order[r->held_at == 0 ? r->at : n - 1 - r->at];
+        *prompt = r->prompts[r->n_prompts + (r->held_at + r->in_block) % r->n_held].index;
     }
     return r->phase;
 }
@@ -310,7 +349,8 @@ race_took(struct race *r, double seconds)
     uint32_t candidate = 0, prompt;
     if (race_next(r, &candidate, &prompt) == RACE_OVER)
         return;
-    r->seconds[candidate] = seconds;
+    r->seconds[(size_t)candidate * r->room + r->in_block] = seconds;
+    r->last = candidate;
     advance(r);
 }
 
@@ -331,9 +371,9 @@ halve(struct race *r)
 void
 race_fit(struct race *r, double runs)
 {
-    if (r->phase != RACE_RUNS || r->at > 0 || r->heat < RACE_HEATS)
+    if (r->phase != RACE_RUNS || r->at + r->in_block > 0 || r->heat < RACE_HEATS || r->heat % race_round(r) != 0)
         return;
-    for (uint32_t left; (left = race_left(r)) > 2 && runs < left * log2(left);)
+    for (uint32_t left; (left = race_left(r)) > 2 && runs < left * log2(left) * race_round(r);)
         halve(r);
 }
 
@@ -347,7 +387,7 @@ race_finish_heats(struct race *r)
 void
 race_limit_held_out(struct race *r, uint32_t prompts, uint32_t passes)
 {
-    if (r->held_at > 0 || (r->phase == RACE_HELD_OUT && r->at > 0))
+    if (r->held_at > 0 || (r->phase == RACE_HELD_OUT && r->at + r->in_block > 0))
         return;
     r->n_held = prompts < r->n_held ? prompts : r->n_held;
     r->passes = passes < RACE_PASSES ? passes : RACE_PASSES;

@@ -8,6 +8,11 @@
  * paired t-test. A third of the prompts is held out: winner, runner-up and candidate 0 are measured on them at the
  * end, several times.
  *
+ * Where a change of the candidate is expensive, because it starts a server, heats run in blocks: each candidate
+ * generates the prompts of all heats of a block before the next candidate does. Each block has the opposite order of the
+ * block before, and candidates are dropped after an even number of blocks, when drift has affected all alike. The runs
+ * on held-out prompts are two such blocks.
+ *
  * After a heat of every prompt, each prompt has another heat. The test compares the means of each prompt, so that
  * further heats make the means more exact and do not count as further prompts. */
 #ifndef ENGINE_TUNE_RACE_H
@@ -52,9 +57,11 @@ struct race { /* read it; functions below change it */
     uint32_t n, heat; /* n: candidates; heat: complete heats */
     enum race_phase phase;
 
-    /* of the heat, or of a held-out prompt */
-    uint32_t order[RACE_CANDIDATES], in_heat, at;
-    double seconds[RACE_CANDIDATES];
+    /* of the block of heats, or of held-out prompts; in_block: runs of the candidate so far; last: candidate of
+     * the last run */
+    uint32_t order[RACE_CANDIDATES], in_heat, at, in_block, last;
+    uint32_t block, room; /* heats of a block, at least 1; room for the runs of a candidate in a block */
+    double *seconds;      /* (n, room); owned */
 
     uint32_t finalist[RACE_FINALISTS], n_finalists; /* 2 if candidate 0 is the winner or the runner-up */
     double *held;                                   /* (RACE_FINALISTS, n_held) sums of ln(seconds); owned */
@@ -67,18 +74,18 @@ struct race { /* read it; functions below change it */
  * the orders. */
 bool race_open(struct race **, const struct race_prompt *, uint32_t n, uint64_t seed, struct err *);
 void race_close(struct race *);
-/* Begins with 2 to RACE_CANDIDATES candidates. Returns false if memory runs out. */
-bool race_begin(struct race *, uint32_t candidates, struct err *);
+/* Begins with 2 to RACE_CANDIDATES candidates, and blocks of so many heats. Returns false if memory runs out. */
+bool race_begin(struct race *, uint32_t candidates, uint32_t block, struct err *);
 
 /* Returns the phase, and the candidate and the index of the prompt of the next run. The result is the same until
- * race_took() or race_drop() reports this run. */
+ * race_took() reports this run. */
 enum race_phase race_next(const struct race *, uint32_t *candidate, uint32_t *prompt);
 void race_took(struct race *, double seconds);
 /* Drops the slower half of the remaining candidates until each halving to come can have an equal share of `runs`, of at
- * least a heat (sequential halving: Karnin, Koren and Somekh 2013, ICML). Two are left at least. Does nothing within a
- * heat, and before heat RACE_HEATS is complete. */
+ * least a heat, or two blocks of several (sequential halving: Karnin, Koren and Somekh 2013, ICML). Two are left at
+ * least. Does nothing except where a candidate may be dropped. */
 void race_fit(struct race *, double runs);
-/* Ends the heats when the time is used up. The current heat is not counted, and one must be complete. */
+/* Ends the heats when the time is used up. The current block is not counted, and one must be complete. */
 void race_finish_heats(struct race *);
 /* Measures on fewer held-out prompts (at least 2), or less often (at least once). Does nothing after the first of these
  * runs. */
@@ -90,7 +97,8 @@ struct race_standing {
     uint32_t dropped;        /* heat, from 1, after which it was dropped; 0: not dropped */
     struct comparison speed; /* × candidate 0, the geometric mean over prompts */
 };
-uint32_t race_left(const struct race *); /* candidates */
+uint32_t race_left(const struct race *);  /* candidates */
+uint32_t race_round(const struct race *); /* heats after which candidates may be dropped: 1, or two blocks of several */
 /* Writes all candidates: the remaining ones by speed, then the dropped ones, the last dropped first. Returns their
  * number. */
 uint32_t race_standings(const struct race *, struct race_standing out[RACE_CANDIDATES]);

@@ -356,7 +356,7 @@ begin_heats(struct tuner *t, struct err *err)
         if (heat_s > left)
             return tune_too_short(t->time_s, &t->speed, t->spent_s + heat_s, err);
     }
-    if (!race_begin(t->race, t->plan.candidates, err))
+    if (!race_begin(t->race, t->plan.candidates, 1, err))
         return false;
     t->n_candidates = t->plan.candidates;
     t->phase = TUNE_HEATS;

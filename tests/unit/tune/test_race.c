@@ -43,12 +43,18 @@ run(struct race *r, const struct times *t)
 }
 
 static struct race *
-open_race(uint32_t candidates, uint64_t with)
+open_blocks(uint32_t candidates, uint32_t block, uint64_t with)
 {
     struct race *r;
     struct err err;
-    assert_true(race_open(&r, prompts, PROMPTS, with, &err) && race_begin(r, candidates, &err));
+    assert_true(race_open(&r, prompts, PROMPTS, with, &err) && race_begin(r, candidates, block, &err));
     return r;
+}
+
+static struct race *
+open_race(uint32_t candidates, uint64_t with)
+{
+    return open_blocks(candidates, 1, with);
 }
 
 static struct comparison
@@ -262,6 +268,141 @@ TEST(time_may_end_the_heats)
         race_took(r, candidate == 3 ? 0.5 : 1);
     assert_near(race_held_out(r, 3, 0, NULL).value, 2, 1e-9);
     race_close(r);
+}
+
+/* ---- blocks of heats ---- */
+
+TEST(a_block_has_all_runs_of_a_candidate_together_and_the_next_block_the_opposite_order)
+{
+    enum { N = 5, BLOCK = 4 };
+    struct race *r = open_blocks(N, BLOCK, seed);
+    uint32_t order[2][N], of_block[BLOCK] = {0}, candidate, prompt;
+    for (uint32_t i = 0; i < 2 * N * BLOCK; i++) {
+        const uint32_t block = i / (N * BLOCK), k = i % BLOCK;
+        assert_int_equal(race_next(r, &candidate, &prompt), RACE_RUNS);
+        if (k == 0)
+            order[block][i % (N * BLOCK) / BLOCK] = candidate;
+        if (i % (N * BLOCK) < BLOCK)
+            of_block[k] = prompt;
+        assert_int_equal(prompt, of_block[k]);
+        assert_int_equal(candidate, order[block][i % (N * BLOCK) / BLOCK]);
+        assert_int_equal(r->heat, block * BLOCK);
+        race_took(r, 1 + uniform());
+    }
+    for (uint32_t i = 0; i < N; i++)
+        assert_int_equal(order[1][i], order[0][N - 1 - i]);
+    race_close(r);
+}
+
+/* The held-out part begins with the candidate that ran last, if it is one of the finalists. */
+TEST(held_out_prompts_are_two_blocks_in_opposite_order)
+{
+    enum { N = 3, BLOCK = 5 };
+    for (uint64_t n = 0; n < 20; n++) {
+        struct race *r = open_blocks(N, BLOCK, n);
+        uint32_t candidate, prompt, changes = 0, last = N, began = N;
+        while (race_next(r, &candidate, &prompt) == RACE_RUNS) {
+            last = candidate;
+            race_took(r, exp(0.5 * (double)gaussian()));
+        }
+        const uint32_t passes = 1 + (uint32_t)(n % RACE_PASSES), finalists = r->n_finalists;
+        bool again = false;
+        for (uint32_t i = 0; i < finalists; i++)
+            again = again || r->finalist[i] == last;
+        race_limit_held_out(r, 7, passes);
+        for (uint32_t before = N; race_next(r, &candidate, &prompt) == RACE_HELD_OUT; before = candidate) {
+            began = began == N ? candidate : began;
+            changes += candidate != before;
+            race_took(r, 1);
+        }
+        assert_true(!again || began == last);
+        assert_int_equal(candidate, began);
+        assert_int_equal(changes, 2 * finalists - 1); /* none between the blocks */
+        assert_int_equal(r->held_at, 7 * passes);
+        race_close(r);
+    }
+}
+
+/* A naive model: stores all times, and takes means of the logarithms of their ratios prompt by prompt. */
+TEST(speeds_of_blocks_are_those_of_a_naive_model)
+{
+    enum { N = 3 };
+    uint32_t compared = 0;
+    for (uint32_t block = 1; block < 40; block += 3) {
+        double sum[2][N][PROMPTS] = {{{0}}};
+        uint32_t runs[2][N][PROMPTS] = {{{0}}}, candidate, prompt;
+        enum race_phase phase;
+        struct race *r = open_blocks(N, block, block);
+        while ((phase = race_next(r, &candidate, &prompt)) != RACE_OVER) {
+            const double seconds = exp(0.3 * (double)gaussian());
+            sum[phase == RACE_HELD_OUT][candidate][prompt] += log(seconds);
+            runs[phase == RACE_HELD_OUT][candidate][prompt]++;
+            race_took(r, seconds);
+        }
+        for (uint32_t c = 1; c < N; c++) {
+            double mean[2] = {0, 0};
+            uint32_t n[2] = {0, 0};
+            for (uint32_t held = 0; held < 2; held++)
+                for (uint32_t p = 0; p < PROMPTS; p++) {
+                    if (runs[held][c][p] == 0)
+                        continue;
+                    /* a dropped candidate has fewer heats than plain decoding, in no known part of its sums */
+                    mean[held] += (sum[held][0][p] - sum[held][c][p]) / runs[held][c][p];
+                    n[held] += runs[held][0][p] == runs[held][c][p];
+                }
+            if (n[0] == r->n_prompts)
+                assert_near(race_speed(r, c, NULL).value, exp(mean[0] / n[0]), 1e-9);
+            if (n[1] == r->n_held)
+                assert_near(race_held_out(r, c, 0, NULL).value, exp(mean[1] / n[1]), 1e-9);
+            compared += n[0] == r->n_prompts ? 1 : 0;
+            compared += n[1] == r->n_held ? 1 : 0;
+        }
+        race_close(r);
+    }
+    assert_at_least(compared, 20);
+}
+
+/* Runs a race of equal candidates on a machine that slows down by `slower` in 100 runs, in blocks. Adds the logarithm of
+ * the speed of the last candidate ÷ that of the first one to *favour. Returns whether there is a verdict on the
+ * leader, or if candidates are dropped in the heats, adds their number to *dropped. */
+static bool
+drifting_race(uint32_t candidates, uint32_t block, double slower, uint64_t with, double *favour, uint32_t *dropped)
+{
+    struct times t;
+    struct race *r = open_blocks(candidates, block, with);
+    uint32_t candidate, prompt;
+    for (uint32_t i = 0; i < candidates; i++)
+        t.speed[i] = 1;
+    draw_times(&t, candidates);
+    for (uint32_t runs = 0; race_next(r, &candidate, &prompt) != RACE_OVER; runs++)
+        race_took(r, t.of_prompt[candidate][prompt] * exp(0.03 * (double)gaussian() + slower * runs / 100));
+    for (uint32_t i = 0; i < candidates; i++)
+        *dropped += r->of[i].dropped > 0;
+    *favour += log(race_held_out(r, r->finalist[RACE_WINNER], r->finalist[RACE_RUNNER_UP], NULL).value);
+    const bool verdict =
+        race_held_out(r, r->finalist[RACE_WINNER], r->finalist[RACE_RUNNER_UP], NULL).verdict != DIFFERENCE_NOISE;
+    race_close(r);
+    return verdict;
+}
+
+TEST(equal_candidates_in_blocks_seldom_differ_also_on_a_machine_that_slows_down)
+{
+    enum { N = 1000 };
+    static const uint32_t blocks[] = {2, 6, 12};
+    static const double slower[] = {0, 0.05, 0.3};
+    for (size_t b = 0; b < sizeof blocks / sizeof *blocks; b++)
+        for (size_t s = 0; s < sizeof slower / sizeof *slower; s++) {
+            uint32_t different = 0, dropped = 0;
+            double favour = 0;
+            for (uint64_t i = 0; i < N; i++)
+                different += drifting_race(2, blocks[b], slower[s], seed + i, &favour, &dropped);
+            print_message("blocks of %u, %.0f%% slower after 100 runs: %u of %d verdicts, %u dropped, "
+                          "mean ln(winner's speed) %.4f\n",
+                          blocks[b], slower[s] * 100, different, N, dropped, favour / N);
+            assert_at_most(different, N * 5 / 100 + 20); /* 5%, and three standard errors of the count */
+            assert_at_most(dropped, N * 20 / 100);
+            assert_near(favour / N, 0, 0.004);
+        }
 }
 
 TEST(too_few_prompts_are_refused)
