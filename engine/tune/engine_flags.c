@@ -24,7 +24,8 @@
 
 #include "base/utf8.h"
 
-#define MOST_RATES 64
+#define MOST_RATES   64
+#define TARGET_PLACE "<target>"
 
 #define FOLDER       "HF_FOLDER"
 #define DRAFT_FOLDER "HF_DRAFT_FOLDER"
@@ -279,6 +280,12 @@ is_sampled(const struct preset *p, bool chain)
            !(chain && number_of(p, "topk", &breadth) && breadth > 1);
 }
 
+static bool
+options_only(const struct filling *f)
+{
+    return f->models->target != NULL && f->models->target[0] == '\0';
+}
+
 static void
 put_placeholder(FILE *out, const struct filling *f, char *name)
 {
@@ -298,7 +305,7 @@ put_placeholder(FILE *out, const struct filling *f, char *name)
         fputs(is_sampled(f->preset, name[0] == 'c') ? form : "", out);
     else if (strcmp(name, "sampling") != 0)
         put_term(out, f->preset, name, plus);
-    else if (is_number(f->preset->sampling[SAMPLING_TEMPERATURE]))
+    else if (!options_only(f) && is_number(f->preset->sampling[SAMPLING_TEMPERATURE]))
         forms[f->engine].sampling(out, f->preset, strtod(f->preset->sampling[SAMPLING_TEMPERATURE], NULL) <= 0);
 }
 
@@ -322,6 +329,8 @@ static void
 put_text(FILE *out, const struct filling *f)
 {
     const char *command = f->policy->command[f->engine];
+    if (command != NULL && options_only(f) && (command = strstr(command, TARGET_PLACE)) != NULL)
+        command += strlen(TARGET_PLACE);
     if (command == NULL)
         fprintf(out, "no equivalent: %s",
                 f->policy->no_command != NULL ? f->policy->no_command : "its form of this policy is not known");

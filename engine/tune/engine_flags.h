@@ -10,7 +10,8 @@ extern const char *const engine_names[ENGINES];    /* "llama.cpp", … */
 extern const char *const engine_versions[ENGINES]; /* "0.5.0", …: the version that the options' names were read from */
 
 /* Paths or names of models; borrowed. NULL: the command contains the word TARGET or DRAFT. In place of a GGUF file,
- * engines other than llama.cpp have the word HF_FOLDER or HF_DRAFT_FOLDER. */
+ * engines other than llama.cpp have the word HF_FOLDER or HF_DRAFT_FOLDER. Target "": only the options that follow the
+ * target are written, without those of sampling, to be added to a command that has a target. */
 struct engine_models {
     const char *target, *draft;
 };

@@ -125,6 +125,12 @@ is_left(const struct race *r, uint32_t candidate)
 }
 
 uint32_t
+race_block_most(const struct race *r)
+{
+    return r->n_prompts * RACE_PASSES / 2;
+}
+
+uint32_t
 race_round(const struct race *r)
 {
     return r->block > 1 ? 2 * r->block : 1;
@@ -228,10 +234,10 @@ judge(struct race *r)
 static uint32_t
 runs_of_block(const struct race *r)
 {
-    const uint32_t held = r->n_held * r->passes, half = (held + 1) / 2, most = r->n_prompts * RACE_PASSES - r->heat;
-    if (r->phase == RACE_HELD_OUT)
-        return r->block == 1 ? 1 : half < held - r->held_at ? half : held - r->held_at;
-    return r->block < most ? r->block : most;
+    const uint32_t held = r->n_held * r->passes, half = (held + 1) / 2;
+    if (r->phase == RACE_RUNS || r->block == 1)
+        return r->block;
+    return r->held_at == 0 ? half : held - half;
 }
 
 static void
@@ -245,8 +251,8 @@ end_block(struct race *r)
             c->sample[c->heats++ % r->n_prompts] += log(base[k] / own[k]);
     }
     r->heat += heats;
-    const bool open = r->heat < RACE_HEATS || r->heat % race_round(r) != 0 || judge(r);
-    if (!open || r->heat == r->n_prompts * RACE_PASSES || race_left(r) == 1)
+    const bool whole = r->heat % race_round(r) == 0, open = r->heat < RACE_HEATS || !whole || judge(r);
+    if (!open || (whole && r->heat + race_round(r) > r->n_prompts * RACE_PASSES) || race_left(r) == 1)
         begin_held_out(r);
     else
         begin_heat(r);
@@ -302,8 +308,8 @@ race_begin(struct race *r, uint32_t candidates, uint32_t block, struct err *err)
 {
     const uint32_t half = (r->n_held * RACE_PASSES + 1) / 2;
     r->n = candidates;
-    r->block = block;
-    r->room = block == 1 || block > half ? block : half;
+    r->block = block < race_block_most(r) ? block : race_block_most(r);
+    r->room = r->block == 1 || r->block > half ? r->block : half;
     r->samples = calloc((size_t)candidates * r->n_prompts, sizeof *r->samples);
     r->seconds = calloc((size_t)candidates * r->room, sizeof *r->seconds);
     if (r->samples == NULL || r->seconds == NULL)

@@ -74,6 +74,7 @@ struct race { /* read it; functions below change it */
  * the orders. */
 bool race_open(struct race **, const struct race_prompt *, uint32_t n, uint64_t seed, struct err *);
 void race_close(struct race *);
+uint32_t race_block_most(const struct race *); /* heats of a block at most: half of all heats */
 /* Begins with 2 to RACE_CANDIDATES candidates, and blocks of so many heats. Returns false if memory runs out. */
 bool race_begin(struct race *, uint32_t candidates, uint32_t block, struct err *);
 

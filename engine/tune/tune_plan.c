@@ -9,6 +9,7 @@
 #define HELD_OUT_FEW 6   /* prompts, */
 #define HEATS_SHARE  0.6 /* of the time, for three heats of all candidates */
 #define HELD_SHARE   0.25
+#define BLOCKS       2 /* before a candidate is dropped, and on held-out prompts, where servers are started */
 
 static double
 clamp(double x, double low, double high)
@@ -29,42 +30,78 @@ tokens_for(const struct tune_speed *speed, double runs, double time_s, uint32_t 
     return (uint32_t)clamp((time_s / runs - speed->run_s) / speed->token_s, low < high ? low : high, high);
 }
 
-void
-tune_plan_held_out(struct tune_plan *plan, double run_s, double time_s)
+/* Returns the time of their starts in the heats before one is dropped, or on held-out prompts. */
+static double
+starts(const struct tune_speed *speed, uint32_t candidates)
 {
-    const double runs = time_s / (TUNE_FINALISTS * run_s);
+    return BLOCKS * speed->start_s * candidates;
+}
+
+void
+tune_plan_held_out(struct tune_plan *plan, const struct tune_speed *speed, double run_s, double time_s)
+{
+    const double runs = (time_s - starts(speed, TUNE_FINALISTS)) / (TUNE_FINALISTS * run_s);
     plan->passes = (uint32_t)clamp(runs / plan->held_out, 1, plan->passes);
     plan->held_out =
         (uint32_t)clamp(runs, plan->held_out < HELD_OUT_FEW ? plan->held_out : HELD_OUT_FEW, plan->held_out);
 }
 
+static uint32_t
+finalists(const struct tune_plan *p)
+{
+    return p->candidates < TUNE_FINALISTS ? p->candidates : TUNE_FINALISTS;
+}
+
+/* Returns the runs of a candidate before one is dropped. */
+static double
+heats(const struct tune_plan *p)
+{
+    return p->block > 1 ? (double)BLOCKS * p->block : RACE_HEATS;
+}
+
 static double
 plan_runs(const struct tune_plan *p)
 {
-    const uint32_t finalists = p->candidates < TUNE_FINALISTS ? p->candidates : TUNE_FINALISTS;
-    return (double)RACE_HEATS * p->candidates + (double)finalists * p->held_out * p->passes;
+    return heats(p) * p->candidates + (double)finalists(p) * p->held_out * p->passes;
+}
+
+static double
+heats_time(const struct tune_plan *p, const struct tune_speed *speed)
+{
+    return p->candidates * heats(p) * run_time(speed, p->tokens) + starts(speed, p->candidates);
+}
+
+static double
+plan_time(const struct tune_plan *p, const struct tune_speed *speed)
+{
+    return plan_runs(p) * run_time(speed, p->tokens) + starts(speed, p->candidates + finalists(p));
 }
 
 bool
 tune_plan(struct tune_plan *plan, uint32_t least, const struct tune_speed *speed, double time_s)
 {
     const uint32_t all = plan->tokens;
+    plan->block = speed->start_s > 0 ? (uint32_t)clamp(ceil(speed->start_s / run_time(speed, all)), 2, plan->block) : 1;
     if (time_s > 0) {
         const double heats_s = HEATS_SHARE * time_s;
-        plan->tokens = tokens_for(speed, (double)RACE_HEATS * plan->candidates, heats_s, TOKENS_GOOD, all);
-        plan->candidates =
-            (uint32_t)clamp(heats_s / (RACE_HEATS * run_time(speed, plan->tokens)), least, plan->candidates);
-        plan->tokens = tokens_for(speed, (double)RACE_HEATS * plan->candidates, heats_s, TUNE_TOKENS_FEW, plan->tokens);
-        tune_plan_held_out(plan, run_time(speed, plan->tokens), HELD_SHARE * time_s);
-        plan->tokens = tokens_for(speed, plan_runs(plan), time_s, TUNE_TOKENS_FEW, plan->tokens);
+        plan->tokens = tokens_for(speed, heats(plan) * plan->candidates, heats_s - starts(speed, plan->candidates),
+                                  TOKENS_GOOD, all);
+        plan->candidates = (uint32_t)clamp(heats_s / (heats(plan) * run_time(speed, plan->tokens) + starts(speed, 1)),
+                                           least, plan->candidates);
+        while (plan->block > 2 && heats_time(plan, speed) > heats_s)
+            plan->block--;
+        plan->tokens = tokens_for(speed, heats(plan) * plan->candidates, heats_s - starts(speed, plan->candidates),
+                                  TUNE_TOKENS_FEW, plan->tokens);
+        tune_plan_held_out(plan, speed, run_time(speed, plan->tokens), HELD_SHARE * time_s);
+        plan->tokens = tokens_for(speed, plan_runs(plan), time_s - starts(speed, plan->candidates + finalists(plan)),
+                                  TUNE_TOKENS_FEW, plan->tokens);
     }
-    const double run_s = run_time(speed, plan->tokens);
     const uint32_t held_least = plan->held_out < TUNE_HELD_LEAST ? plan->held_out : TUNE_HELD_LEAST;
-    while (time_s > 0 && plan_runs(plan) * run_s > time_s && (plan->candidates > 2 || plan->held_out > held_least)) {
-        const bool heats = plan->candidates * RACE_HEATS * run_s > HEATS_SHARE * time_s || plan->held_out == held_least;
-        *(heats && plan->candidates > 2 ? &plan->candidates : &plan->held_out) -= 1;
+    while (time_s > 0 && plan_time(plan, speed) > time_s && (plan->candidates > 2 || plan->held_out > held_least)) {
+        const bool long_heats = heats_time(plan, speed) > HEATS_SHARE * time_s || plan->held_out == held_least;
+        *(long_heats && plan->candidates > 2 ? &plan->candidates : &plan->held_out) -= 1;
     }
-    plan->needs_s = plan_runs(plan) * run_s;
+    plan->needs_s = plan_time(plan, speed);
     return !(time_s > 0) || plan->needs_s <= time_s;
 }
 

@@ -10,9 +10,11 @@
 bool
 tune_too_short(double time_s, const struct tune_speed *speed, double needs_s, struct err *err)
 {
-    char given[16], needs[16], prompt[40] = "";
+    char given[16], needs[16], prompt[80] = "";
+    if (speed->start_s > 0)
+        snprintf(prompt, sizeof prompt, ", %.1f s for a start of the server", speed->start_s);
     if (speed->run_s > 0)
-        snprintf(prompt, sizeof prompt, " and %.1f s for a prompt", speed->run_s);
+        snprintf(prompt + strlen(prompt), sizeof prompt - strlen(prompt), " and %.1f s for a prompt", speed->run_s);
     return err_set(err, ERR_USAGE,
                    "cannot race in %s: at %.*f tokens/s%s a heat of two settings needs about %s; give more time",
                    tune_time_text(time_s, given, sizeof given), speed->token_s > 0.1 ? 2 : 0, 1 / speed->token_s,

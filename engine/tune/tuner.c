@@ -126,13 +126,14 @@ tuner_begin(struct tuner *t, const struct tune_request *r, struct err *err)
         return err_set(err, ERR_USAGE, "a race is running; Esc or :tune stop ends it");
     const double least_s = (1 + 2) * TUNE_TOKENS_FEW * r->token_s; /* a first run, and a heat */
     if (r->time_s > 0 && least_s > r->time_s)
-        return tune_too_short(r->time_s, &(struct tune_speed){0, r->token_s}, least_s, err);
+        return tune_too_short(r->time_s, &(struct tune_speed){.token_s = r->token_s}, least_s, err);
     forget(t);
     t->registry = r->registry;
     t->time_s = r->time_s;
     t->sampling = r->sampling;
     t->named = r->n_policies > 0;
     t->greedy = !(r->sampling.temperature > 0);
+    t->launched = r->launched;
     t->n_drafts = r->n_drafts;
     for (uint32_t i = 0; i < r->n_drafts; i++)
         t->drafts[i] = r->drafts[i];
@@ -142,7 +143,7 @@ tuner_begin(struct tuner *t, const struct tune_request *r, struct err *err)
     cost_reset(&t->recorded[0].costs);
     bool ok = choose_policies(t, r, err) && race_open(&t->race, r->prompts, r->n_prompts, r->seed, err);
     ok = ok && (copy_prompts(t, r) || err_set(err, ERR_WORK, "out of memory for prompts"));
-    for (uint32_t d = 0; d <= t->n_drafts && t->greedy; d++)
+    for (uint32_t d = 0; d <= t->n_drafts && t->greedy && !t->launched; d++)
         for (uint32_t i = 0; i < (d == 0 ? TUNE_RECORDS_MOST : 1) && ok; i++)
             ok = layer_record_open(&t->recorded[d].records[i], t->info->layers, err);
     if (!ok) {
@@ -150,6 +151,7 @@ tuner_begin(struct tuner *t, const struct tune_request *r, struct err *err)
         return false;
     }
     t->plan.held_out = t->race->n_held;
+    t->plan.block = race_block_most(t->race);
     t->phase = TUNE_RECORDS;
     t->run = TUNE_RUN_DUE;
     return true;
@@ -352,11 +354,12 @@ begin_heats(struct tuner *t, struct err *err)
     t->plan.candidates = t->found;
     const double left = t->time_s > 0 ? fmax(t->time_s - t->spent_s, 1e-3) : 0;
     if (!tune_plan(&t->plan, least, &t->speed, left)) {
-        const double heat_s = 2 * (t->speed.run_s + TUNE_TOKENS_FEW * t->speed.token_s);
+        const double run_s = t->speed.run_s + TUNE_TOKENS_FEW * t->speed.token_s;
+        const double heat_s = 2 * (t->plan.block > 1 ? 2 * run_s + t->speed.start_s : run_s);
         if (heat_s > left)
             return tune_too_short(t->time_s, &t->speed, t->spent_s + heat_s, err);
     }
-    if (!race_begin(t->race, t->plan.candidates, 1, err))
+    if (!race_begin(t->race, t->plan.candidates, t->plan.block, err))
         return false;
     t->n_candidates = t->plan.candidates;
     t->phase = TUNE_HEATS;
@@ -373,7 +376,7 @@ begin_held_out(struct tuner *t)
     if (t->time_s > 0 && left < TUNE_FINALISTS * TUNE_HELD_LEAST * run_s / 2)
         return false;
     if (t->time_s > 0)
-        tune_plan_held_out(&t->plan, run_s, left);
+        tune_plan_held_out(&t->plan, &t->speed, run_s, left);
     race_limit_held_out(t->race, t->plan.held_out, t->plan.passes);
     t->phase = TUNE_HELD_OUT;
     return true;
@@ -398,7 +401,8 @@ is_late(struct tuner *t)
         return t->spent_s > t->time_s;
     const bool between = heat != t->heat_judged;
     t->heat_judged = heat;
-    return runs_in_time(t) < (between ? race_left(t->race) + 1 : 0);
+    return runs_in_time(t) <
+           (between && heat % race_round(t->race) == 0 ? (race_left(t->race) + 1) * race_round(t->race) : 0);
 }
 
 static bool
@@ -438,7 +442,8 @@ keep_record(struct tuner *t, const struct run_host *host)
     struct tune_source *r = &t->recorded[t->recording];
     const bool due = t->record_due;
     t->record_due = false;
-    if (due && t->greedy && host->record(host->user, &r->records[r->n]) && r->records[r->n].n > r->records[r->n].begin)
+    if (due && t->greedy && !t->launched && host->record(host->user, &r->records[r->n]) &&
+        r->records[r->n].n > r->records[r->n].begin)
         r->n++;
 }
 
@@ -456,7 +461,11 @@ next_record(struct tuner *t, const struct run_host *host, bool *more, struct err
                    before = t->records_run < TUNE_RECORDS_MOST ? TUNE_RECORDS_MOST - 1 : TUNE_RECORDS_MOST;
     const bool slow = t->time_s > 0 && t->spent_s > before * RECORD_SHARE * t->time_s,
                begins = t->records_run == 0 || draft > 0;
-    *more = t->records_run == 0 || (t->greedy && t->records_run < TUNE_RECORDS_MOST + t->n_drafts && !slow);
+    *more =
+        t->records_run == 0 || (t->greedy && !t->launched && t->records_run < TUNE_RECORDS_MOST + t->n_drafts && !slow);
+    if (t->launched)
+        return *more ? ask(t, host, &(struct preset){.policy = POLICY_BASELINE}, 0, t->race->prompts[0].index, err)
+                     : begin_heats(t, err);
     if (!*more)
         return host->post(host->user, CONTROL_PROBE, NULL, policy_only, err) && begin_heats(t, err);
     if (draft > 0 &&
@@ -470,11 +479,22 @@ next_record(struct tuner *t, const struct run_host *host, bool *more, struct err
            (!begins || !t->greedy || host->post(host->user, CONTROL_COSTS, NULL, NULL, err));
 }
 
+/* Takes the time of starts of servers, also of the first one, before the first run. */
+static void
+take_starts(struct tuner *t, double seconds)
+{
+    t->speed.start_s = fmax(t->speed.start_s, seconds);
+    t->spent_s += seconds;
+    t->raced_s += t->phase == TUNE_RECORDS ? 0 : seconds;
+}
+
 static bool
 next_run(struct tuner *t, const struct run_host *host, struct err *err)
 {
     uint32_t prompt;
     bool more = false;
+    if (t->launched)
+        take_starts(t, host->started(host->user));
     if (t->failed[0] != '\0')
         return err_set(err, ERR_WORK, "%s", t->failed);
     if (t->phase == TUNE_RECORDS && (!next_record(t, host, &more, err) || more))

@@ -9,7 +9,10 @@
  *   3. They race over two thirds of the prompts (race.h).
  *   4. Winner, runner-up and autoregressive decoding are measured on the other prompts.
  *
- * A run ends at the plan's number of tokens, also if the session would generate more. Time is that of the events. */
+ * A run ends at the plan's number of tokens, also if the session would generate more. Time is that of the events.
+ *
+ * On a launched server (engine/remote/remote.h) a change of the setting starts a server. Layers are not recorded there,
+ * so candidates have no forecasts, and heats run in blocks (race.h). */
 #ifndef ENGINE_TUNE_TUNER_H
 #define ENGINE_TUNE_TUNER_H
 
@@ -33,24 +36,29 @@
 struct tune_speed {
     double run_s;   /* of a run besides its tokens: the prompt */
     double token_s; /* of autoregressive decoding */
+    double start_s; /* of a server; 0: a change of the setting starts none */
 };
 
 struct tune_plan {
     uint32_t candidates;       /* with autoregressive decoding */
     uint32_t tokens;           /* of a run */
     uint32_t held_out, passes; /* prompts, and runs of each finalist on each of them */
+    uint32_t block;            /* heats of a block (race.h) */
     uint32_t hopeless;         /* settings that do not race because their ceiling (forecast_ceiling()) is below 1 */
-    double needs_s; /* of three heats and the held-out runs, if every run is as fast as autoregressive decoding */
+    /* of three heats, or two blocks of several, and the held-out runs, if every run is as fast as autoregressive
+     * decoding */
+    double needs_s;
 };
 
 /* Reduces *plan, which contains all that is wanted, to what fits into time_s (0: no limit): first the tokens of a run,
- * to 64; then candidates, down to `least`; then tokens, to 16; and held-out runs to a quarter of the time, but six
- * prompts; then candidates down to two, and held-out runs to three prompts. Returns false if the smallest plan does not
- * fit. */
+ * to 64; then candidates, down to `least`; then the heats of a block, to two; then tokens, to 16; and held-out runs to a
+ * quarter of the time, but six prompts; then candidates down to two, and held-out runs to three prompts. Where a server
+ * is started, a block takes as long as a start, at most plan->block heats; else it has one heat. Returns false if the
+ * smallest plan does not fit. */
 bool tune_plan(struct tune_plan *plan, uint32_t least, const struct tune_speed *, double time_s);
 /* Reduces the held-out part to time_s, if a run takes run_s, but not below six prompts, once each. */
-void tune_plan_held_out(struct tune_plan *, double run_s, double time_s);
-/* Fails with ERR_USAGE: "cannot race in 5s: …"; run_s of the speed may be 0, for unknown. */
+void tune_plan_held_out(struct tune_plan *, const struct tune_speed *, double run_s, double time_s);
+/* Fails with ERR_USAGE: "cannot race in 5s: …"; run_s of the speed may be 0, for unknown, and start_s. */
 bool tune_too_short(double time_s, const struct tune_speed *, double needs_s, struct err *);
 /* Reads "90s", "5m", "1h" or seconds; returns NAN for anything else. Writes "45s", "5m". */
 double tune_time_parse(const char *text);
@@ -78,6 +86,7 @@ struct tune_request {
     double token_s;  /* known time of a token, for a refusal before the first run; 0: unknown */
     uint32_t tokens; /* of a run, at most */
     uint64_t seed;
+    bool launched;            /* a server, which has no layer record */
     struct sampling sampling; /* of the runs. If it is greedy, their texts must be equal, and what-if has forecasts */
 };
 
@@ -122,7 +131,7 @@ struct tuner {
     uint32_t n_prompts;
     double time_s;
     struct sampling sampling;
-    bool greedy, named; /* named: the policies */
+    bool greedy, named, launched; /* named: the policies */
 
     struct tune_source recorded[1 + TUNE_DRAFTS]; /* with the run's own draft model, then with those of `drafts` */
     uint32_t records_run, recording;              /* recording: with which draft model */
@@ -148,7 +157,7 @@ struct tuner {
     uint64_t run_us;
 
     double spent_s;              /* of complete runs */
-    double raced_s;              /* of these, in heats and on held-out prompts, */
+    double raced_s;              /* of these, in heats and on held-out prompts, with starts of servers, */
     uint32_t raced, heat_judged; /* and their number; the last heat before which the time was checked */
     char failed[240];            /* why a race stopped; "": it did not fail */
 };

@@ -101,6 +101,7 @@ race_rig_request(const struct simulated_race *r, double time_s)
                                  .time_s = time_s,
                                  .tokens = TUNE_TOKENS,
                                  .seed = 1,
+                                 .launched = r->start_s > 0,
                                  .sampling = {.top_p = 1}};
 }
 
@@ -112,6 +113,28 @@ log_request(struct simulated_race *r, char what)
     const size_t n = strlen(r->log);
     if (n + 1 < sizeof r->log)
         r->log[n] = what;
+}
+
+/* Starts a server if the setting differs from that of the running one. */
+static void
+start_server(struct simulated_race *r)
+{
+    if (r->start_s <= 0 || (strcmp(r->serves, r->policy) == 0 && fabs(r->serves_k - r->k) < 0.5))
+        return;
+    snprintf(r->serves, sizeof r->serves, "%s", r->policy);
+    r->serves_k = r->k;
+    r->starts++;
+    r->starting_s += r->start_s;
+    r->all_starts_s += r->start_s;
+}
+
+static double
+take_started(void *user)
+{
+    struct simulated_race *r = user;
+    const double seconds = r->starting_s;
+    r->starting_s = 0;
+    return seconds;
 }
 
 static bool
@@ -142,6 +165,7 @@ take(void *user, enum control_kind kind, const char *name, const char *text, str
             r->prompt++;
         r->runs++;
         log_request(r, 'r');
+        start_server(r);
         break;
     case CONTROL_PROBE:
         snprintf(r->probe, sizeof r->probe, "%s", text);
@@ -166,7 +190,8 @@ give_record(void *user, struct layer_record *record)
 struct run_host
 race_rig_host(struct simulated_race *r)
 {
-    return (struct run_host){.user = r, .post = take, .record = give_record, .draft = take_draft};
+    return (struct run_host){
+        .user = r, .post = take, .record = give_record, .started = take_started, .draft = take_draft};
 }
 
 /* ---- events ---- */

@@ -113,6 +113,32 @@ static const struct golden {
     {ENGINE_SGLANG, &dv, "no equivalent: it cannot draft with the target's first layers"},
 };
 
+/* Added to a command with a target, the options are the whole command; those of sampling are left out. */
+TEST(options_alone_follow_the_target)
+{
+    static const char *const begins[] = {"llama-server -m target", "vllm serve target",
+                                         "python3 -m sglang.launch_server --model-path target"};
+    const struct engine_models added = {"", "draft"};
+    uint32_t with_options = 0;
+    for (size_t i = 0; i < sizeof golden / sizeof *golden; i++) {
+        const enum other_engine engine = golden[i].engine;
+        struct preset p = *golden[i].preset;
+        char options[1000], sampled[1000], whole[1000], expected[1100];
+        const struct policy_ops *ops = policy_named(policy_registry, p.policy);
+        if (engine == ENGINE_TRANSFORMERS || ops == NULL || ops->command[engine] == NULL)
+            continue;
+        flags(engine, &p, &added, NULL, 0, sampled, sizeof sampled);
+        memset(p.sampling, 0, sizeof p.sampling);
+        flags(engine, &p, &added, NULL, 0, options, sizeof options);
+        flags(engine, &p, &models, NULL, 0, whole, sizeof whole);
+        snprintf(expected, sizeof expected, "%s%s", begins[engine], options);
+        assert_string_equal(whole, expected);
+        assert_lacks(sampled, "temp");
+        with_options += options[0] == ' ';
+    }
+    assert_at_least(with_options, 6);
+}
+
 TEST(each_policy_with_an_equivalent_in_another_engine_has_its_command)
 {
     for (size_t i = 0; i < sizeof golden / sizeof *golden; i++)

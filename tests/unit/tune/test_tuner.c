@@ -91,6 +91,42 @@ TEST(more_time_never_gives_less)
     assert_int_equal(candidates, 40);
 }
 
+TEST(a_block_takes_as_long_as_a_start_of_the_server)
+{
+    const struct tune_speed speed = {.run_s = 0.72, .token_s = 0.01, .start_s = 19};
+    struct tune_plan p = wanted(8);
+    p.block = 36;
+    assert_true(tune_plan(&p, 4, &speed, 0));
+    assert_int_equal(p.block, 10); /* of 2 s */
+    assert_near(p.needs_s, 8 * 2 * (19 + 10 * 2) + 3 * (2 * 19 + 10 * RACE_PASSES * 2), 1e-6);
+    p = wanted(8);
+    p.block = 6;
+    assert_true(tune_plan(&p, 4, &speed, 0));
+    assert_int_equal(p.block, 6);
+}
+
+TEST(every_plan_with_starts_of_servers_fits_and_keeps_the_best_of_each_policy_if_it_can)
+{
+    for (double start_s = 0.1; start_s < 1000; start_s *= 3) {
+        for (double time_s = 10; time_s < 1e5; time_s *= 2) {
+            const struct tune_speed speed = {.run_s = 0.1, .token_s = 0.02, .start_s = start_s};
+            struct tune_plan p = wanted(20);
+            p.block = 36;
+            const bool fits = tune_plan(&p, 4, &speed, time_s);
+            assert_between(p.block, 2, 36);
+            assert_between(p.candidates, 2, 20);
+            const double run_s = speed.run_s + p.tokens * speed.token_s, finalists = p.candidates < 3 ? 2 : 3,
+                         starts = 2 * (p.candidates + finalists),
+                         runs = 2.0 * p.block * p.candidates + finalists * p.held_out * p.passes;
+            assert_near(p.needs_s, starts * start_s + runs * run_s, 1e-6 * p.needs_s);
+            assert_int_equal(fits, p.needs_s <= time_s);
+            assert_true(fits || (p.candidates == 2 && p.block == 2 && p.tokens == 16 && p.held_out == 3));
+            assert_true(p.candidates >= 4 || p.block == 2);
+            assert_true(time_s < 9e4 || starts * start_s < 0.6 * p.needs_s || p.block == 36);
+        }
+    }
+}
+
 TEST(times_are_read_and_written)
 {
     char text[16];
@@ -227,6 +263,41 @@ TUNER_TEST(a_race_of_any_speed_ends_in_its_time)
         assert_at_least(rig.tuner->n_candidates, 4);
         assert_at_least(race_held_out(rig.tuner->race, tuner_winner(rig.tuner), 0, NULL).n, 6);
     }
+}
+
+/* A server has no layer record and no costs; the time of its starts counts, and each block but the first one of its
+ * heats saves one. */
+TUNER_TEST(a_race_of_launched_servers_ends_in_its_time_and_starts_few)
+{
+    for (double start_s = 0.5; start_s < 100; start_s *= 6) {
+        char name[80];
+        rig.start_s = start_s;
+        rig.starts = 0;
+        rig.all_starts_s = 0;
+        race(3600);
+        const struct tuner *t = rig.tuner;
+        const uint32_t blocks = t->race->heat / t->plan.block, n = t->n_candidates;
+        print_message("a start of %.1f s: %u candidates, blocks of %u, %u starts, %.0f of %.0f s\n", start_s, n,
+                      t->plan.block, rig.starts, rig.all_starts_s, tuner_elapsed_s(t));
+        assert_string_equal(tuner_name(t, tuner_winner(t), " ", name, sizeof name), "sd k=4");
+        assert_true(tuner_clear(t));
+        assert_less(tuner_elapsed_s(t), 3600 * 1.02);
+        assert_near(tuner_elapsed_s(t), t->spent_s, 1e-9);
+        assert_at_most(rig.starts, 1 + blocks * (n - 1) + 2 * TUNE_FINALISTS);
+        assert_at_most(rig.all_starts_s, 0.65 * tuner_elapsed_s(t));
+        assert_int_equal(rig.costs, 0);
+        assert_string_equal(rig.probe, "");
+    }
+}
+
+TUNER_TEST(too_little_time_for_starts_of_servers_is_refused)
+{
+    struct err err = {0};
+    rig.start_s = 60;
+    begin(60);
+    assert_false(race_rig_run(&rig, UINT32_MAX, &err));
+    assert_string_equal(err.text, "cannot race in 1m: at 97 tokens/s, 60.0 s for a start of the server and 0.1 s for a "
+                                  "prompt a heat of two settings needs about 183s; give more time");
 }
 
 TUNER_TEST(too_little_time_is_refused_with_the_time_that_is_needed)
