@@ -77,7 +77,7 @@ else
   BASE += -Wno-unknown-pragmas
 endif
 
-LIB_SRC  := $(sort $(wildcard base/*.c kernels/*.c kernels/cpu/*.c engine/*/*.c engine/*/*/*.c policies/*.c traces/*.c tui/*/*.c))
+LIB_SRC  := $(filter-out engine/remote/curl/%,$(sort $(wildcard base/*.c kernels/*.c kernels/cpu/*.c engine/*/*.c engine/*/*/*.c policies/*.c traces/*.c tui/*/*.c)))
 CLI_SRC  := $(sort $(wildcard cli/*.c cli/*/*.c))
 HELP_SRC := $(filter-out %_main.c,$(sort $(wildcard tests/golden/*.c tests/soak/*.c))) $(sort $(wildcard tests/rigs/*.c))
 HELP_SRC += $(filter-out %_main.c %clock_shim.c tests/faults/shim%,$(sort $(wildcard tests/faults/*.c)))
@@ -139,12 +139,17 @@ $(BUILD)/gen/cairo: FORCE | $(BUILD)/.deps
 $(BUILD)/obj/tui/figures/render.o: $(BUILD)/gen/cairo
 $(BUILD)/obj/tui/figures/render.o: ITS_FLAGS = $(CAIRO_CFLAGS)
 
-# BLAS is a plug-in, because loading it slows down every start and only training uses it. A static program contains it.
-BLAS_SO := $(if $(STATIC),,$(BUILD)/specscope-blas.so)
+# BLAS and libcurl are plug-ins, because loading them slows down every start, and only training and servers use them. A
+# static program contains BLAS and reaches no servers.
+LIBRARY_SO := $(if $(STATIC),,$(BUILD)/specscope-blas.so $(BUILD)/specscope-curl.so)
 $(BUILD)/specscope-blas.so: kernels/blas/blas_plugin.c | $(BUILD)/.deps
 	@mkdir -p $(@D)
 	$(call say,LD,$@)
 	$(Q)$(CC) -std=c17 $(WARN) $(CFLAGS) -fPIC -shared $(LDFLAGS) -o $@.part $< $(BLAS_LIBS) && mv $@.part $@
+$(BUILD)/specscope-curl.so: engine/remote/curl/curl_plugin.c engine/remote/curl/transfer.h | $(BUILD)/.deps
+	@mkdir -p $(@D)
+	$(call say,LD,$@)
+	$(Q)$(CC) -std=c17 -I. $(WARN) $(CFLAGS) -fPIC -shared $(LDFLAGS) -o $@.part $< -lcurl && mv $@.part $@
 
 $(BUILD)/obj/kernels/plugin.o: BASE += -DSPECSCOPE_LIBDIR='"$(PREFIX)/lib/specscope"'
 
@@ -153,7 +158,7 @@ $(BUILD)/libspecscope.a: $(LIB_OBJ)
 	$(call say,AR,$@)
 	$(Q)$(AR) rcs $@ $^
 
-$(BUILD)/specscope: $(CLI_OBJ) $(if $(STATIC),$(BUILD)/obj/embedded.o) $(BUILD)/libspecscope.a | $(BLAS_SO)
+$(BUILD)/specscope: $(CLI_OBJ) $(if $(STATIC),$(BUILD)/obj/embedded.o) $(BUILD)/libspecscope.a | $(LIBRARY_SO)
 	$(call say,LD,$@)
 	$(Q)$(CC) $(OPENMP) $(LDFLAGS) -o $@ $^ $(LDLIBS)
 
@@ -337,7 +342,7 @@ $(foreach folder,$(TOOL_DIRS),$(eval $(call tool,$(folder))))
 .PHONY: golden
 golden:
 	@tests/golden/assemble.sh
-$(UNIT) $(TOOLS): | $(BLAS_SO) golden
+$(UNIT) $(TOOLS): | $(LIBRARY_SO) golden
 
 # A preloaded library that makes calls fail (tests/faults/shim.h). It is not instrumented, because it replaces the
 # functions that sanitizers replace.
@@ -409,7 +414,7 @@ install: all
 		$(SHARE)/bash-completion/completions $(SHARE)/zsh/site-functions $(SHARE)/fish/vendor_completions.d
 	install -m 755 $(BUILD)/specscope $(DESTDIR)$(PREFIX)/bin/specscope
 	install -d $(DESTDIR)$(PREFIX)/lib/specscope
-	install -m 755 $(BUILD)/specscope-blas.so $(DESTDIR)$(PREFIX)/lib/specscope/
+	install -m 755 $(LIBRARY_SO) $(DESTDIR)$(PREFIX)/lib/specscope/
 	install -m 644 themes/*.json $(SHARE)/specscope/themes/
 	install -m 644 models/*.gguf models/*.safetensors models/*.json models/*.jsonl $(SHARE)/specscope/models/
 	install -m 644 docs/specscope.1 $(SHARE)/man/man1/specscope.1

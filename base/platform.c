@@ -4,6 +4,7 @@
 #include <fcntl.h>
 #include <limits.h>
 #include <sched.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -15,6 +16,7 @@
 
 #if defined(__linux__)
 #include <linux/futex.h>
+#include <sys/prctl.h>
 #include <sys/syscall.h>
 #elif defined(__APPLE__)
 #include <mach-o/dyld.h>
@@ -75,6 +77,61 @@ platform_dup_onto(int from, int onto)
     if (fd >= 0)
         fcntl(fd, F_SETFD, FD_CLOEXEC);
     return fd;
+#endif
+}
+
+bool
+platform_pipe(int ends[2])
+{
+#if defined(__linux__)
+    return pipe2(ends, O_CLOEXEC) == 0;
+#else
+    const bool ok = pipe(ends) == 0;
+    for (int i = 0; ok && i < 2; i++)
+        fcntl(ends[i], F_SETFD, FD_CLOEXEC);
+    return ok;
+#endif
+}
+
+void
+platform_close_from(int first)
+{
+#if defined(SYS_close_range)
+    if (syscall(SYS_close_range, (unsigned)first, ~0u, 0) == 0)
+        return;
+#endif
+    for (int fd = first; fd < 65536; fd++) /* a limit of the process may be a thousand times higher */
+        close(fd);
+}
+
+/* ---- processes ---- */
+
+void
+platform_adopt_orphans(void)
+{
+#if defined(PR_SET_CHILD_SUBREAPER)
+    prctl(PR_SET_CHILD_SUBREAPER, 1);
+#endif
+}
+
+void
+platform_kill_children(void)
+{
+#if defined(__linux__)
+    char list[4096];
+    const int fd = open("/proc/thread-self/children", O_RDONLY | O_CLOEXEC);
+    const ssize_t n = fd >= 0 ? read(fd, list, sizeof list) : 0;
+    pid_t child = 0;
+    for (ssize_t i = 0; i < n; i++) {
+        if (list[i] != ' ')
+            child = child * 10 + (list[i] - '0');
+        else if (child > 0) {
+            kill(child, SIGKILL);
+            child = 0;
+        }
+    }
+    if (fd >= 0)
+        close(fd);
 #endif
 }
 

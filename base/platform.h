@@ -18,6 +18,14 @@ bool platform_program(char *out, size_t n);
 int platform_nameless_file(void);
 /* dup2() with the copy closed in child programs. */
 int platform_dup_onto(int from, int onto);
+/* pipe() with both ends closed in child programs. Returns false on failure. */
+bool platform_pipe(int ends[2]);
+/* Three functions that may be called between fork() and exec(). Closes all file descriptors from this one on. */
+void platform_close_from(int first);
+/* Makes this process the parent of its children's children that lose theirs, where the system can. */
+void platform_adopt_orphans(void);
+/* Sends SIGKILL to this process's children, where the system lists them. */
+void platform_kill_children(void);
 /* Requests huge pages for a large mapping that is read many times. */
 void platform_wish_huge(void *at, size_t bytes);
 /* Returns the time of a file's last modification. */

@@ -15,7 +15,7 @@
           version = builtins.elemAt (builtins.split "[()]" (builtins.readFile ../debian/changelog)) 2;
           src = ./..;
           nativeBuildInputs = [ pkgs.pkg-config ];
-          buildInputs = with pkgs; [ cairo cjson fontconfig libcsv ncurses openblas pcre2 utf8proc ]
+          buildInputs = with pkgs; [ cairo cjson curl fontconfig libcsv ncurses openblas pcre2 utf8proc ]
             ++ pkgs.lib.optional pkgs.stdenv.hostPlatform.isDarwin pkgs.llvmPackages.openmp;
           makeFlags = [ "PREFIX=$(out)" "NVCC=" "BLAS_LIBS=-lopenblas" ];
           enableParallelBuilding = true;

@@ -12,6 +12,7 @@ class Specscope < Formula
   depends_on "pkgconf" => :build
   depends_on "cairo"
   depends_on "cjson"
+  depends_on "curl"
   depends_on "fontconfig"
   depends_on "libcsv"
   depends_on "ncurses"

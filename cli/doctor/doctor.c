@@ -94,6 +94,7 @@ doctor_main(struct options *o, int *status, struct err *err)
         doctor_terminal(&f);
         doctor_processor(&f);
         doctor_blas(&f);
+        doctor_servers(&f);
         doctor_gpu(&f);
         doctor_models(&f);
         doctor_files(&f);

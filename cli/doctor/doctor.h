@@ -36,6 +36,7 @@ __attribute__((format(printf, 4, 5))) void doctor_add(struct findings *, enum fi
 void doctor_terminal(struct findings *);
 void doctor_processor(struct findings *); /* instruction sets, processors that may be used, memory, huge pages */
 void doctor_blas(struct findings *);
+void doctor_servers(struct findings *); /* whether servers can be reached */
 void doctor_gpu(struct findings *);
 void doctor_models(struct findings *);
 void doctor_files(struct findings *); /* config, presets, history, where traces go */

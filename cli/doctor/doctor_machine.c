@@ -9,6 +9,7 @@
 #include "base/subprocess.h"
 #include "cli/doctor/doctor.h"
 #include "engine/model/memory.h"
+#include "engine/remote/http.h"
 #include "kernels/blas_library.h"
 #include "kernels/cpu/isa.h"
 #include "kernels/plugin.h"
@@ -124,6 +125,16 @@ doctor_blas(struct findings *f)
                    library->avoided);
     else
         doctor_add(f, FINDING_OK, "BLAS", "%s", config); /* "OpenBLAS 0.3.21 … Zen MAX_THREADS=64" */
+}
+
+/* ---- libcurl: servers ---- */
+
+void
+doctor_servers(struct findings *f)
+{
+    struct err err = {0};
+    const char *library = http_library(&err);
+    doctor_add(f, library != NULL ? FINDING_OK : FINDING_NOTE, "servers", "%s", library != NULL ? library : err.text);
 }
 
 /* ---- NVIDIA GPU: device and plug-in ---- */

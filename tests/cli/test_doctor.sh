@@ -141,7 +141,7 @@ check "doctor prints odd names without breaking a line" lines_are_findings
 if [ -n "$HAVE_PYTHON" ]; then
     specscope doctor --json
     check "doctor --json has all findings" json_holds "$TMP/out" "(j['bad'] == 0 and len(j['findings']) == j['ok'] + j['note'] and
-        {'terminal', 'processor', 'kernels', 'threads', 'load', 'memory', 'huge pages', 'BLAS', 'GPU', 'bundled', 'models', 'config', 'history',
+        {'terminal', 'processor', 'kernels', 'threads', 'load', 'memory', 'huge pages', 'BLAS', 'servers', 'GPU', 'bundled', 'models', 'config', 'history',
          'traces'} <= {f['topic'] for f in j['findings']} and all(f['what'] and f['level'] in ('ok', 'note', 'bad') for f in j['findings']))"
 fi
 "$PROGRAM" doctor >/dev/full 2>"$TMP/err" </dev/null

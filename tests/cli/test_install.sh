@@ -13,6 +13,7 @@ works "the installed program finds the bundled model" run -n 4
 works "the installed program finds the bundled prompts and trained heads" bench -n 4 --repeat 1 --policy specbound --head lens --head trained
 check "bench measures the installed lens and trained heads" grep -q 'head=trained' "$TMP/out"
 check "make install installs the plug-in for training's products" sh -c "'$PROGRAM' doctor | grep BLAS | grep -vq 'no specscope-blas.so'"
+check "make install installs the plug-in for servers" sh -c "'$PROGRAM' doctor | grep -q '^ok    servers  *libcurl'"
 check "make install installs the themes" [ -s "$ROOT$PREFIX/share/specscope/themes/dark.json" ]
 for file in bash-completion/completions/specscope zsh/site-functions/_specscope fish/vendor_completions.d/specscope.fish; do
     check "make install installs the completions $file" [ -s "$ROOT$PREFIX/share/$file" ]

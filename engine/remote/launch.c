@@ -1,0 +1,297 @@
+#include "engine/remote/launch.h"
+
+#include <arpa/inet.h>
+#include <fcntl.h>
+#include <netinet/in.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/platform.h"
+#include "base/utf8.h"
+
+#define OUTPUT_KEPT 4096 /* bytes of the server's output */
+#define TICK_MS     50
+#define HEALTH_S    2 /* of one request */
+
+struct report { /* memory that the guard shares; read after the guard's end */
+    int status; /* of waitpid(); -1: the server did not end by itself */
+    size_t n;
+    char output[OUTPUT_KEPT]; /* the last bytes */
+};
+
+struct launch {
+    pid_t guard; /* 0: it has ended */
+    int life;    /* the pipe that the guard watches */
+    struct report *report;
+    char url[32];
+    double start_s;
+};
+
+/* ---- the guard: between fork() and _exit() it calls only functions that are safe there ---- */
+
+struct guard {
+    struct report *report;
+    int life, output;
+    pid_t server; /* also its process group */
+    bool reaped;
+};
+
+/* In the server's process. */
+static void
+become_server(const char *command, int output)
+{
+    sigset_t none;
+    output = fcntl(output, F_DUPFD, 3);
+    const int nowhere = open("/dev/null", O_RDONLY);
+    setpgid(0, 0);
+    for (int s = 1; s < NSIG; s++)
+        signal(s, SIG_DFL);
+    sigemptyset(&none);
+    sigprocmask(SIG_SETMASK, &none, NULL);
+    dup2(nowhere, STDIN_FILENO);
+    dup2(output, STDOUT_FILENO);
+    dup2(output, STDERR_FILENO);
+    platform_close_from(STDERR_FILENO + 1);
+    execl("/bin/sh", "sh", "-c", command, (char *)NULL);
+    _exit(127);
+}
+
+/* Keeps the last bytes of the server's output: the pipe must not fill up. Waits one tick at most. */
+static void
+read_output(struct guard *g)
+{
+    char bytes[1024];
+    struct report *r = g->report;
+    struct pollfd both[2] = {{g->output, POLLIN, 0}, {g->life, POLLIN, 0}};
+    poll(both, 2, TICK_MS);
+    const ssize_t n = both[0].revents != 0 ? read(g->output, bytes, sizeof bytes) : 0;
+    if (both[0].revents != 0 && n <= 0)
+        g->output = -1; /* poll() ignores it */
+    if (n <= 0)
+        return;
+    const size_t kept = r->n + (size_t)n <= OUTPUT_KEPT ? r->n : OUTPUT_KEPT - (size_t)n;
+    memmove(r->output, r->output + r->n - kept, kept);
+    memcpy(r->output + kept, bytes, (size_t)n);
+    r->n = kept + (size_t)n;
+}
+
+/* Returns false if no child is left. */
+static bool
+reap(struct guard *g, int *status)
+{
+    int s;
+    pid_t got;
+    while ((got = waitpid(-1, &s, WNOHANG)) > 0)
+        if (got == g->server) {
+            g->reaped = true;
+            *status = s;
+        }
+    return got == 0;
+}
+
+static bool
+program_lives(const struct guard *g)
+{
+    struct pollfd end = {g->life, POLLIN, 0};
+    return poll(&end, 1, 0) == 0;
+}
+
+/* Ends the server's group, then the processes that have left it, where the system gives them to the guard. */
+static void
+end_server(struct guard *g)
+{
+    const uint64_t begun = clock_us();
+    int status;
+    bool group = kill(-g->server, SIGTERM) == 0;
+    g->life = -1;
+    /* no signal ends a process that waits for a broken disk */
+    for (uint64_t s = 0; s < 2 * LAUNCH_END_S && (reap(g, &status) || group); s = (clock_us() - begun) / 1000000) {
+        read_output(g);
+        group = group && kill(-g->server, s >= LAUNCH_END_S ? SIGKILL : 0) == 0;
+        if (!group || s >= LAUNCH_END_S)
+            platform_kill_children();
+    }
+}
+
+static void
+run_guard(struct report *report, int life, const int output[2], const char *command)
+{
+    struct guard g = {.report = report, .life = 0, .output = 1};
+    setsid();
+    platform_adopt_orphans();
+    g.server = fork();
+    if (g.server == 0)
+        become_server(command, output[1]);
+    if (g.server < 0)
+        _exit(1);
+    setpgid(g.server, g.server);
+    const int life_copy = fcntl(life, F_DUPFD, 3), output_copy = fcntl(output[0], F_DUPFD, 3);
+    dup2(life_copy, g.life);
+    dup2(output_copy, g.output);
+    platform_close_from(2); /* also this process's copies of the pipes' other ends */
+    while (!g.reaped && program_lives(&g)) {
+        read_output(&g);
+        reap(&g, &report->status);
+    }
+    end_server(&g);
+    _exit(0);
+}
+
+/* ---- the program ---- */
+
+/* Returns a port that was free a moment ago; 0: none. */
+static unsigned
+free_port(void)
+{
+    struct sockaddr_in at = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+    socklen_t n = sizeof at;
+    const int s = socket(AF_INET, SOCK_STREAM, 0);
+    const bool ok =
+        s >= 0 && bind(s, (struct sockaddr *)&at, n) == 0 && getsockname(s, (struct sockaddr *)&at, &n) == 0;
+    if (s >= 0)
+        close(s);
+    return ok ? ntohs(at.sin_port) : 0;
+}
+
+static bool
+start(struct launch *l, const char *command)
+{
+    int life[2], output[2] = {-1, -1};
+    sigset_t all, before;
+    if (!platform_pipe(life))
+        return false;
+    if (platform_pipe(output)) {
+        sigfillset(&all);
+        pthread_sigmask(SIG_SETMASK, &all, &before); /* the guard is deaf */
+        l->guard = fork();
+        if (l->guard == 0)
+            run_guard(l->report, life[0], output, command);
+        pthread_sigmask(SIG_SETMASK, &before, NULL);
+        close(output[0]);
+        close(output[1]);
+    }
+    close(life[0]);
+    l->life = life[1];
+    return l->guard > 0;
+}
+
+static bool
+guard_ended(struct launch *l, int how)
+{
+    if (l->guard > 0 && waitpid(l->guard, NULL, how) != 0)
+        l->guard = 0;
+    return l->guard <= 0;
+}
+
+/* The error of a failed start: `what`, and the last line of the server's output. */
+static bool
+failed(const struct launch *l, const char *what, struct err *err)
+{
+    char shown[240];
+    const char *const text = l->report->output, *end = text + l->report->n, *line;
+    while (end > text && (unsigned char)end[-1] <= ' ')
+        end--;
+    for (line = end; line > text && line[-1] != '\n' && line[-1] != '\r';)
+        line--;
+    printable_line(shown, sizeof shown, line, (size_t)(end - line));
+    return err_set(err, ERR_WORK, "the server did not start: %s%s%s; check its command", what,
+                   shown[0] != '\0' ? ": " : "", shown);
+}
+
+static bool
+wait_until_healthy(struct launch *l, struct http *http, double limit_s, const atomic_bool *cancel, struct err *err)
+{
+    const uint64_t begun = clock_us();
+    for (;;) {
+        int status = 0;
+        size_t n;
+        char *answer, what[80];
+        const bool called = http_call(http, "/health", NULL, HEALTH_S, &status, &answer, &n, NULL);
+        if (called)
+            free(answer);
+        l->start_s = (double)(clock_us() - begun) * 1e-6;
+        if (cancel != NULL && atomic_load(cancel))
+            return err_set(err, ERR_CANCELLED, "cancelled");
+        if (guard_ended(l, WNOHANG)) {
+            const int s = l->report->status;
+            if (s == -1)
+                snprintf(what, sizeof what, "it could not be watched");
+            else
+                snprintf(what, sizeof what, "it ended with %s %d", WIFSIGNALED(s) ? "signal" : "exit status",
+                         WIFSIGNALED(s) ? WTERMSIG(s) : WEXITSTATUS(s));
+            return failed(l, what, err);
+        }
+        if (called && status == 200)
+            return true;
+        snprintf(what, sizeof what, "/health was not 200 within %g s", limit_s);
+        if (l->start_s > limit_s)
+            return failed(l, what, err);
+        poll(NULL, 0, TICK_MS);
+    }
+}
+
+bool
+launch_open(struct launch **out, const char *command, double limit_s, const atomic_bool *cancel, struct err *err)
+{
+    const unsigned port = free_port();
+    const size_t room = strlen(command) + 64;
+    struct launch *l = calloc(1, sizeof *l);
+    char *whole = malloc(room);
+    struct http *http = NULL;
+    *out = NULL;
+    if (l != NULL) {
+        *l = (struct launch){
+            .life = -1,
+            .report = mmap(NULL, sizeof *l->report, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0)};
+        snprintf(l->url, sizeof l->url, "http://127.0.0.1:%u", port);
+    }
+    bool ok = l != NULL && whole != NULL && l->report != MAP_FAILED && port != 0;
+    if (!ok)
+        err_set(err, ERR_WORK, "the server did not start: no memory or no free port");
+    ok = ok && http_open(&http, &(struct http_options){.url = l->url, .cancel = cancel}, err);
+    if (ok) {
+        snprintf(whole, room, "%s --host 127.0.0.1 --port %u", command, port);
+        l->report->status = -1;
+        ok = start(l, whole) ? wait_until_healthy(l, http, limit_s, cancel, err)
+                             : err_set(err, ERR_WORK, "the server did not start: %s", strerror(errno));
+    }
+    http_close(http);
+    free(whole);
+    if (ok)
+        *out = l;
+    else
+        launch_close(l);
+    return ok;
+}
+
+const char *
+launch_url(const struct launch *l)
+{
+    return l->url;
+}
+
+double
+launch_start_s(const struct launch *l)
+{
+    return l->start_s;
+}
+
+void
+launch_close(struct launch *l)
+{
+    if (l == NULL)
+        return;
+    if (l->life >= 0)
+        close(l->life);
+    while (!guard_ended(l, 0)) {}
+    if (l->report != MAP_FAILED)
+        munmap(l->report, sizeof *l->report);
+    free(l);
+}
