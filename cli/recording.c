@@ -91,7 +91,7 @@ temporary_folder(struct recording *r)
 }
 
 bool
-recording_open(struct recording **out, const char *trace, const struct trace_bounds *bounds, struct session *s,
+recording_open(struct recording **out, const char *trace, const struct trace_bounds *bounds, struct live *s,
                struct err *err)
 {
     struct recording *r = calloc(1, sizeof *r);
@@ -102,7 +102,7 @@ recording_open(struct recording **out, const char *trace, const struct trace_bou
     r->asked = trace != NULL;
     if (r->asked) {
         snprintf(r->folder, sizeof r->folder, "%s", trace);
-        if (trace_writer_open(&r->writer, trace, bounds, session_info(s), session_log(s), &r->trouble) ||
+        if (trace_writer_open(&r->writer, trace, bounds, s->ops->info(s), s->ops->log(s), &r->trouble) ||
             (r->trouble.kind != ERR_USAGE &&
              !err_is_memory(&r->trouble))) /* an unwritable disk does not stop the run */
             return true;
@@ -112,7 +112,7 @@ recording_open(struct recording **out, const char *trace, const struct trace_bou
         return false;
     }
     if (temporary_folder(r))
-        trace_writer_open(&r->writer, r->folder, bounds, session_info(s), session_log(s), &r->trouble);
+        trace_writer_open(&r->writer, r->folder, bounds, s->ops->info(s), s->ops->log(s), &r->trouble);
     return true;
 }
 

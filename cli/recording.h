@@ -3,14 +3,13 @@
 #ifndef CLI_RECORDING_H
 #define CLI_RECORDING_H
 
-#include "engine/session/session.h"
+#include "engine/events/live.h"
 
 struct recording;
 
 /* trace: the folder the user named, or NULL. A disk that takes no trace is no error: then nothing is recorded and
  * recording_trouble() has the reason. A folder that contains a trace is an error. */
-bool recording_open(struct recording **, const char *trace, const struct trace_bounds *, struct session *,
-                    struct err *);
+bool recording_open(struct recording **, const char *trace, const struct trace_bounds *, struct live *, struct err *);
 /* Copies the run up to its last whole round into a new folder (traces/trace_folder.h). For struct source. */
 bool recording_export(void *recording, const char *dir, struct err *);
 const char *recording_trouble(void *recording);

@@ -58,7 +58,7 @@ show(const struct source *source, struct showing *w, double pace, struct err *er
 /* Opens a session. Options of policies may not fit a model that was chosen on the screen: if they are refused, the
  * the session chooses a policy with its defaults, and the engine's note contains the reason. */
 static bool
-open_session(struct session **s, const struct showing *w, struct engine *engine, struct session_options *so,
+open_session(struct live **s, const struct showing *w, struct engine *engine, struct session_options *so,
              struct err *err)
 {
     if (session_open(s, engine, so, err))
@@ -122,8 +122,8 @@ scope_run_live(struct showing *w, struct engine *engine, struct err *err)
     }
     struct policy_memory memory = {0};
     so.memory = &memory;
-    struct session *s;
-    const bool open = open_session(&s, w, engine, &so, err);
+    struct live *live;
+    const bool open = open_session(&live, w, engine, &so, err);
     free(batch);
     if (!open) {
         policy_memory_free(&memory);
@@ -131,8 +131,8 @@ scope_run_live(struct showing *w, struct engine *engine, struct err *err)
     }
     struct recording *recording = NULL;
     int status = 1;
-    if (recording_open(&recording, o->trace, &o->trace_bounds, s, err)) {
-        const struct source source = {.session = s,
+    if (recording_open(&recording, o->trace, &o->trace_bounds, live, err)) {
+        const struct source source = {.live = live,
                                       .trace = o->trace,
                                       .saved = o->trace != NULL,
                                       .note = engine->note[0] != '\0' ? engine->note
@@ -147,11 +147,11 @@ scope_run_live(struct showing *w, struct engine *engine, struct err *err)
         status = command_failed(err);
     }
     struct err trouble = {0};
-    session_post(s, &(struct control){.kind = CONTROL_QUIT}, NULL);
+    live->ops->post(live, &(struct control){.kind = CONTROL_QUIT}, NULL);
     bool kept = recording_close(recording, &trouble);
     if (!kept && (status == 0 || !err_is_memory(&trouble)))                    /* else the screen's own line says it */
         kept = command_failed(&trouble) == 0 || trouble.kind == ERR_CANCELLED; /* a full trace is no failure */
-    session_close(s);
+    live_close(live);
     policy_memory_free(&memory);
     return status == 0 && !kept ? 1 : status;
 }

@@ -32,10 +32,10 @@ struct tune {
     struct tuner *tuner;         /* NULL before the session's first event */
     struct scope *scope;         /* of the runs whose layers are recorded, */
     struct scope *beside;        /* and of those with another draft model; NULL: none */
-    struct session *session;     /* owned after the race; tuner and scope use its description */
+    struct live *live;           /* owned; tuner and scope use its description */
     struct drafts drafts;
     uint32_t draft;              /* of the next run, from 1 on in `drafts`; 0: the engine's own */
-    struct session *other;       /* with this draft model, which the engine has as long as the session exists; owned */
+    struct live *other;          /* with this draft model, which the engine has as long as the session exists; owned */
     struct event_reader *reader; /* of `other` */
     bool shows_progress, failed;
     bool untraced; /* its trace stopped */
@@ -52,7 +52,8 @@ post(void *user, enum control_kind kind, const char *name, const char *text, str
     struct control c = {.kind = kind, .text = text};
     if (name != NULL)
         snprintf(c.name, sizeof c.name, "%s", name);
-    return session_post(t->draft > 0 ? t->other : t->session, &c, err);
+    struct live *live = t->draft > 0 ? t->other : t->live;
+    return live->ops->post(live, &c, err);
 }
 
 static void
@@ -64,7 +65,7 @@ close_other(struct tune *t)
         event_reader_close(t->reader);
     scope_close(t->beside);
     t->beside = NULL;
-    session_close(t->other);
+    live_close(t->other);
     engine_draft_swap(t->engine, &t->drafts.draft[t->draft - 1].reserve);
     t->reader = NULL;
     t->other = NULL;
@@ -82,10 +83,10 @@ open_other(struct tune *t, uint32_t draft, struct err *err)
     engine_draft_swap(t->engine, &t->drafts.draft[draft - 1].reserve);
     t->draft = draft;
     return session_open(&t->other, t->engine, &o, err) &&
-           ((t->reader = event_reader_open(session_log(t->other))) != NULL ||
+           ((t->reader = event_reader_open(t->other->ops->log(t->other))) != NULL ||
             err_set(err, ERR_WORK, "out of memory for events")) &&
-           (t->tuner->phase != TUNE_RECORDS || scope_open(&t->beside, session_info(t->other), err)) &&
-           session_start(t->other, err);
+           (t->tuner->phase != TUNE_RECORDS || scope_open(&t->beside, t->other->ops->info(t->other), err)) &&
+           t->other->ops->start(t->other, err);
 }
 
 /* One session generates at a time: the first one is paused while another one runs. */
@@ -97,7 +98,7 @@ take_draft(void *user, uint32_t draft, struct err *err)
         return true;
     if (t->draft == 0 && !post(t, CONTROL_PAUSE, NULL, NULL, err))
         return false;
-    while (t->draft == 0 && !session_resting(t->session) && !generation_interrupted())
+    while (t->draft == 0 && !t->live->ops->resting(t->live) && !generation_interrupted())
         nanosleep(&(struct timespec){.tv_nsec = 1000000}, NULL);
     close_other(t);
     return draft > 0 ? open_other(t, draft, err) : post(t, CONTROL_RESUME, NULL, NULL, err);
@@ -129,9 +130,9 @@ begin(struct tune *t, struct err *err)
                                          .tokens = t->o->tokens,
                                          .seed = t->o->seed,
                                          .sampling = t->o->sampling};
-    return tuner_open(&t->tuner, session_info(t->session), err) &&
-           scope_open(&t->scope, session_info(t->session), err) && tuner_begin(t->tuner, &request, err) &&
-           session_post(t->session, &(struct control){.kind = CONTROL_RACE, .n = 1}, err);
+    return tuner_open(&t->tuner, t->live->ops->info(t->live), err) &&
+           scope_open(&t->scope, t->live->ops->info(t->live), err) && tuner_begin(t->tuner, &request, err) &&
+           t->live->ops->post(t->live, &(struct control){.kind = CONTROL_RACE, .n = 1}, err);
 }
 
 /* "[####......] 14 of 23 left, heat 6, 41 s; at most 3m left; fastest: sd k=4, 1.52 x ar", cut to the terminal's
@@ -167,11 +168,10 @@ show_progress(struct tune *t)
 }
 
 static void
-handle_event(void *user, struct session *session, const struct event *e)
+handle_event(void *user, const struct event *e)
 {
     struct tune *t = user;
     const struct run_host host = {.user = t, .post = post, .record = take_record, .draft = take_draft};
-    t->session = session;
     bool ok = !t->failed && (t->tuner != NULL || begin(t, &t->err));
     if (!ok || !tuner_running(t->tuner)) {
         t->failed = !ok;
@@ -212,14 +212,15 @@ race(struct tune *t, struct err *err)
                            .bounds = t->o->trace_bounds,
                            .trace_first = true,
                            .event = handle_event,
-                           .kept = &t->session,
                            .user = t};
     struct outcome out;
     g.session.policy = POLICY_BASELINE;
     g.session.prompt = t->list.texts[0];
     g.session.prompt_len = strlen(t->list.texts[0]);
     g.session.stay = true;
-    const bool ok = generate(&g, &out, err);
+    bool ok = session_open(&t->live, t->engine, &g.session, err);
+    g.live = t->live;
+    ok = ok && generate(&g, &out, err);
     if (t->shows_progress)
         fputs("\r\x1b[K", stderr);
     t->untraced = ok && out.untraced;
@@ -657,7 +658,7 @@ tune_main(struct options *o, int *status, struct err *err)
     tuner_close(t.tuner);
     free(t.prompts);
     prompts_free(&t.list);
-    session_close(t.session);
+    live_close(t.live);
     drafts_close(&t.drafts, t.engine);
     engine_close(t.engine);
     *status = generation_interrupted() ? command_interrupted() : t.untraced ? 1 : 0;

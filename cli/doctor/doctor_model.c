@@ -14,15 +14,16 @@
 #define COSTS_US 5e6 /* that measuring the costs may take; otherwise forecasts count weights */
 
 struct model_check {
+    struct live *live;   /* the source, which the scope's description belongs to */
     struct scope *scope; /* NULL before the first event */
     bool failed;
 };
 
 static void
-take_event(void *user, struct session *session, const struct event *e)
+take_event(void *user, const struct event *e)
 {
     struct model_check *c = user;
-    c->failed = c->failed || (c->scope == NULL && !scope_open(&c->scope, session_info(session), NULL));
+    c->failed = c->failed || (c->scope == NULL && !scope_open(&c->scope, c->live->ops->info(c->live), NULL));
     if (!c->failed)
         scope_event(c->scope, e);
 }
@@ -90,10 +91,7 @@ check_heads(struct findings *f, const struct options *o, struct engine *e, bool 
 {
     struct model_check check = {.scope = NULL};
     struct outcome out;
-    struct generation g = {
-        .engine = e, .session = generation_options(o), .event = take_event, .user = &check, .kept = NULL};
-    struct session *kept = NULL;
-    g.kept = &kept;
+    struct generation g = {.session = generation_options(o), .event = take_event, .user = &check};
     g.session.policy = POLICY_BASELINE;
     g.session.probe = PROBE_ALL;
     g.session.head = trained ? HEADS_TRAINED : HEADS_LENS;
@@ -101,13 +99,15 @@ check_heads(struct findings *f, const struct options *o, struct engine *e, bool 
     g.session.ignore_eos = true;
     g.session.sampling.top_p = 1;
     g.session.chat.on = generation_chat_unused(o, e);
-    const bool ok = generate(&g, &out, err);
+    bool ok = session_open(&check.live, e, &g.session, err);
+    g.live = check.live;
+    ok = ok && generate(&g, &out, err);
     if (ok && check.scope != NULL)
         add_policies(f, e, check.scope, trained);
     if (ok)
         outcome_free(&out);
     scope_close(check.scope);
-    session_close(kept);
+    live_close(check.live);
     return ok && (!check.failed || err_set(err, ERR_WORK, "out of memory"));
 }
 

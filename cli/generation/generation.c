@@ -544,23 +544,23 @@ collect(struct collector *c, const struct event *e)
 }
 
 static bool
-follow(struct collector *c, struct session *s, struct event_reader *reader)
+follow(struct collector *c, struct live *live, struct event_reader *reader)
 {
     bool asked = false;
     for (;;) {
         const struct event *e;
-        bool finished = event_log_finished(session_log(s)); /* read before the events, so that none is missed */
+        bool finished = event_log_finished(live->ops->log(live)); /* read before the events, so that none is missed */
         while ((e = event_reader_next(reader)) != NULL) {
             collect(c, e);
             if (c->g->event != NULL)
-                c->g->event(c->g->user, s, e);
+                c->g->event(c->g->user, e);
         }
         if (finished)
             return !c->failed;
         if ((interrupted || c->failed) && !asked) {
             asked = true;
             snprintf(c->out->end, sizeof c->out->end, "cancelled");
-            session_post(s, &(struct control){.kind = CONTROL_QUIT}, NULL);
+            live->ops->post(live, &(struct control){.kind = CONTROL_QUIT}, NULL);
         }
         event_reader_wait(reader, 100);
     }
@@ -570,24 +570,24 @@ bool
 generate(const struct generation *g, struct outcome *out, struct err *err)
 {
     *out = (struct outcome){0};
-    struct session *s = NULL;
+    struct live *live = g->live;
     struct event_reader *reader = NULL;
     struct trace_writer *writer = NULL;
     struct collector c = {.g = g, .out = out};
-    bool ok = session_open(&s, g->engine, &g->session, err);
+    bool ok = live != NULL || session_open(&live, g->engine, &g->session, err);
+    const struct run_info *info = ok ? live->ops->info(live) : NULL;
     if (ok) {
-        metrics_begin(&out->metrics, session_info(s)->layers, session_info(s)->rho);
-        snprintf(out->policy, sizeof out->policy, "%s", session_info(s)->policy);
-        out->n_texts = g->session.versus != NULL ? 2 : session_info(s)->prompts;
+        metrics_begin(&out->metrics, info->layers, info->rho);
+        snprintf(out->policy, sizeof out->policy, "%s", info->policy);
+        out->n_texts = g->session.versus != NULL ? 2 : info->prompts;
         out->texts = calloc(out->n_texts, sizeof *out->texts);
         c.committed = calloc(out->n_texts, sizeof *c.committed);
         ok = (out->texts != NULL && c.committed != NULL) || err_set(err, ERR_WORK, "out of memory");
         out->n_texts = out->texts != NULL ? out->n_texts : 0;
     }
-    if (ok && (reader = event_reader_open(session_log(s))) == NULL)
+    if (ok && (reader = event_reader_open(live->ops->log(live))) == NULL)
         ok = err_set(err, ERR_WORK, "out of memory");
-    if (ok && g->trace != NULL &&
-        !trace_writer_open(&writer, g->trace, &g->bounds, session_info(s), session_log(s), err)) {
+    if (ok && g->trace != NULL && !trace_writer_open(&writer, g->trace, &g->bounds, info, live->ops->log(live), err)) {
         /* an unwritable disk does not stop the run; missing memory does, because the run would not get far */
         ok = err->kind != ERR_USAGE && !err_is_memory(err) && !g->trace_first;
         out->untraced = ok;
@@ -595,12 +595,12 @@ generate(const struct generation *g, struct outcome *out, struct err *err)
             command_failed(err);
     }
     if (ok)
-        ok = session_start(s, err);
-    if (ok && !follow(&c, s, reader))
+        ok = live->ops->start(live, err);
+    if (ok && !follow(&c, live, reader))
         ok = err_set(err, ERR_WORK, "out of memory");
     for (size_t i = 0; i < out->n_texts && g->session.versus == NULL; i++)
         positions_add(&out->positions, &out->texts[i].positions);
-    ok = ok && !session_failed(s, err);
+    ok = ok && !live->ops->failed(live, err);
     struct err trouble = {0};
     if (writer != NULL && !trace_writer_close(writer, &trouble)) {
         out->untraced = trouble.kind != ERR_CANCELLED; /* a full trace is no failure */
@@ -609,10 +609,8 @@ generate(const struct generation *g, struct outcome *out, struct err *err)
     }
     if (reader != NULL)
         event_reader_close(reader);
-    if (g->kept != NULL)
-        *g->kept = s;
-    else
-        session_close(s);
+    if (g->live == NULL)
+        live_close(live);
     free(c.committed);
     if (!ok)
         outcome_free(out);

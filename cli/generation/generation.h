@@ -67,6 +67,7 @@ const char *generation_params(const struct knob_setting *, size_t n_set, char *o
 struct prompt_text *generation_prompts(const struct prompt_list *, struct err *);
 
 struct generation {
+    struct live *live; /* an opened source, which the caller closes; NULL: a session with these options is opened */
     struct engine *engine;
     struct session_options session;
     const char *trace;          /* folder or NULL */
@@ -75,11 +76,9 @@ struct generation {
     void (*token)(void *user, token_t,
                   enum token_source); /* every committed generated token of the first sequence; may be NULL */
     void (*left)(void *user, const struct outcome *); /* a sequence of a batch ended; may be NULL */
-    /* Receives every event and may post controls. A session that stays ends by CONTROL_QUIT. May be NULL */
-    void (*event)(void *user, struct session *, const struct event *);
+    /* Receives every event and may post controls. A source that stays ends by CONTROL_QUIT. May be NULL */
+    void (*event)(void *user, const struct event *);
     void *user;
-    struct session *
-        *kept;     /* receives the session, which the caller closes; NULL: it is closed. For its session_info() */
     bool progress; /* of a long prefill, on stderr */
 };
 

@@ -35,7 +35,7 @@ enum control_kind {
 struct control {
     enum control_kind kind;
     char name[16];
-    const char *text; /* copied by session_post() */
+    const char *text; /* copied by post() */
     /* CONTROL_PROMPT in a chat: the messages before it, a JSON list of objects with `role` and `content`; a system
      * message at its beginning replaces --system. Copied; NULL: none */
     const char *before;

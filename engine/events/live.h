@@ -34,4 +34,11 @@ struct live {
     const struct live_ops *ops;
 };
 
+static inline void
+live_close(struct live *live) /* NULL does nothing */
+{
+    if (live != NULL)
+        live->ops->close(live);
+}
+
 #endif

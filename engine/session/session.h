@@ -1,13 +1,10 @@
-/* A session generates text on a thread of its own, prompt after prompt and under changing settings. It emits events to
- * a log, and carries out controls at its control points: at every draft and between rounds. Cancelling takes effect
- * before the next layer. */
+/* A session is a live source (engine/events/live.h) that generates text on a thread of its own, prompt after prompt and
+ * under changing settings. It emits events to a log, and carries out controls at its control points: at every draft and
+ * between rounds. Cancelling takes effect before the next layer. */
 #ifndef ENGINE_SESSION_SESSION_H
 #define ENGINE_SESSION_SESSION_H
 
-#include "engine/events/control.h"
-#include "engine/events/event.h"
-#include "engine/events/run_info.h"
-#include "engine/events/settings.h"
+#include "engine/events/live.h"
 #include "engine/session/engine.h"
 #include "engine/session/prompt.h"
 
@@ -61,30 +58,7 @@ struct session_options {
 
 #define SESSION_NOTE 200 /* bytes of a note at most, with the terminating zero */
 
-struct session;
-
 /* Checks everything (knobs, policy, prompt against the context) before it starts anything. The engine is borrowed. */
-bool session_open(struct session **, struct engine *, const struct session_options *, struct err *);
-const struct run_info *session_info(const struct session *);
-struct event_log *session_log(struct session *);
-bool session_start(struct session *, struct err *); /* starts the thread; open readers and the trace before */
-/* Any thread. Fails if the control is refused (an unknown knob, a bad value, a prompt that is too long). */
-bool session_post(struct session *, const struct control *, struct err *);
-/* The settings of the sequence's next round; session_post() has changed them when it returns. Any thread. */
-void session_requested(struct session *, uint32_t seq, struct settings *out);
-/* Do prompts become turns of a conversation? Any thread. */
-bool session_chats(const struct session *);
-/* The head that results from these settings: "lens" or "trained"; "" if the model has no trained heads. */
-const char *session_head(const struct session *, const struct settings *);
-/* Threads that compute now: fewer than session_info()->threads while other processes need the processors. Any
- * thread. */
-uint32_t session_threads(const struct session *);
-/* Whether it generates, or will after the posted controls. Any thread. */
-bool session_moving(struct session *);
-/* Whether it has carried out all posted controls, emitted their events, and waits for the next control. Any thread. */
-bool session_resting(struct session *);
-bool session_failed(struct session *, struct err *); /* whether the engine failed, and why; any thread */
-/* Cancels, joins and frees, also the log, whose readers must be closed. */
-void session_close(struct session *);
+bool session_open(struct live **, struct engine *, const struct session_options *, struct err *);
 
 #endif

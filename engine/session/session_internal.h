@@ -134,6 +134,8 @@ struct acceptance {         /* the acceptance head; zeros: there is none */
 };
 
 struct session {
+    struct live live;
+
     /* Constant from opening to closing. */
     struct engine *engine; /* borrowed */
     struct run_info info;
@@ -185,6 +187,12 @@ struct session {
     uint32_t n_settings;       /* 1: all sequences have the same; else each has its own, and they take turns */
     uint32_t last_run;         /* the sequence that ran last */
 };
+
+static inline struct session *
+session_from(const struct live *live) /* of a source that session_open() made */
+{
+    return (struct session *)live;
+}
 
 static inline bool
 session_alternates(const struct session *s)
@@ -310,7 +318,9 @@ bool session_stop(struct session *, const char *where);
 /* Opens contexts for the sequences of a run. False: failed. */
 bool session_make_room(struct session *);
 bool session_takes_part(const struct session *, const struct sequence *); /* in the next round */
-void seq_take_settings(struct sequence *);     /* copies the settings to policies and round */
+void seq_take_settings(struct sequence *); /* copies the settings to policies and round */
+/* The head that results from these settings: "lens" or "trained"; "" if the model has no trained heads. */
+const char *session_head(const struct session *, const struct settings *);
 void session_begin_settings(struct session *); /* at the beginning of a run: emits probe and head */
 void session_take_settings(struct session *);  /* then: applies the requested changes */
 bool session_apply_settings(struct session *); /* between rounds. False: stopped */
@@ -346,6 +356,8 @@ bool session_choose(struct session *);       /* between rounds; posts the policy
 void session_generate(struct session *);
 
 /* ---- mailbox.c: reading controls; any thread, reads constant members only ---- */
+/* Fails if the control is refused (an unknown knob, a bad value, a prompt that is too long). */
+bool session_post(struct session *, const struct control *, struct err *);
 bool session_find_policy(const struct session *, const char *name, uint32_t *index, struct err *);
 bool session_read_knob(const struct session *, uint32_t policy, const char *name, const char *text, uint32_t *knob,
                        double *value, struct err *);

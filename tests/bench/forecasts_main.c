@@ -132,17 +132,17 @@ record_prompt(struct bench *b, const char *prompt, enum head_mode head, struct l
     const struct bench_candidate plain = {.policy =
                                               draft ? "sd" : "ar"}; /* the draft model is read if the policy needs it */
     struct session_options so = bench_session(b, &plain);
-    struct session *session = NULL;
+    struct live *session = NULL;
     struct scope *scope = NULL;
     struct event_reader *reader = NULL;
     so.probe = PROBE_ALL;
     so.head = head;
     so.prompt = prompt;
     so.prompt_len = strlen(prompt);
-    bool ok = session_open(&session, b->engine, &so, err) && scope_open(&scope, session_info(session), err);
-    if (ok && (reader = event_reader_open(session_log(session))) == NULL)
+    bool ok = session_open(&session, b->engine, &so, err) && scope_open(&scope, session->ops->info(session), err);
+    if (ok && (reader = event_reader_open(session->ops->log(session))) == NULL)
         ok = err_set(err, ERR_WORK, "out of memory for events");
-    ok = ok && session_start(session, err);
+    ok = ok && session->ops->start(session, err);
     for (bool over = !ok; !over && !generation_interrupted();) {
         const struct event *e;
         while ((e = event_reader_next(reader)) != NULL) {
@@ -157,7 +157,7 @@ record_prompt(struct bench *b, const char *prompt, enum head_mode head, struct l
         ok = err_set(err, ERR_USAGE, "no forecast of the prompt '%.40s': %s", prompt, why);
     if (reader != NULL)
         event_reader_close(reader);
-    session_close(session);
+    live_close(session);
     scope_close(scope);
     return ok;
 }

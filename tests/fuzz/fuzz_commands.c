@@ -84,16 +84,16 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
                                             .probe = PROBE_ALL,
                                             .paused = data[0] % 2 == 0,
                                             .stay = true};
-    struct session *session;
+    struct live *session;
     MUST(session_open(&session, engine, &options, &err));
-    const struct source source = {.session = session};
+    const struct source source = {.live = session};
     const struct app_options with = {.presets = "presets", .command_path = "command"};
     app_rig_size(24, 80);
     if (app_begin(&app, &source, &with))
         run_lines(&app, data + 1, size - 1);
     const int status = app_end(&app, &err);
     MUST(status == 0 || err.text[0] != '\0');
-    session_close(session);
+    live_close(session);
     return 0;
 }
 

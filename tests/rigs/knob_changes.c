@@ -1,13 +1,13 @@
 #include "tests/rigs/knob_changes.h"
 
 bool
-knob_change(struct session *s, const struct knob *k, int which, uint32_t seq, uint64_t *random, struct err *err)
+knob_change(struct live *s, const struct knob *k, int which, uint32_t seq, uint64_t *random, struct err *err)
 {
     char text[32];
     struct control c = {.kind = CONTROL_KNOB, .text = text, .seq = seq};
     knob_format(k, session_rig_knob_value(k, which, random), text, sizeof text);
     snprintf(c.name, sizeof c.name, "%s", k->name);
-    return session_post(s, &c, err);
+    return s->ops->post(s, &c, err);
 }
 
 size_t

@@ -36,7 +36,7 @@ struct changer {
 
 /* The session is paused. After each round this hook changes all knobs, then takes one step. */
 static void
-change_and_step(void *user, struct session *s, const struct event *e)
+change_and_step(void *user, struct live *s, const struct event *e)
 {
     struct changer *t = user;
     bool waits =
@@ -47,9 +47,9 @@ change_and_step(void *user, struct session *s, const struct event *e)
     for (uint32_t k = 0; k < t->info->n_knobs; k++)
         assert_ok(knob_change(s, &t->info->knobs[k], 3, 0, t->random, &err), err);
     const struct control head = {.kind = CONTROL_HEAD, .text = head_mode_names[splitmix64(t->random) % HEAD_MODES]};
-    if (t->heads && !session_post(s, &head, &err))
+    if (t->heads && !s->ops->post(s, &head, &err))
         fail_msg("%s", err.text);
-    assert_ok(session_post(s, &(struct control){.kind = CONTROL_STEP_ROUNDS, .n = 1}, &err), err);
+    assert_ok(s->ops->post(s, &(struct control){.kind = CONTROL_STEP_ROUNDS, .n = 1}, &err), err);
 }
 
 static void

@@ -3,11 +3,11 @@
 #include "cli/generation/generation.h"
 
 static void
-observe(void *user, struct session *session, const struct event *e)
+observe(void *user, const struct event *e)
 {
     struct observed_run *r = user;
     if (r->scope == NULL)
-        scope_open(&r->scope, session_info(session), NULL);
+        scope_open(&r->scope, r->session->ops->info(r->session), NULL);
     if (r->scope != NULL)
         scope_event(r->scope, e);
 }
@@ -17,8 +17,9 @@ observe_run(struct observed_run *r, struct engine *engine, const struct session_
 {
     struct outcome out;
     *r = (struct observed_run){0};
-    const struct generation g = {
-        .engine = engine, .session = *options, .event = observe, .kept = &r->session, .user = r};
+    if (!session_open(&r->session, engine, options, err))
+        return false;
+    const struct generation g = {.live = r->session, .event = observe, .user = r};
     if (!generate(&g, &out, err))
         return false;
     outcome_free(&out);
@@ -29,7 +30,7 @@ void
 observed_run_close(struct observed_run *r)
 {
     scope_close(r->scope);
-    session_close(r->session);
+    live_close(r->session);
 }
 
 bool

@@ -6,7 +6,7 @@
 #include "engine/session/session.h"
 
 struct observed_run {
-    struct session *session;
+    struct live *session;
     struct scope *scope;
 };
 

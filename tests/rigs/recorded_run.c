@@ -21,10 +21,10 @@ keep(struct recorded_run *run, const struct event *e)
 }
 
 static bool
-follow(struct recorded_run *run, struct session *s, struct event_reader *reader)
+follow(struct recorded_run *run, struct live *s, struct event_reader *reader)
 {
     for (;;) {
-        bool finished = event_log_finished(session_log(s)); /* read before the last events are read */
+        bool finished = event_log_finished(s->ops->log(s)); /* read before the last events are read */
         const struct event *e;
         while ((e = event_reader_next(reader)) != NULL)
             if (!keep(run, e))
@@ -39,21 +39,21 @@ bool
 record_run(struct engine *engine, const struct session_options *options, struct recorded_run *run, struct err *err)
 {
     *run = (struct recorded_run){0};
-    struct session *s;
+    struct live *s;
     if (!session_open(&s, engine, options, err))
         return false;
-    run->layers = session_info(s)->layers;
-    struct event_reader *reader = event_reader_open(session_log(s));
-    bool ok = reader != NULL && session_start(s, err);
+    run->layers = s->ops->info(s)->layers;
+    struct event_reader *reader = event_reader_open(s->ops->log(s));
+    bool ok = reader != NULL && s->ops->start(s, err);
     if (ok && !follow(run, s, reader))
         ok = err_set(err, ERR_WORK, "events of the run were lost: out of memory");
     struct err failure;
-    if (ok && session_failed(s, &failure)) {
+    if (ok && s->ops->failed(s, &failure)) {
         *err = failure;
         ok = false;
     }
     event_reader_close(reader);
-    session_close(s);
+    live_close(s);
     if (!ok)
         recorded_run_free(run);
     return ok;

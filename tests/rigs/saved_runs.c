@@ -6,7 +6,7 @@
 
 /* Changes a knob of layerskip, or tau, after the fourth round. */
 static void
-turn(struct session *s, const struct event *e, const char *knob, const char *value)
+turn(struct live *s, const struct event *e, const char *knob, const char *value)
 {
     if (knob == NULL)
         return;
@@ -22,25 +22,25 @@ turn(struct session *s, const struct event *e, const char *knob, const char *val
 static void
 trace_run(struct engine *engine, struct session_options o, const char *knob, const char *value, const char *path)
 {
-    struct session *s;
+    struct live *s;
     struct trace_writer *w;
     struct err err = {0};
     const struct event *e;
     o.paused = knob != NULL;
     o.probe = PROBE_ALL;
     if (!session_open(&s, engine, &o, &err) ||
-        !trace_writer_open(&w, path, NULL, session_info(s), session_log(s), &err))
+        !trace_writer_open(&w, path, NULL, s->ops->info(s), s->ops->log(s), &err))
         fail_msg("%s", err.text);
-    struct event_reader *reader = event_reader_open(session_log(s));
-    assert_ok(session_start(s, &err), err);
+    struct event_reader *reader = event_reader_open(s->ops->log(s));
+    assert_ok(s->ops->start(s, &err), err);
     do {
         event_reader_wait(reader, 100);
         while ((e = event_reader_next(reader)) != NULL)
             turn(s, e, knob, value);
-    } while (!event_log_finished(session_log(s)));
+    } while (!event_log_finished(s->ops->log(s)));
     event_reader_close(reader);
     assert_ok(trace_writer_close(w, &err), err);
-    session_close(s);
+    live_close(s);
 }
 
 int

@@ -85,12 +85,12 @@ session_run(struct engine *engine, const struct session_options *o, session_rig_
 }
 
 void
-session_control(struct session *s, enum control_kind kind, const char *name, const char *text, uint32_t n)
+session_control(struct live *s, enum control_kind kind, const char *name, const char *text, uint32_t n)
 {
     struct err err = {0};
     struct control c = {.kind = kind, .text = text, .n = n};
     snprintf(c.name, sizeof c.name, "%s", name != NULL ? name : "");
-    assert_ok(session_post(s, &c, &err), err);
+    assert_ok(s->ops->post(s, &c, &err), err);
 }
 
 bool

@@ -27,7 +27,7 @@ struct session_options session_batch(uint32_t at_a_time);
 /* Runs a session to the end of its run; also fails if its events break a guarantee of event.h. */
 void session_run(struct engine *, const struct session_options *, session_rig_hook, void *user,
                  struct session_rig_result *);
-void session_control(struct session *, enum control_kind, const char *name, const char *text, uint32_t n);
+void session_control(struct live *, enum control_kind, const char *name, const char *text, uint32_t n);
 /* Returns whether e is the control event `name` with this new text (NULL: any). */
 bool event_is_control(const struct event *e, const char *name, const char *new_text);
 

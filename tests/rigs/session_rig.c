@@ -105,14 +105,14 @@ session_rig_engine(struct engine **engine, const char *model_path, const char *b
 
 /* Follows the run to its end, or until a session that stays has failed and has no further requests. */
 static bool
-follow(struct session *s, struct event_reader *reader, struct promises *p, session_rig_hook hook, void *user)
+follow(struct live *s, struct event_reader *reader, struct promises *p, session_rig_hook hook, void *user)
 {
     for (bool over = false; !over;) {
         struct err failure;
         const struct event *e;
         const bool finished =
-            event_log_finished(session_log(s)); /* read first, so that no event can follow an empty read */
-        over = finished || (session_failed(s, &failure) && session_resting(s));
+            event_log_finished(s->ops->log(s)); /* read first, so that no event can follow an empty read */
+        over = finished || (s->ops->failed(s, &failure) && s->ops->resting(s));
         while ((e = event_reader_next(reader)) != NULL) {
             promises_check(p, e);
             metrics_event(&p->out->metrics, e);
@@ -122,7 +122,7 @@ follow(struct session *s, struct event_reader *reader, struct promises *p, sessi
                 hook(user, s, e);
         }
         if (!over)
-            event_reader_wait(reader, session_failed(s, &failure) ? 10 : 1000);
+            event_reader_wait(reader, s->ops->failed(s, &failure) ? 10 : 1000);
     }
     return true;
 }
@@ -132,10 +132,10 @@ session_rig_generate(struct engine *engine, const struct session_options *option
                      struct session_rig_result *out, struct err *err)
 {
     *out = (struct session_rig_result){0};
-    struct session *s;
+    struct live *s;
     if (!session_open(&s, engine, options, err))
         return false;
-    const struct run_info *info = session_info(s);
+    const struct run_info *info = s->ops->info(s);
     struct promises p = {
         .out = out, .info = info, .vocab = info->vocab, .layers = info->layers, .batch = options->batch > 0};
     metrics_begin(&out->metrics, p.layers, info->rho);
@@ -144,16 +144,16 @@ session_rig_generate(struct engine *engine, const struct session_options *option
     out->sequences = calloc(out->n_sequences, sizeof *out->sequences);
     p.all = calloc(out->n_sequences, sizeof *p.all);
     p.seen = calloc(p.vocab, 1);
-    struct event_reader *reader = event_reader_open(session_log(s));
-    bool ok = out->sequences != NULL && p.all != NULL && p.seen != NULL && reader != NULL && session_start(s, err) &&
+    struct event_reader *reader = event_reader_open(s->ops->log(s));
+    bool ok = out->sequences != NULL && p.all != NULL && p.seen != NULL && reader != NULL && s->ops->start(s, err) &&
               follow(s, reader, &p, hook, user);
     struct err failure;
-    if (ok && session_failed(s, &failure)) {
+    if (ok && s->ops->failed(s, &failure)) {
         *err = failure;
         ok = false;
     }
     event_reader_close(reader);
-    session_close(s);
+    live_close(s);
     free(p.seen);
     free(p.all);
     if (!ok)
@@ -175,9 +175,9 @@ session_rig_free(struct session_rig_result *out)
 }
 
 uint32_t
-session_rig_wait_end(struct session *s)
+session_rig_wait_end(struct live *s)
 {
-    struct event_reader *reader = event_reader_open(session_log(s));
+    struct event_reader *reader = event_reader_open(s->ops->log(s));
     const struct event *e = NULL;
     uint32_t prompt_tokens = 0;
     for (bool over = false; !over;) {

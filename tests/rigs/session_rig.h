@@ -8,7 +8,7 @@
 #include "engine/session/session.h"
 
 /* Called on every event, on the thread that runs the rig; it may post controls. */
-typedef void (*session_rig_hook)(void *user, struct session *, const struct event *);
+typedef void (*session_rig_hook)(void *user, struct live *, const struct event *);
 
 struct session_rig_sequence {
     token_t *tokens; /* (n) generated in the last run; owned */
@@ -44,7 +44,7 @@ bool session_rig_engine_with(struct engine **, const char *model_path, const cha
 bool session_rig_engine_open(struct engine **, const struct engine_options *, struct err *);
 
 /* Waits until a started run has ended. Returns the number of tokens of its prompt. */
-uint32_t session_rig_wait_end(struct session *);
+uint32_t session_rig_wait_end(struct live *);
 /* Returns a value on the knob's grid; which: 0 the default, 1 the least, 2 the most, else random. */
 double session_rig_knob_value(const struct knob *, int which, uint64_t *random);
 

@@ -58,7 +58,7 @@ struct soak_play {
 };
 
 /* The hook of session_rig_generate(), `user` is the play. */
-void soak_play_watch(void *user, struct session *, const struct event *);
+void soak_play_watch(void *user, struct live *, const struct event *);
 
 /* ---- a case (soak_case.c) ---- */
 

@@ -11,18 +11,18 @@
 #define FROM(random, list) (list)[soak_below(random, (uint32_t)(sizeof(list) / sizeof *(list)))]
 
 static void
-wrong(struct soak_play *p, struct session *s, const char *what)
+wrong(struct soak_play *p, struct live *s, const char *what)
 {
     if (p->wrong[0] == '\0')
         snprintf(p->wrong, sizeof p->wrong, "%s", what);
-    session_post(s, &(struct control){.kind = CONTROL_QUIT}, NULL);
+    s->ops->post(s, &(struct control){.kind = CONTROL_QUIT}, NULL);
 }
 
 static bool
-post(struct soak_play *p, struct session *s, struct control c)
+post(struct soak_play *p, struct live *s, struct control c)
 {
     struct err err;
-    if (session_post(s, &c, &err))
+    if (s->ops->post(s, &c, &err))
         return true;
     wrong(p, s, err.text);
     return false;
@@ -31,7 +31,7 @@ post(struct soak_play *p, struct session *s, struct control c)
 /* ---- comparison ---- */
 
 static void
-compare(struct soak_play *p, struct session *s, uint32_t seq)
+compare(struct soak_play *p, struct live *s, uint32_t seq)
 {
     const struct session_rig_sequence *got = &p->out->sequences[seq];
     const size_t prompt = p->batch > 0 ? seq % p->texts->n : p->prompt;
@@ -51,7 +51,7 @@ compare(struct soak_play *p, struct session *s, uint32_t seq)
 
 /* Checks that the text is complete for the reason of its end. */
 static void
-check_end(struct soak_play *p, struct session *s, uint32_t seq, const char *why)
+check_end(struct soak_play *p, struct live *s, uint32_t seq, const char *why)
 {
     const struct session_rig_sequence *got = &p->out->sequences[seq];
     const bool tokens = strcmp(why, "tokens") == 0, eos = strcmp(why, "eos") == 0;
@@ -75,7 +75,7 @@ usable_policy(const struct run_info *info, uint64_t *random)
 }
 
 static void
-turn_sampling(struct soak_play *p, struct session *s)
+turn_sampling(struct soak_play *p, struct live *s)
 {
     struct control c = {.kind = CONTROL_KNOB};
     char text[16];
@@ -87,9 +87,9 @@ turn_sampling(struct soak_play *p, struct session *s)
 }
 
 static void
-turn_one(struct soak_play *p, struct session *s)
+turn_one(struct soak_play *p, struct live *s)
 {
-    const struct run_info *info = session_info(s);
+    const struct run_info *info = s->ops->info(s);
     const uint32_t seq = p->versus || p->next_versus ? soak_below(&p->random, 2) : 0;
     const uint32_t what = soak_below(&p->random, 100);
     struct control c = {.seq = seq};
@@ -124,7 +124,7 @@ turn_one(struct soak_play *p, struct session *s)
 }
 
 static void
-turn(struct soak_play *p, struct session *s)
+turn(struct soak_play *p, struct live *s)
 {
     for (uint32_t n = soak_below(&p->random, 4); n > 0 && p->wrong[0] == '\0'; n--)
         turn_one(p, s);
@@ -133,7 +133,7 @@ turn(struct soak_play *p, struct session *s)
 /* ---- further runs ---- */
 
 static void
-step(struct soak_play *p, struct session *s)
+step(struct soak_play *p, struct live *s)
 {
     static const char *const until[] = {"reject", "spurious", "confidence 0.4", "text e"};
     const uint32_t what = soak_below(&p->random, 10);
@@ -149,9 +149,9 @@ step(struct soak_play *p, struct session *s)
 
 /* Requests a versus: policy and some knobs of the second sequence, as in "layerskip gamma=3 …". */
 static void
-ask_versus(struct soak_play *p, struct session *s)
+ask_versus(struct soak_play *p, struct live *s)
 {
-    const struct run_info *info = session_info(s);
+    const struct run_info *info = s->ops->info(s);
     char text[200], value[32];
     if (p->next_versus) {
         p->next_versus = false;
@@ -172,7 +172,7 @@ ask_versus(struct soak_play *p, struct session *s)
 }
 
 static void
-ask_new_run(struct soak_play *p, struct session *s)
+ask_new_run(struct soak_play *p, struct live *s)
 {
     const uint32_t what = p->batch > 0 ? 0 : soak_below(&p->random, 3);
     p->coming = true;
@@ -189,7 +189,7 @@ ask_new_run(struct soak_play *p, struct session *s)
 }
 
 static void
-act_after_end(struct soak_play *p, struct session *s)
+act_after_end(struct soak_play *p, struct live *s)
 {
     if (p->actions == 0) {
         post(p, s, (struct control){.kind = CONTROL_QUIT});
@@ -220,7 +220,7 @@ begin(struct soak_play *p)
 }
 
 static void
-heard(struct soak_play *p, struct session *s, const struct event *e)
+heard(struct soak_play *p, struct live *s, const struct event *e)
 {
     const enum recorded kind = e->control.kind;
     const char *text = e->control.new_text;
@@ -248,7 +248,7 @@ heard(struct soak_play *p, struct session *s, const struct event *e)
 }
 
 void
-soak_play_watch(void *user, struct session *s, const struct event *e)
+soak_play_watch(void *user, struct live *s, const struct event *e)
 {
     struct soak_play *p = user;
     if (p->out->wrong[0] != '\0')

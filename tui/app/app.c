@@ -304,7 +304,7 @@ app_begin(struct app *app, const struct source *source, const struct app_options
 int
 app_end(struct app *app, struct err *err)
 {
-    if (app->exit_status == 0 && follow_live(&app->run) && session_failed(app->run.source->session, &app->failure))
+    if (app->exit_status == 0 && follow_live(&app->run) && app->run.live->ops->failed(app->run.live, &app->failure))
         app->exit_status = 1;
     if (app->exit_status == 0 && app->failure.kind == ERR_NONE && app->run.starved.kind != ERR_NONE) {
         app->failure = app->run.starved;

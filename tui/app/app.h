@@ -1,4 +1,4 @@
-/* The scope as a program: opens the terminal, starts the session or plays the trace, handles keys, the mouse, ':'
+/* The scope as a program: opens the terminal, starts the live source or plays the trace, handles keys, the mouse, ':'
  * commands and a script, and restores the terminal.
  *
  * The files of this room. Each group uses those above it; a key reaches the commands through a table that the app is
@@ -17,7 +17,7 @@
 #include "tui/app/app_options.h"
 #include "tui/app/chooser.h"
 
-/* Runs the scope. A live session must be open and not started, and opened paused if there is a script. Returns the exit
+/* Runs the scope. A live source must be open and not started, and opened paused if there is a script. Returns the exit
  * status: 0; 1 if the work failed or 2 for wrong usage, with *err; 128 + the signal that ended the program. With 0
  * there may also be an *err: a history that could not be saved. The source stays open. */
 int app_run(const struct source *, const struct app_options *, struct err *);

@@ -1,9 +1,9 @@
-/* Data that the command line passes to the app: options, and the source of events, a live session or the replay of a
- * trace. */
+/* Data that the command line passes to the app: options, and the source of events: a live one (a session or a server), or the
+ * replay of a trace. */
 #ifndef TUI_APP_APP_OPTIONS_H
 #define TUI_APP_APP_OPTIONS_H
 
-#include "engine/session/session.h"
+#include "engine/events/live.h"
 #include "engine/tune/race.h"
 #include "traces/replay.h"
 #include <limits.h>
@@ -29,14 +29,14 @@ struct app_options {
     const char *data_dir;        /* the folder that contains themes/; NULL: only built-in themes */
     const char *bundled;         /* the path of the bundled model; NULL if opening is NULL */
     struct app_opening *opening; /* receives the choice of :open; NULL: :open is not available */
-    double pace;                 /* the requested tokens/s of a live session; 0: full speed */
+    double pace;                 /* the requested tokens/s of a live source; 0: full speed */
     bool quit_at_end;            /* quit at the end of the run */
     bool once;                   /* no prompt starts by itself after the end of a text */
     bool own_prompt;             /* the first prompt is the user's own, and none replaces it by itself */
 };
 
 struct source {
-    struct session *session; /* one of session and replay is set; both are borrowed; the session is not started yet */
+    struct live *live; /* one of live and replay is set; both are borrowed; the live source is not started yet */
     struct replay *replay;
     const char *trace; /* the folder that a live run is written to, or that is replayed; NULL: none */
     bool saved;        /* the user chose the folder, so quitting loses nothing */

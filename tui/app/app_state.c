@@ -69,7 +69,7 @@ app_continues(const struct app *app)
     /* a prompt of the list is no turn of the user's conversation, and the sequences of a batch have answers of their
      * own */
     const bool alone = !scope_is_batch(app->run.scope) || scope_now(app->run.scope)->versus != NULL;
-    return follow_live(&app->run) && session_chats(app->run.source->session) && alone && app->upcoming.own &&
+    return follow_live(&app->run) && app->run.live->ops->chats(app->run.live) && alone && app->upcoming.own &&
            !app->anew;
 }
 

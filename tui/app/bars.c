@@ -246,7 +246,7 @@ add_model(struct bar *bar, const struct followed *f)
     const struct run_info *info = scope_info(f->scope);
     char runs_on[sizeof info->isa + 16], name[48], aux[48] = "";
     const char *machine = strcmp(info->backend, "cpu") == 0 || info->isa[0] == '\0' ? info->backend : info->isa;
-    const unsigned threads = follow_live(f) ? session_threads(f->source->session) : info->threads;
+    const unsigned threads = follow_live(f) ? f->live->ops->threads(f->live) : info->threads;
     const int shown =
         (int)strcspn(machine, ","); /* a GPU's name; after the comma the backend describes the model's place */
     if (machine == info->isa)

@@ -95,12 +95,12 @@ read_ahead(struct followed *f, struct err *err)
 bool
 follow_open(struct followed *f, const struct source *source, struct err *err)
 {
-    *f = (struct followed){.source = source};
-    f->info = follow_live(f) ? session_info(source->session) : replay_info(source->replay);
+    *f = (struct followed){.source = source, .live = source->live};
+    f->info = follow_live(f) ? f->live->ops->info(f->live) : replay_info(source->replay);
     if (follow_live(f))
-        session_requested(source->session, 0, &f->requested);
+        f->live->ops->requested(f->live, 0, &f->requested);
     return scope_open(&f->scope, f->info, err) && (follow_live(f) || read_ahead(f, err)) &&
-           sweeping_open(&f->sweeping, source->session, f->scope, f->info, err);
+           sweeping_open(&f->sweeping, f->live, f->scope, f->info, err);
 }
 
 bool
@@ -108,17 +108,17 @@ follow_start(struct followed *f, struct err *err)
 {
     if (!follow_live(f))
         return true;
-    f->reader = event_reader_open(session_log(f->source->session));
+    f->reader = event_reader_open(f->live->ops->log(f->live));
     if (f->reader == NULL)
         return err_set(err, ERR_WORK, "out of memory for reading the event log");
-    /* Signals are for this thread: the session's inherits a mask without them. */
+    /* Signals are for this thread: the source's inherits a mask without them. */
     sigset_t block, before;
     sigfillset(&block);
     const int faults[] = {SIGSEGV, SIGBUS, SIGILL, SIGFPE, SIGABRT, SIGSYS, SIGTRAP};
     for (size_t i = 0; i < sizeof faults / sizeof faults[0]; i++)
         sigdelset(&block, faults[i]);
     pthread_sigmask(SIG_BLOCK, &block, &before);
-    const bool started = session_start(f->source->session, err);
+    const bool started = f->live->ops->start(f->live, err);
     pthread_sigmask(SIG_SETMASK, &before, NULL);
     return started;
 }
@@ -136,7 +136,7 @@ follow_close(struct followed *f)
 bool
 follow_live(const struct followed *f)
 {
-    return f->source->session != NULL;
+    return f->live != NULL;
 }
 
 bool
@@ -154,8 +154,8 @@ follow_idle(const struct followed *f)
 {
     if (follow_moving(f))
         return false;
-    /* In this order: all events that a resting session sent are in the log. */
-    return !follow_live(f) || (session_resting(f->source->session) && !event_reader_wait(f->reader, 0));
+    /* In this order: all events that a resting source sent are in the log. */
+    return !follow_live(f) || (f->live->ops->resting(f->live) && !event_reader_wait(f->reader, 0));
 }
 
 uint32_t
@@ -173,10 +173,10 @@ follow_post(struct followed *f, enum control_kind kind, const char *name, const 
 static bool
 post_control(struct followed *f, const struct control *c, struct err *err)
 {
-    const bool posted = session_post(f->source->session, c, err);
+    const bool posted = f->live->ops->post(f->live, c, err);
     if (posted && (c->kind == CONTROL_RESTART || c->kind == CONTROL_PROMPT || c->kind == CONTROL_VERSUS))
         f->baseline_asked = false; /* a new run drops the request */
-    session_requested(f->source->session, follow_seq(f), &f->requested);
+    f->live->ops->requested(f->live, follow_seq(f), &f->requested);
     return posted;
 }
 
@@ -214,7 +214,7 @@ static void
 add_change(struct followed *f, uint32_t seq, enum control_kind kind, const char *knob, const struct settings *before)
 {
     struct settings after;
-    session_requested(f->source->session, seq, &after);
+    f->live->ops->requested(f->live, seq, &after);
     struct change t = {.kind = kind,
                        .seq = kind == CONTROL_KNOB && sampling_knob_index(knob) >= 0 ? 0 : seq,
                        .round = (uint64_t)scope_now(f->scope)->run << 32 | scope_now(f->scope)->round};
@@ -233,7 +233,7 @@ follow_post_of(struct followed *f, uint32_t seq, enum control_kind kind, const c
     struct settings before;
     if (sweeping_disturbed_by(kind) && !sweeping_stop(&f->sweeping, err))
         return false;
-    session_requested(f->source->session, seq, &before);
+    f->live->ops->requested(f->live, seq, &before);
     if (!post(f, seq, kind, name, text, n, err))
         return false;
     if (setting_of(kind) != RECORDED_KINDS)
@@ -381,7 +381,7 @@ follow_sweep(struct followed *f, struct message *message)
 }
 
 static bool
-follow_session(struct followed *f, uint64_t until, struct selection *selection, struct message *message)
+follow_source(struct followed *f, uint64_t until, struct selection *selection, struct message *message)
 {
     const struct event *e;
     for (int i = 1; (e = event_reader_next(f->reader)) != NULL; i++) {
@@ -474,9 +474,9 @@ follow_events(struct followed *f, struct selection *selection, struct message *m
 {
     const uint64_t until = clock_us() + SLICE_US;
     if (follow_live(f)) /* of another sequence, when another one has the focus; or a sweep's */
-        session_requested(f->source->session, follow_seq(f), &f->requested);
+        f->live->ops->requested(f->live, follow_seq(f), &f->requested);
     bool new =
-        follow_live(f) ? follow_session(f, until, selection, message) : follow_replay(f, until, selection, message);
+        follow_live(f) ? follow_source(f, until, selection, message) : follow_replay(f, until, selection, message);
     if (scope_now(f->scope)->starved && f->starved.kind == ERR_NONE) {
         err_set(&f->starved, ERR_WORK, "memory ran out: some of what came is not on the screen");
         message_fail(message, &f->starved);

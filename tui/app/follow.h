@@ -2,8 +2,8 @@
 #ifndef TUI_APP_FOLLOW_H
 #define TUI_APP_FOLLOW_H
 
+#include "engine/events/live.h"
 #include "engine/scope/scope.h"
-#include "engine/session/session.h"
 #include "tui/app/app_options.h"
 #include "tui/app/message.h"
 #include "tui/app/sweeping.h"
@@ -39,17 +39,18 @@ const struct change *changes_forth(const struct changes *);
 
 struct followed {
     const struct source *source; /* borrowed */
+    struct live *live;           /* of the source; NULL: a replay */
     const struct run_info *info;
     struct scope *scope;
     struct segments *ahead;      /* of the whole replay, including its future; NULL: unknown */
-    struct event_reader *reader; /* of a live session's log; NULL: it is not started, or this is a replay */
+    struct event_reader *reader; /* of a live source's log; NULL: it is not started, or this is a replay */
     uint64_t lost;               /* lost events that the scope was notified of */
     uint64_t event_us;           /* time of arrival of the last event */
     uint64_t run_us;             /* time of the last event since the run's start */
     uint64_t saved_us;           /* time of the last export */
     uint32_t break_round;        /* of the last breakpoint reached since it was requested; 0: none */
-    struct changes changes;      /* of a live session, for undo */
-    struct settings requested;   /* of a live session's sequence in focus */
+    struct changes changes;      /* of a live source, for undo */
+    struct settings requested;   /* of a live source's sequence in focus */
     struct sweeping sweeping;
     struct until until; /* the condition that [ and ] jump to */
     uint32_t searching; /* a replay is searching for the so manieth place where it occurs; 0: for none */
@@ -61,13 +62,13 @@ struct followed {
 };
 
 bool follow_open(struct followed *, const struct source *, struct err *);
-bool follow_start(struct followed *, struct err *); /* starts a live session */
+bool follow_start(struct followed *, struct err *); /* starts a live source */
 void follow_close(struct followed *);
 
 bool follow_live(const struct followed *);
 bool follow_moving(const struct followed *); /* generating, or playing */
 bool follow_idle(const struct followed *);   /* nothing runs and no request is pending */
-/* Posts a control to a live session. One that would disturb a running sweep stops it first. */
+/* Posts a control to a live source. One that would disturb a running sweep stops it first. */
 bool follow_post(struct followed *, enum control_kind, const char *name, const char *text, uint32_t n, struct err *);
 /* Posts a prompt, and the messages before it (struct control). */
 bool follow_post_prompt(struct followed *, const char *text, const char *before, struct err *);

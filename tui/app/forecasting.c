@@ -347,7 +347,7 @@ update_costs(struct forecasting *f, const struct followed *run, const struct pol
     struct err unused;
     if (!cost_known(measured)) {
         if (follow_live(run) && !f->costs_asked)
-            f->costs_asked = session_post(run->source->session, &(struct control){.kind = CONTROL_COSTS}, &unused);
+            f->costs_asked = run->live->ops->post(run->live, &(struct control){.kind = CONTROL_COSTS}, &unused);
         f->cost = (struct cost_model){0};
         return;
     }

@@ -4,11 +4,11 @@
 #include <string.h>
 
 bool
-sweeping_open(struct sweeping *sw, struct session *session, const struct scope *scope, const struct run_info *info,
+sweeping_open(struct sweeping *sw, struct live *live, const struct scope *scope, const struct run_info *info,
               struct err *err)
 {
-    *sw = (struct sweeping){.session = session, .scope = scope};
-    return session == NULL || (sweep_open(&sw->sweep, info, err) && tuner_open(&sw->tuner, info, err));
+    *sw = (struct sweeping){.live = live, .scope = scope};
+    return live == NULL || (sweep_open(&sw->sweep, info, err) && tuner_open(&sw->tuner, info, err));
 }
 
 static void
@@ -56,7 +56,7 @@ post(void *user, enum control_kind kind, const char *name, const char *text, str
     struct control c = {.kind = kind, .text = text, .before = own ? sw->turns : NULL};
     if (name != NULL)
         snprintf(c.name, sizeof c.name, "%s", name);
-    return session_post(sw->session, &c, err);
+    return sw->live->ops->post(sw->live, &c, err);
 }
 
 static bool
@@ -83,7 +83,7 @@ post_pace(struct sweeping *sw, double pace, struct err *err)
 static bool
 post_race(struct sweeping *sw, bool begins, struct err *err)
 {
-    return session_post(sw->session, &(struct control){.kind = CONTROL_RACE, .n = begins}, err);
+    return sw->live->ops->post(sw->live, &(struct control){.kind = CONTROL_RACE, .n = begins}, err);
 }
 
 static bool
@@ -99,7 +99,7 @@ as_it_was(struct sweeping *sw, struct err *err)
 static bool
 restore_policy(struct sweeping *sw, const struct settings *now, uint32_t policy, struct err *err)
 {
-    const struct policy_info *info = &session_info(sw->session)->policies[policy];
+    const struct policy_info *info = &sw->live->ops->info(sw->live)->policies[policy];
     bool ok = true, chosen = false;
     for (uint32_t k = 0; k < info->n_knobs && ok; k++) {
         char text[32];
@@ -117,12 +117,12 @@ restore_policy(struct sweeping *sw, const struct settings *now, uint32_t policy,
 static bool
 restore(struct sweeping *sw, struct err *err)
 {
-    const struct run_info *info = session_info(sw->session);
+    const struct run_info *info = sw->live->ops->info(sw->live);
     struct settings now;
     char probe[PROBE_TEXT_MOST];
     bool ok = post_race(sw, false, err);
     probe_print(sw->before.probe, sw->before.probe_percent, probe);
-    session_requested(sw->session, 0, &now);
+    sw->live->ops->requested(sw->live, 0, &now);
     for (uint32_t i = 0; i < info->n_policies && ok; i++)
         ok = restore_policy(sw, &now, i, err);
     return ok && post(sw, CONTROL_POLICY, NULL, info->policies[sw->before.policy].name, err) &&
@@ -149,7 +149,7 @@ sweeping_begin(struct sweeping *sw, const char *grid, char *const *prompts, size
     struct settings now;
     if (sweeping_races(sw))
         return err_set(err, ERR_USAGE, "a race is running; Esc or :tune stop ends it");
-    session_requested(sw->session, 0, &now);
+    sw->live->ops->requested(sw->live, 0, &now);
     if (!keep_turns(sw, err) || !sweep_begin(sw->sweep, grid, prompts, n_prompts, &now, prompt, err))
         return false;
     sw->raced = false;
@@ -177,7 +177,7 @@ sweeping_race(struct sweeping *sw, const struct tune_request *request, const cha
     drop_race(sw);
     sw->prompt = copy;
     sw->raced = true;
-    session_requested(sw->session, 0, &sw->before);
+    sw->live->ops->requested(sw->live, 0, &sw->before);
     sw->pace = pace;
     sw->paused = paused;
     return post_race(sw, true, err) && (!(pace > 0) || post_pace(sw, 0, err)) && sweeping_continue(sw, &over, err) &&
@@ -274,7 +274,7 @@ sweeping_done(const struct sweeping *sw)
 
 /* ---- the last run of a candidate ---- */
 
-/* Adds the tokens' texts of the session's scope: VOCAB events come once for each session. */
+/* Adds the tokens' texts of the source's scope: VOCAB events come once for each source. */
 static void
 add_words(struct scope *to, const struct scope *from, uint32_t vocab)
 {
@@ -307,7 +307,7 @@ sweeping_show(struct sweeping *sw, const uint32_t *candidate, struct err *err)
     struct event_reader *reader = NULL;
     if (candidate != NULL && sw->last[*candidate].log != NULL) {
         const struct kept_run *run = &sw->last[*candidate];
-        const struct run_info *info = session_info(sw->session);
+        const struct run_info *info = sw->live->ops->info(sw->live);
         if (!scope_open(&shown, info, err) || (reader = event_reader_open(run->log)) == NULL) {
             scope_close(shown);
             return err_set(err, ERR_WORK, "out of memory for a run");

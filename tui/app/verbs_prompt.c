@@ -109,7 +109,7 @@ turns_before(const struct app *app, bool anew, char **out, struct err *err)
 static bool
 chats(const struct app *app)
 {
-    return follow_live(&app->run) && session_chats(app->run.source->session);
+    return follow_live(&app->run) && app->run.live->ops->chats(app->run.live);
 }
 
 /* Runs a prompt, even if the last run was paused. anew: it begins a conversation. */

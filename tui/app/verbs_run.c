@@ -86,7 +86,7 @@ run_resume(struct app *app, const char *rest, struct err *err)
 bool
 run_toggle(struct app *app, const char *rest, struct err *err)
 {
-    const bool moving = follow_live(&app->run) ? session_moving(app->run.source->session)
+    const bool moving = follow_live(&app->run) ? app->run.live->ops->moving(app->run.live)
                                                : replay_status(app->run.source->replay).playing;
     if (follow_live(&app->run) && app->run.ended) {
         message_print(&app->message, "the run is over: r runs it again, x generates more tokens");
@@ -244,10 +244,10 @@ run_probe(struct app *app, const char *rest, struct err *err)
 bool
 run_head(struct app *app, const char *rest, struct err *err)
 {
-    const char *now = follow_live(&app->run) ? session_head(app->run.source->session, &app->run.requested)
+    const char *now = follow_live(&app->run) ? app->run.live->ops->head(app->run.live, &app->run.requested)
                                              : scope_head(app->run.scope);
     const char *wanted = strcmp(rest, "other") != 0 ? rest : strcmp(now, "trained") == 0 ? "lens" : "trained";
-    if (follow_live(&app->run)) /* the session refuses it without trained heads */
+    if (follow_live(&app->run)) /* the source refuses it without trained heads */
         return follow_post(&app->run, CONTROL_HEAD, NULL, wanted, 0, err);
     if (now[0] == '\0')
         return err_set(err, ERR_USAGE, "this run had no trained heads");
@@ -334,7 +334,7 @@ run_note(struct app *app, const char *rest, struct err *err)
                                  .text = rest,
                                  .n = at->follow ? (length == 0 ? 0 : length - 1) : at->pos,
                                  .seq = scope_focus(app->run.scope)};
-    if (!session_post(app->run.source->session, &note, err))
+    if (!app->run.live->ops->post(app->run.live, &note, err))
         return false;
     if (rest[0] != '\0')
         message_print(&app->message, "noted at %u: ' comes back", (unsigned)note.n);

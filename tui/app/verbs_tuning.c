@@ -99,7 +99,7 @@ apply_all(struct app *app, const struct preset *p, struct err *err)
         ok = value == now->value[index][k] ||
              follow_post_of(run, seq, CONTROL_KNOB, policy->knobs[k].name, p->set[i].text, 0, err);
     }
-    const char *head = session_head(run->source->session, now);
+    const char *head = run->live->ops->head(run->live, now);
     if (ok && p->head[0] != '\0' && head[0] != '\0' && strcmp(head, p->head) != 0)
         ok = follow_post_of(run, seq, CONTROL_HEAD, NULL, p->head, 0, err);
     for (int i = 0; i < SAMPLING_KNOBS && ok; i++)

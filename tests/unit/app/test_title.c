@@ -41,17 +41,17 @@ TEST(fewer_threads_than_there_are_is_shown)
     busy.threads = threads;
     engine->ops = &busy;
     const struct session_options options = session_usual();
-    struct session *session;
+    struct live *session;
     struct followed f = {0};
     struct err err;
     const uint32_t all = engine->threads;
     engine->threads = 2;
     assert_ok(session_open(&session, engine, &options, &err), err);
-    assert_ok(follow_open(&f, &(struct source){.session = session}, &err), err);
+    assert_ok(follow_open(&f, &(struct source){.live = session}, &err), err);
     assert_title(&f, 2, "cpu×2 ");
     assert_title(&f, 1, "cpu×1 of 2 (faster) ");
     follow_close(&f);
-    session_close(session);
+    live_close(session);
     engine->threads = all;
     engine->ops = usual;
 }
@@ -77,17 +77,17 @@ TEST(a_prompt_that_took_long_is_among_the_measures)
 {
     struct fixture *fixture = *state;
     const struct session_options options = session_usual();
-    struct session *session;
+    struct live *session;
     struct followed f = {0};
     struct err err;
     assert_ok(session_open(&session, fixture->engine, &options, &err), err);
-    assert_ok(follow_open(&f, &(struct source){.session = session}, &err), err);
+    assert_ok(follow_open(&f, &(struct source){.live = session}, &err), err);
     assert_false(measures_contain(f.scope, 0, SOURCE_PROMPT, 1000, "prompt"));
     assert_false(measures_contain(f.scope, 1, SOURCE_PREFILL, 900000, "prompt"));
     assert_false(measures_contain(f.scope, 99, SOURCE_PROMPT, 1000000, "prompt"));
     assert_true(measures_contain(f.scope, 100, SOURCE_PREFILL, 20101000, "prompt 101 tokens in 20 s, 5/s"));
     follow_close(&f);
-    session_close(session);
+    live_close(session);
 }
 
 FIXTURE(session_fixture_open, session_fixture_close);

@@ -16,7 +16,7 @@ static struct engine *engine;
 static struct effects *effects;
 
 struct play { /* a run that is stepped, with a scope */
-    struct session *session;
+    struct live *session;
     struct scope *scope;
     struct event_reader *reader;
     bool over;
@@ -68,9 +68,9 @@ begin_play(const char *policy, size_t prompt, const struct knob_setting *set, ui
     o.stay = o.paused = true;
     o.probe = PROBE_ALL;
     assert_ok(session_open(&p.session, engine, &o, &err), err);
-    assert_ok(scope_open(&p.scope, session_info(p.session), &err), err);
-    p.reader = event_reader_open(session_log(p.session));
-    assert_ok(session_start(p.session, &err), err);
+    assert_ok(scope_open(&p.scope, p.session->ops->info(p.session), &err), err);
+    p.reader = event_reader_open(p.session->ops->log(p.session));
+    assert_ok(p.session->ops->start(p.session, &err), err);
     take_events(&p, "paused");
     memset(effects, 0, sizeof *effects);
     return p;
@@ -81,7 +81,7 @@ end_play(struct play *p)
 {
     event_reader_close(p->reader);
     scope_close(p->scope);
-    session_close(p->session);
+    live_close(p->session);
 }
 
 /* Runs rounds until the segment has so many tokens. */

@@ -199,7 +199,7 @@ turn_knobs(struct session *s, uint32_t at)
     }
 }
 
-static struct session *
+static struct live *
 open_session(const struct policy_ops *const *registry, const char *policy, const struct sampling *sampling,
              uint32_t batch, struct event_reader **reader)
 {
@@ -213,10 +213,10 @@ open_session(const struct policy_ops *const *registry, const char *policy, const
                                       .ctx = 64,
                                       .ignore_eos = true,
                                       .probe = PROBE_OFF};
-    struct session *s;
+    struct live *s;
     struct err err = {0};
     assert_ok(session_open(&s, engine, &o, &err), err);
-    *reader = event_reader_open(session_log(s));
+    *reader = event_reader_open(s->ops->log(s));
     assert_non_null(*reader);
     return s;
 }
@@ -234,14 +234,14 @@ note_verdict(struct tallied *d, const struct verdict_event *v, const int32_t *pa
 }
 
 static void
-draw(struct session *s, struct event_reader *reader, struct tallied *d)
+draw(struct live *s, struct event_reader *reader, struct tallied *d)
 {
     int32_t parents[VERIFY_NODES] = {0};
     struct err err = {0};
-    session_generate(s); /* on this thread */
-    if (session_failed(s, &err))
-        fail_msg("seed %llu: %s", (unsigned long long)s->sequences[0].current.seed, err.text);
-    const struct sequence *l = &s->sequences[0];
+    session_generate(session_from(s)); /* on this thread */
+    if (s->ops->failed(s, &err))
+        fail_msg("seed %llu: %s", (unsigned long long)session_from(s)->sequences[0].current.seed, err.text);
+    const struct sequence *l = &session_from(s)->sequences[0];
     assert_int_equal(seq_emitted(l), TOKENS);
     count(d, l->tokens + l->prompt_tokens);
     for (const struct event *e; (e = event_reader_next(reader)) != NULL;)
@@ -260,23 +260,24 @@ static struct tallied
 draw_all(const struct policy_ops *const *registry, const char *policy, const struct sampling *sampling, uint64_t seed)
 {
     struct event_reader *readers[2];
-    struct session *sessions[2];
+    struct live *sessions[2];
     for (int i = 0; i < 2; i++)
         sessions[i] = open_session(registry, policy, sampling, i == 0 ? 0 : 2, &readers[i]);
     for (uint32_t depth = 1; depth <= DEPTH; depth++)
         for (size_t i = 0; i < expected[depth].n; i++)
             expected[depth].cells[i].count = 0;
-    struct tallied d = {.tunable = sessions[0]->info.policies[sessions[0]->sequences[0].current.policy].n_knobs > 0};
+    const struct session *first = session_from(sessions[0]);
+    struct tallied d = {.tunable = first->info.policies[first->sequences[0].current.policy].n_knobs > 0};
     for (uint32_t i = 0; i < draws; i++) {
-        struct session *s = sessions[i % 2];
-        for (uint32_t l = 0; l < s->n_sequences; l++)
-            s->sequences[l].current.seed = seed + i;
-        turn_knobs(s, i / 2);
+        struct live *s = sessions[i % 2];
+        for (uint32_t l = 0; l < session_from(s)->n_sequences; l++)
+            session_from(s)->sequences[l].current.seed = seed + i;
+        turn_knobs(session_from(s), i / 2);
         draw(s, readers[i % 2], &d);
     }
     for (int i = 0; i < 2; i++) {
         event_reader_close(readers[i]);
-        session_close(sessions[i]);
+        live_close(sessions[i]);
     }
     return d;
 }

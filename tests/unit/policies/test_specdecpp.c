@@ -263,7 +263,7 @@ TEST(knobs_at_their_ends)
 /* ---- rows that are kept ---- */
 
 static struct {
-    struct session *session;
+    struct live *session;
     bool (*draft)(struct policy *const *, struct round *const *, uint32_t);
     uint32_t full; /* rounds after one that was accepted in full */
     bool was_full;
@@ -273,7 +273,7 @@ static struct {
 static bool
 watch_draft(struct policy *const *p, struct round *const *r, uint32_t n)
 {
-    const struct aux_sequence *h = &watch.session->sequences[0].aux[AUX_DRAFT];
+    const struct aux_sequence *h = &session_from(watch.session)->sequences[0].aux[AUX_DRAFT];
     if (r[0]->number > 1)
         assert_int_equal(context_length(h->of->ctx, h->seq), r[0]->n_tokens - 1);
     watch.full += watch.was_full;
@@ -301,10 +301,10 @@ TEST(no_row_of_an_accepted_draft_runs_twice)
     o.policies = registry;
     o.policy = "specdecpp";
     assert_ok(session_open(&watch.session, engine, &o, &err), err);
-    session_generate(watch.session); /* on this thread */
-    assert_false(session_failed(watch.session, &err));
+    session_generate(session_from(watch.session)); /* on this thread */
+    assert_false(watch.session->ops->failed(watch.session, &err));
     assert_greater(watch.full, 3);
-    session_close(watch.session);
+    live_close(watch.session);
     engine_close(engine);
 }
 
@@ -314,14 +314,14 @@ static void
 refuses(struct engine *engine, const char *what)
 {
     struct session_options o = session_usual();
-    struct session *s;
+    struct live *s;
     struct err err = {0};
     o.policy = "specdecpp";
     assert_false(session_open(&s, engine, &o, &err));
     assert_contains(err.text, what);
     o.policy = "ar";
     assert_ok(session_open(&s, engine, &o, &err), err);
-    session_close(s);
+    live_close(s);
 }
 
 TEST(missing_files_are_named)

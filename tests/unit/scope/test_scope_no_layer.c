@@ -84,7 +84,7 @@ TEST(drafts_of_no_layer_have_none_on_the_screen_and_in_a_trace)
 {
     struct fixture *f = *state;
     struct err err = {0};
-    struct session *s;
+    struct live *s;
     struct scope *live, *replayed;
     struct trace_writer *writer;
     struct trace_reader *trace;
@@ -97,12 +97,12 @@ TEST(drafts_of_no_layer_have_none_on_the_screen_and_in_a_trace)
     make_temp_folder(folder);
     snprintf(path, sizeof path, "%s/t", folder);
     assert_ok(session_open(&s, f->engine, &o, &err), err);
-    struct event_reader *reader = event_reader_open(session_log(s));
+    struct event_reader *reader = event_reader_open(s->ops->log(s));
     assert_non_null(reader);
-    assert_ok(trace_writer_open(&writer, path, NULL, session_info(s), session_log(s), &err), err);
-    assert_ok(scope_open(&live, session_info(s), &err), err);
-    session_generate(s); /* on this thread */
-    assert_false(session_failed(s, &err));
+    assert_ok(trace_writer_open(&writer, path, NULL, s->ops->info(s), s->ops->log(s), &err), err);
+    assert_ok(scope_open(&live, s->ops->info(s), &err), err);
+    session_generate(session_from(s)); /* on this thread */
+    assert_false(s->ops->failed(s, &err));
     for (const struct event *e; (e = event_reader_next(reader)) != NULL;) {
         check_event(e, &n);
         scope_event(live, e);
@@ -125,7 +125,7 @@ TEST(drafts_of_no_layer_have_none_on_the_screen_and_in_a_trace)
     trace_reader_close(trace);
     scope_close(live);
     event_reader_close(reader);
-    session_close(s);
+    live_close(s);
     remove_folder(folder);
 }
 

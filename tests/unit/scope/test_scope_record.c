@@ -65,17 +65,18 @@ TEST(a_record_contains_the_layers_predictions)
 
 struct gaps {
     struct scope *scope;
-    struct session *session;
+    struct live *session;
     uint32_t at[2]; /* rounds after which probes end and begin again; 0: they do not */
 };
 
 static void
-switch_probes(void *user, struct session *s, const struct event *e)
+switch_probes(void *user, const struct event *e)
 {
     struct gaps *g = user;
+    struct live *s = g->session;
     struct err err;
     if (g->scope == NULL)
-        assert_ok(scope_open(&g->scope, session_info(s), &err), err);
+        assert_ok(scope_open(&g->scope, s->ops->info(s), &err), err);
     scope_event(g->scope, e);
     if (!event_is_control(e, "state", "paused"))
         return;
@@ -100,8 +101,8 @@ record_with_gap(void **state, uint32_t off, uint32_t on, struct gaps *g, struct 
     o.policy = "ar";
     o.paused = true;
     *g = (struct gaps){.at = {off, on}};
-    const struct generation generation = {
-        .engine = f->engine, .session = o, .event = switch_probes, .kept = &g->session, .user = g};
+    assert_ok(session_open(&g->session, f->engine, &o, &err), err);
+    const struct generation generation = {.live = g->session, .event = switch_probes, .user = g};
     assert_ok(generate(&generation, &out, &err), err);
     outcome_free(&out);
     assert_ok(layer_record_open(r, LAYERS, &err), err);
@@ -118,7 +119,7 @@ close_gaps(struct gaps *g, struct layer_record *r)
 {
     layer_record_close(r);
     scope_close(g->scope);
-    session_close(g->session);
+    live_close(g->session);
 }
 
 TEST(a_record_ends_before_a_gap_at_the_end_of_the_text)
@@ -165,18 +166,14 @@ TEST(a_record_without_probes_gives_the_reason)
 
 /* ---- forecasts in time, live and in a replay ---- */
 
-struct live {
-    struct session *session;
-    struct scope *scope;
-};
-
 static void
-follow(void *user, struct session *s, const struct event *e)
+follow(void *user, const struct event *e)
 {
-    struct live *l = user;
+    struct observed_run *l = user;
+    struct live *s = l->session;
     struct err err;
     if (l->scope == NULL)
-        assert_ok(scope_open(&l->scope, session_info(s), &err), err);
+        assert_ok(scope_open(&l->scope, s->ops->info(s), &err), err);
     scope_event(l->scope, e);
     if (e->type == EVENT_ROUND && e->round == 3)
         session_control(s, CONTROL_COSTS, NULL, NULL, 0);
@@ -219,19 +216,15 @@ TEST(a_replay_has_the_forecasts_in_time_of_its_run)
     fixture->engine->costs = (struct cost_model){0};
     assert_int_equal(folder_set_up(&folder), 0);
     for (int i = 0; i < 2; i++) {
-        struct live live = {0};
+        struct observed_run live = {0};
         struct outcome out;
         struct trace_reader *reader;
         struct err err;
         char path[300];
         snprintf(path, sizeof path, "%s/%d", (const char *)folder, i);
         o.pace = i == 0 ? 60 : 0; /* a measurement may only take a share of the run's time */
-        const struct generation g = {.engine = fixture->engine,
-                                     .session = o,
-                                     .trace = path,
-                                     .event = follow,
-                                     .kept = &live.session,
-                                     .user = &live};
+        assert_ok(session_open(&live.session, fixture->engine, &o, &err), err);
+        const struct generation g = {.live = live.session, .trace = path, .event = follow, .user = &live};
         assert_ok(generate(&g, &out, &err), err);
         outcome_free(&out);
         struct scope *again = replayed(path, &reader);
@@ -241,8 +234,7 @@ TEST(a_replay_has_the_forecasts_in_time_of_its_run)
         assert_memory_equal(&now, &then, sizeof now);
         assert_int_equal(cost_known(&trace_reader_info(reader)->costs), i == 1);
         scope_close(again);
-        scope_close(live.scope);
-        session_close(live.session);
+        observed_run_close(&live);
         trace_reader_close(reader);
     }
     folder_tear_down(&folder);

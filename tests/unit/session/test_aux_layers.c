@@ -47,7 +47,7 @@ hear_layer(struct heard *h, const struct event *e)
 }
 
 static void
-hear(void *user, struct session *s, const struct event *e)
+hear(void *user, struct live *s, const struct event *e)
 {
     struct heard *h = user;
     if (e->type == EVENT_LAYER)
@@ -279,7 +279,7 @@ TEST(a_larger_vocabulary_stays_within_the_targets)
 }
 
 static void
-hear_batch(void *user, struct session *s, const struct event *e)
+hear_batch(void *user, struct live *s, const struct event *e)
 {
     struct heard *all = user;
     if (e->type == EVENT_LAYER || e->type == EVENT_TOKEN || e->type == EVENT_ROUND)

@@ -16,7 +16,7 @@ static const struct tinymodel target = {.seed = 5, .n_layers = 6, .calm_after = 
 /* A policy that drafts a random number of tokens with the auxiliary model. Before that it compares the auxiliary
  * model's rows with those of a context that reads all tokens anew. */
 static struct {
-    struct session *session;
+    struct live *session;
     struct context *scratch;
     seq_t seq;
     uint64_t random;
@@ -28,7 +28,7 @@ static struct {
 static void
 compare_rows(struct round *r, struct round *d)
 {
-    const struct model_desc *m = &watch.session->engine->aux[AUX_DRAFT].model->desc;
+    const struct model_desc *m = &session_from(watch.session)->engine->aux[AUX_DRAFT].model->desc;
     float *got = calloc(m->width, sizeof *got), *want = calloc(m->width, sizeof *want);
     float *logits = calloc(m->vocab, sizeof *logits), *want_logits = calloc(m->vocab, sizeof *want_logits);
     token_t *read = calloc(r->n_tokens, sizeof *read);
@@ -123,13 +123,13 @@ watch_run(struct engine *engine, uint32_t runs, float temperature)
         context_open(&watch.scratch, engine->ops, engine->backend, draft->weights, &draft->model->desc, &limits, &err));
     watch.seq = context_sequence(watch.scratch);
     for (uint32_t i = 0; i < runs; i++) {
-        session_generate(watch.session);
-        if (session_failed(watch.session, &err))
+        session_generate(session_from(watch.session));
+        if (watch.session->ops->failed(watch.session, &err))
             fail_msg("%s", err.text);
     }
-    assert_int_equal(seq_emitted(&watch.session->sequences[0]), o.tokens);
+    assert_int_equal(seq_emitted(&session_from(watch.session)->sequences[0]), o.tokens);
     context_close(watch.scratch);
-    session_close(watch.session);
+    live_close(watch.session);
 }
 
 TEST(rows_of_an_auxiliary_model_are_those_of_the_tokens_read_anew)
@@ -186,7 +186,7 @@ struct rounds {
 };
 
 static void
-note_round(void *user, struct session *s, const struct event *e)
+note_round(void *user, struct live *s, const struct event *e)
 {
     (void)s;
     struct rounds *r = user;
@@ -262,7 +262,7 @@ struct switcher {
 };
 
 static void
-switch_policy(void *user, struct session *s, const struct event *e)
+switch_policy(void *user, struct live *s, const struct event *e)
 {
     struct switcher *w = user;
     if (!event_is_control(e, "state", "paused"))
@@ -305,7 +305,7 @@ TEST(switching_to_and_from_a_draft_model_keeps_autoregressive_tokens)
 
 /* The draft model has two of the target's six equal layers and its head, so K drafts take K of its forward passes. */
 static void
-check_loads(void *user, struct session *s, const struct event *e)
+check_loads(void *user, struct live *s, const struct event *e)
 {
     (void)s;
     uint32_t *rounds = user;
@@ -337,14 +337,14 @@ TEST(loads_are_in_units_of_the_targets)
     narrow.width = 32;
     narrow.head_dim = 16;
     assert_true(session_fixture_pair(&engine, &target, &narrow, "cpu", 1));
-    struct session *s;
+    struct live *s;
     struct err err = {0};
     assert_ok(session_open(&s, engine, &o, &err), err);
-    const struct context_options *limits = context_limits(s->aux[AUX_DRAFT].ctx);
+    const struct context_options *limits = context_limits(session_from(s)->aux[AUX_DRAFT].ctx);
     const double layer = model_layer_bytes(engine->model, false), its = model_layer_bytes(engine->aux[0].model, false);
     assert_float_equal((float)limits->head_load, 0.5f, 1e-6f);
     assert_float_equal((float)limits->layer_load, (float)(its / layer), 1e-6f);
-    session_close(s);
+    live_close(s);
     engine_close(engine);
 }
 
@@ -359,15 +359,15 @@ TEST(a_policy_without_its_model_names_the_missing_model)
     assert_ok(session_rig_engine_with(&engine, path, "none", "cpu", 1, &err), err);
     unlink(path);
     struct session_options o = session_usual();
-    struct session *s;
+    struct live *s;
     o.policy = "sd";
     assert_false(session_open(&s, engine, &o, &err));
     assert_int_equal(err.kind, ERR_USAGE);
     assert_contains(err.text, "policy sd needs a draft model: give one with --draft PATH");
     o.policy = "ar";
     assert_ok(session_open(&s, engine, &o, &err), err);
-    assert_false(session_post(s, &(struct control){.kind = CONTROL_POLICY, .text = "sd"}, &err));
+    assert_false(s->ops->post(s, &(struct control){.kind = CONTROL_POLICY, .text = "sd"}, &err));
     assert_contains(err.text, "needs a draft model");
-    session_close(s);
+    live_close(s);
     engine_close(engine);
 }

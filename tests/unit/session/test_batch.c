@@ -15,7 +15,7 @@ struct lines { /* ROUND lines of each sequence */
 };
 
 static void
-note_line(void *user, struct session *s, const struct event *e)
+note_line(void *user, struct live *s, const struct event *e)
 {
     (void)s;
     struct lines *l = user;
@@ -129,7 +129,7 @@ struct watch {
 };
 
 static void
-ask_in_the_middle(void *user, struct session *s, const struct event *e)
+ask_in_the_middle(void *user, struct live *s, const struct event *e)
 {
     struct watch *w = user;
     w->lossless += event_is_control(e, "lossless", NULL) && strncmp(e->control.new_text, "yes: ", 5) == 0;
@@ -171,7 +171,7 @@ struct story {
 
 /* Requests more tokens after the end, then another prompt for all sequences, then the end. */
 static void
-go_on(void *user, struct session *s, const struct event *e)
+go_on(void *user, struct live *s, const struct event *e)
 {
     struct story *t = user;
     t->backs += event_is_control(e, "back", NULL);
@@ -211,7 +211,7 @@ TEST(sequences_of_a_batch_resume_and_take_another_prompt)
 }
 
 static void
-draft_at_the_end(void *user, struct session *s, const struct event *e)
+draft_at_the_end(void *user, struct live *s, const struct event *e)
 {
     uint32_t *ends = user;
     if (!event_is_control(e, "end", "batch"))
@@ -256,7 +256,7 @@ TEST(a_draft_model_that_comes_late_drafts_for_all)
 static void
 refuses(struct engine *engine, const struct session_options *o, const char *what)
 {
-    struct session *s;
+    struct live *s;
     struct err err = {0};
     assert_false(session_open(&s, engine, o, &err));
     assert_int_equal(err.kind, ERR_USAGE);

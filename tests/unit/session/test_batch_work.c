@@ -15,15 +15,15 @@ struct totals {
 };
 
 static void
-sum_round(void *user, struct session *s, const struct event *e)
+sum_round(void *user, struct live *s, const struct event *e)
 {
     struct totals *t = user;
     if (e->type != EVENT_ROUND)
         return;
     if (e->round != t->round) {
         if (t->round > 0) { /* one forward pass and one head call for all of them */
-            assert_greater(t->layers, session_info(s)->layers - 1e-3);
-            assert_less(t->layers, session_info(s)->layers + 1e-3);
+            assert_greater(t->layers, s->ops->info(s)->layers - 1e-3);
+            assert_less(t->layers, s->ops->info(s)->layers + 1e-3);
             assert_greater(t->heads, 1 - 1e-3);
             assert_less(t->heads, 1 + 1e-3);
         }
@@ -76,7 +76,7 @@ struct costs {
 };
 
 static void
-note_cost(void *user, struct session *s, const struct event *e)
+note_cost(void *user, struct live *s, const struct event *e)
 {
     (void)s;
     struct costs *c = user;
@@ -129,7 +129,7 @@ counted_prediction(struct kv_cache *s, const struct probe *probes, size_t n, str
 }
 
 static void
-count_rounds(void *user, struct session *s, const struct event *e)
+count_rounds(void *user, struct live *s, const struct event *e)
 {
     (void)s;
     uint32_t *last = user;
@@ -194,7 +194,7 @@ lying_wait(struct kv_cache *s, struct err *err)
 }
 
 static void
-compare_twice(void *user, struct session *s, const struct event *e)
+compare_twice(void *user, struct live *s, const struct event *e)
 {
     struct alone_and_together *c = user;
     if (event_is_control(e, "left", NULL) && c->left++ == 0)
@@ -215,7 +215,7 @@ compare_twice(void *user, struct session *s, const struct event *e)
 
 /* In these, the first verdict of the first baseline is wrong. It belongs to the sequence that left first. */
 static void
-lie_to(void *user, struct session *s, const struct event *e)
+lie_to(void *user, struct live *s, const struct event *e)
 {
     const struct alone_and_together *c = user;
     if (event_is_control(e, "state", "paused") && c->pauses == 1)

@@ -34,7 +34,7 @@ struct seen {
 };
 
 static void
-look(void *user, struct session *s, const struct event *e)
+look(void *user, struct live *s, const struct event *e)
 {
     struct seen *seen = user;
     if (e->type == EVENT_ROUND && e->round == 5 && seen->post != NULL)
@@ -126,12 +126,12 @@ TEST(sampled_text_keeps_plain_decoding)
 static const struct policy_ops *
 first_policy(struct engine *e)
 {
-    struct session *s;
+    struct live *s;
     struct err err = {0};
     const struct session_options o = options(POLICY_AUTO);
     assert_ok(session_open(&s, e, &o, &err), err);
-    const struct policy_ops *ops = policy_named(policy_registry, session_info(s)->policy);
-    session_close(s);
+    const struct policy_ops *ops = policy_named(policy_registry, s->ops->info(s)->policy);
+    live_close(s);
     return ops;
 }
 

@@ -132,7 +132,7 @@ in_set(const struct follower *f, token_t token)
 
 /* A layer that a policy probed predicts a token of the set, and the event has the set's size. */
 static void
-check_event(void *user, struct session *s, const struct event *e)
+check_event(void *user, struct live *s, const struct event *e)
 {
     struct follower *f = user;
     (void)s;

@@ -17,7 +17,7 @@ struct heard {
 };
 
 static void
-hear(void *user, struct session *s, const struct event *e)
+hear(void *user, struct live *s, const struct event *e)
 {
     struct heard *h = user;
     (void)s;

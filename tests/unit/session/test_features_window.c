@@ -16,7 +16,7 @@
 enum { ITEMS = 1 << 14, NARROW = 24 };
 
 static uint64_t seed;
-static struct session *now; /* the session of the policy below */
+static struct live *now; /* the session of the policy below */
 
 struct seen {
     struct {
@@ -52,13 +52,13 @@ changing_draft(struct policy *const *p, struct round *const *r, uint32_t n)
     const uint32_t kept = context_features_kept(r[0]->ctx), phase = splitmix64(&random) % 4;
     uint32_t rows = 0;
     (void)p;
-    for (uint32_t i = 0; i < now->n_sequences; i++)
-        rows += context_length(now->ctx, now->sequences[i].seq);
+    for (uint32_t i = 0; i < session_from(now)->n_sequences; i++)
+        rows += context_length(session_from(now)->ctx, session_from(now)->sequences[i].seq);
     assert_at_most(kept, rows); /* no rows of forks and rewinds are left */
     record->most = kept > record->most ? kept : record->most;
     if (r[0]->number % 31 == 30) {
         struct err err;
-        assert_ok(session_post(now, &(struct control){.kind = CONTROL_BASELINE}, &err), err);
+        assert_ok(now->ops->post(now, &(struct control){.kind = CONTROL_BASELINE}, &err), err);
     }
     if (phase < 2)
         return chain_draft_aux(r, n, phase == 0 ? AUX_EAGLE : AUX_MTP, 3);
@@ -93,15 +93,15 @@ run(struct engine *e, struct session_options *o, uint32_t window, struct seen *o
     *out = (struct seen){.n = 0};
     record = out;
     assert_ok(session_open(&now, e, o, &err), err);
-    now->features_window = window;
-    struct event_reader *reader = event_reader_open(session_log(now));
-    session_generate(now);
+    session_from(now)->features_window = window;
+    struct event_reader *reader = event_reader_open(now->ops->log(now));
+    session_generate(session_from(now));
     for (const struct event *event; (event = event_reader_next(reader)) != NULL;)
         note(out, event);
-    if (session_failed(now, &err))
+    if (now->ops->failed(now, &err))
         fail_msg("%s", err.text);
     event_reader_close(reader);
-    session_close(now);
+    live_close(now);
 }
 
 static void

@@ -119,13 +119,13 @@ compare_round(const struct round_seen *r, const cJSON *rounds, const char *name)
 }
 
 static uint32_t
-compare_run(struct session *s, const cJSON *run, const char *name)
+compare_run(struct live *s, const cJSON *run, const char *name)
 {
-    struct event_reader *reader = event_reader_open(session_log(s));
+    struct event_reader *reader = event_reader_open(s->ops->log(s));
     struct round_seen r = {0};
     uint32_t rounds = 0, n_tokens = (uint32_t)cJSON_GetArraySize(item(run, "ids")) + 1;
     const cJSON *text = item(run, "text");
-    session_generate(s);
+    session_generate(session_from(s));
     for (const struct event *e; (e = event_reader_next(reader)) != NULL;) {
         if (e->type == EVENT_TOKEN && e->token.source == SOURCE_DRAFT)
             r.draft[r.n++] = e->token;
@@ -138,7 +138,7 @@ compare_run(struct session *s, const cJSON *run, const char *name)
         r.n = 0;
     }
     event_reader_close(reader);
-    const struct sequence *q = &s->sequences[0];
+    const struct sequence *q = &session_from(s)->sequences[0];
     assert_int_equal(seq_emitted(q), cJSON_GetArraySize(text));
     for (uint32_t i = 0; i < seq_emitted(q); i++)
         assert_int_equal(q->tokens[q->prompt_tokens + i], cJSON_GetArrayItem(text, (int)i)->valuedouble);
@@ -166,7 +166,7 @@ compare_runs(const char *name, const cJSON *c, const char *target)
                                     .tokens = (uint32_t)cJSON_GetArraySize(item(run, "text")),
                                     .ignore_eos = true,
                                     .set = knobs};
-        struct session *s;
+        struct live *s;
         struct err err;
         cJSON_ArrayForEach(set, item(run, "set"))
         {
@@ -176,7 +176,7 @@ compare_runs(const char *name, const cJSON *c, const char *target)
         }
         assert_ok(session_open(&s, engine, &o, &err), err);
         rounds += compare_run(s, run, name);
-        session_close(s);
+        live_close(s);
     }
     engine_close(engine);
     return rounds;

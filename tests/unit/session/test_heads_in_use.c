@@ -59,19 +59,19 @@ struct heard {
 /* Runs one round of a paused session, after round `switch_at` with a request for trained heads for sequence seq. The
  * session is paused then, so the request always takes effect in the next round. */
 static void
-step(struct session *s, const struct event *e, uint32_t switch_at, uint32_t seq)
+step(struct live *s, const struct event *e, uint32_t switch_at, uint32_t seq)
 {
     const struct control head = {.kind = CONTROL_HEAD, .text = "trained", .seq = seq};
     struct err err;
     if (!event_is_control(e, "state", "paused"))
         return;
     if (e->round == switch_at)
-        assert_ok(session_post(s, &head, &err), err);
-    assert_ok(session_post(s, &(struct control){.kind = CONTROL_STEP_ROUNDS, .n = 1}, &err), err);
+        assert_ok(s->ops->post(s, &head, &err), err);
+    assert_ok(s->ops->post(s, &(struct control){.kind = CONTROL_STEP_ROUNDS, .n = 1}, &err), err);
 }
 
 static void
-listen(void *user, struct session *s, const struct event *e)
+listen(void *user, struct live *s, const struct event *e)
 {
     struct heard *h = user;
     if (e->type == EVENT_CONTROL && e->control.kind == RECORDED_HEAD) {
@@ -182,7 +182,7 @@ struct heard_of_two {
 };
 
 static void
-listen_to_two(void *user, struct session *s, const struct event *e)
+listen_to_two(void *user, struct live *s, const struct event *e)
 {
     struct heard_of_two *h = user;
     assert_less(e->seq, 2);
@@ -281,7 +281,7 @@ TEST(heads_of_another_model_are_refused_when_asked_for_and_passed_over_when_foun
     assert_ok(engine_open(&e, &o, NULL, NULL, &err), err);
     assert_int_equal(e->heads, HEAD_LENS);
     assert_contains(e->note, "without trained heads");
-    struct session *s;
+    struct live *s;
     const struct session_options want = {.policies = policy_registry,
                                          .policy = "specbound",
                                          .prompt = "a",

@@ -94,7 +94,7 @@ struct seen {
 };
 
 static void
-see(void *user, struct session *s, const struct event *e)
+see(void *user, struct live *s, const struct event *e)
 {
     struct seen *w = user;
     if (e->type == EVENT_LAYER && e->layer.model == MODEL_TARGET && e->layer.probed_by != PROBED_POLICY)
@@ -110,7 +110,7 @@ see(void *user, struct session *s, const struct event *e)
         session_control(s, CONTROL_STEP_ROUNDS, NULL, NULL, w->pause_at);
     } else {
         const struct timespec moment = {0, 1000000};
-        while (!session_resting(s))
+        while (!s->ops->resting(s))
             nanosleep(&moment, NULL);
         w->again = true;
         session_control(s, CONTROL_PROBE, NULL, "policy", 0); /* so that later rows are not probed */

@@ -21,7 +21,7 @@ take(struct turns *t, token_t token)
 }
 
 static void
-turn_between_runs(void *user, struct session *s, const struct event *e)
+turn_between_runs(void *user, struct live *s, const struct event *e)
 {
     struct turns *t = user;
     if (e->type == EVENT_TOKEN && e->token.source == SOURCE_DRAFT)
@@ -79,7 +79,7 @@ struct middle {
 };
 
 static void
-turn_in_the_middle(void *user, struct session *s, const struct event *e)
+turn_in_the_middle(void *user, struct live *s, const struct event *e)
 {
     struct middle *m = user;
     m->yes += event_is_control(e, "lossless", "yes");
@@ -116,7 +116,7 @@ TEST(invalid_sampling_is_refused)
 {
     struct fixture *f = *state;
     struct session_options o = session_usual();
-    struct session *s;
+    struct live *s;
     struct err err = {0};
     assert_ok(session_open(&s, f->engine, &o, &err), err);
     static const char *const bad[][2] = {{"temperature", "-1"}, {"temperature", "hot"}, {"top_p", "0"},
@@ -124,11 +124,11 @@ TEST(invalid_sampling_is_refused)
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
         struct control c = {.kind = CONTROL_KNOB, .text = bad[i][1]};
         snprintf(c.name, sizeof c.name, "%s", bad[i][0]);
-        assert_false(session_post(s, &c, &err));
+        assert_false(s->ops->post(s, &c, &err));
         assert_int_equal(err.kind, ERR_USAGE);
         assert_contains(err.text, bad[i][0]);
     }
-    session_close(s);
+    live_close(s);
 }
 
 TEST(no_policy_takes_their_names)

@@ -14,7 +14,7 @@ struct restarts {
 };
 
 static void
-restart_and_prompt(void *user, struct session *s, const struct event *e)
+restart_and_prompt(void *user, struct live *s, const struct event *e)
 {
     struct restarts *w = user;
     if (event_is_control(e, "run", NULL))
@@ -35,11 +35,11 @@ TEST(a_restart_and_a_new_prompt_begin_new_runs)
     struct session_rig_result plain;
     o.pace = 300;
     o.stay = true; /* the session waits at the end; the test quits there */
-    struct session *s;
+    struct live *s;
     struct err err = {0};
     assert_ok(session_open(&s, f->engine, &o, &err), err);
-    struct event_reader *reader = event_reader_open(session_log(s));
-    assert_ok(session_start(s, &err), err);
+    struct event_reader *reader = event_reader_open(s->ops->log(s));
+    assert_ok(s->ops->start(s, &err), err);
     token_t last[256];
     size_t n = 0;
     for (bool over = false; !over;) {
@@ -56,7 +56,7 @@ TEST(a_restart_and_a_new_prompt_begin_new_runs)
         over = w.runs == 3 && event_is_control(e, "end", NULL);
     }
     event_reader_close(reader);
-    session_close(s);
+    live_close(s);
     o = session_usual();
     o.prompt = session_prompts[3];
     o.prompt_len = strlen(o.prompt);
@@ -71,19 +71,19 @@ TEST(an_idle_session_has_emitted_the_events_of_all_requests)
 {
     struct fixture *f = *state;
     struct session_options o = session_usual();
-    struct session *s;
+    struct live *s;
     struct err err = {0};
     uint32_t rounds = 0;
     o.paused = o.stay = true;
     assert_ok(session_open(&s, f->engine, &o, &err), err);
-    struct event_reader *reader = event_reader_open(session_log(s));
-    assert_false(session_resting(s)); /* it has not begun */
-    assert_ok(session_start(s, &err), err);
+    struct event_reader *reader = event_reader_open(s->ops->log(s));
+    assert_false(s->ops->resting(s)); /* it has not begun */
+    assert_ok(s->ops->start(s, &err), err);
     for (uint32_t steps = 1; steps < 6; steps++) {
         bool paused = false;
         session_control(s, CONTROL_POLICY, NULL, steps % 2 != 0 ? "layerskip" : "specbound", 0);
         session_control(s, CONTROL_STEP_ROUNDS, NULL, NULL, 2);
-        while (!session_resting(s))
+        while (!s->ops->resting(s))
             sched_yield();
         for (const struct event *e; (e = event_reader_next(reader)) != NULL;) {
             rounds += e->type == EVENT_ROUND;
@@ -94,7 +94,7 @@ TEST(an_idle_session_has_emitted_the_events_of_all_requests)
         assert_true(paused);
     }
     event_reader_close(reader);
-    session_close(s);
+    live_close(s);
 }
 
 TEST(a_run_ends_after_its_tokens_or_with_its_context)
@@ -209,7 +209,7 @@ struct baseline_watch {
 };
 
 static void
-ask_for_baseline(void *user, struct session *s, const struct event *e)
+ask_for_baseline(void *user, struct live *s, const struct event *e)
 {
     struct baseline_watch *w = user;
     if (e->type == EVENT_ROUND && e->round == 5 && !w->posted) {
@@ -252,7 +252,7 @@ struct costs_watch {
 };
 
 static void
-ask_for_costs(void *user, struct session *s, const struct event *e)
+ask_for_costs(void *user, struct live *s, const struct event *e)
 {
     struct costs_watch *w = user;
     struct err err;
@@ -271,7 +271,7 @@ ask_for_costs(void *user, struct session *s, const struct event *e)
 }
 
 static void
-hear_layers(void *user, struct session *s, const struct event *e)
+hear_layers(void *user, struct live *s, const struct event *e)
 {
     (void)s;
     ((struct costs_watch *)user)->posted = 2; /* posts no request */
@@ -323,7 +323,7 @@ struct sliced_run {
 };
 
 static void
-ask_and_count(void *user, struct session *s, const struct event *e)
+ask_and_count(void *user, struct live *s, const struct event *e)
 {
     struct sliced_run *w = user;
     if (e->type == EVENT_ROUND) {
@@ -370,7 +370,7 @@ TEST(slices_of_a_baseline_follow_between_rounds_and_change_nothing)
 }
 
 static void
-count_positions(void *user, struct session *s, const struct event *e)
+count_positions(void *user, struct live *s, const struct event *e)
 {
     (void)s;
     if (e->type == EVENT_ROUND)
@@ -434,7 +434,7 @@ TEST(the_rank_at_a_rejection_is_that_in_the_drafters_list)
 static void
 refused(struct engine *engine, const struct session_options *o, const char *says)
 {
-    struct session *s;
+    struct live *s;
     struct err err = {0};
     assert_false(session_open(&s, engine, o, &err));
     assert_int_equal(err.kind, ERR_USAGE);

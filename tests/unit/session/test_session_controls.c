@@ -16,7 +16,7 @@ struct stops {
 };
 
 static void
-break_at_three_then_five(void *user, struct session *s, const struct event *e)
+break_at_three_then_five(void *user, struct live *s, const struct event *e)
 {
     struct stops *st = user;
     st->rounds += e->type == EVENT_ROUND;
@@ -48,7 +48,7 @@ TEST(a_breakpoint_stops_after_exactly_that_round)
 }
 
 static void
-step_two_then_tokens(void *user, struct session *s, const struct event *e)
+step_two_then_tokens(void *user, struct live *s, const struct event *e)
 {
     struct stops *st = user;
     st->rounds += e->type == EVENT_ROUND;
@@ -87,7 +87,7 @@ struct held {
 
 /* Pauses in the first round after its second draft, requests a baseline, and resumes after it. */
 static void
-ask_in_a_round(void *user, struct session *s, const struct event *e)
+ask_in_a_round(void *user, struct live *s, const struct event *e)
 {
     struct held *h = user;
     h->rounds += e->type == EVENT_ROUND;
@@ -129,7 +129,7 @@ struct knob_watch {
 };
 
 static void
-turn_tau(void *user, struct session *s, const struct event *e)
+turn_tau(void *user, struct live *s, const struct event *e)
 {
     struct knob_watch *w = user;
     if (e->type == EVENT_ROUND && e->round == w->asked_after && !w->posted) {
@@ -153,7 +153,7 @@ turn_tau(void *user, struct session *s, const struct event *e)
 }
 
 static void
-break_at(void *user, struct session *s, const struct event *e)
+break_at(void *user, struct live *s, const struct event *e)
 {
     struct knob_watch *w = user;
     if (event_is_control(e, "state", "paused") && !w->posted) {
@@ -185,7 +185,7 @@ struct switches {
 };
 
 static void
-switch_policies(void *user, struct session *s, const struct event *e)
+switch_policies(void *user, struct live *s, const struct event *e)
 {
     struct switches *w = user;
     if (event_is_control(e, "policy", NULL)) {
@@ -224,7 +224,7 @@ TEST(policies_can_be_switched_in_mid_run_without_changing_a_token)
 /* ---- random controls from another thread ---- */
 
 static void
-random_controls(void *user, struct session *s, const struct event *e)
+random_controls(void *user, struct live *s, const struct event *e)
 {
     uint64_t *random = user;
     if (e->type == EVENT_CONTROL && event_is_control(e, "state", "paused")) {
@@ -272,7 +272,7 @@ TEST(controls_at_random_moments_break_no_promise)
 
 /* ---- controls posted together with a restart ---- */
 
-static struct session *mine; /* set before the first round */
+static struct live *mine; /* set before the first round */
 
 static bool
 restart_and_extend_one(struct policy *p, struct round *r)
@@ -293,7 +293,7 @@ restart_and_extend(struct policy *const *p, struct round *const *r, uint32_t n)
 }
 
 static void
-hand_over(void *user, struct session *s, const struct event *e)
+hand_over(void *user, struct live *s, const struct event *e)
 {
     (void)user;
     if (event_is_control(e, "state", "paused")) {
@@ -321,7 +321,7 @@ TEST(tokens_added_after_a_restart_are_the_new_runs)
 /* ---- refusals ---- */
 
 static void
-post_nonsense(void *user, struct session *s, const struct event *e)
+post_nonsense(void *user, struct live *s, const struct event *e)
 {
     if (e->type != EVENT_ROUND || e->round != 2)
         return;
@@ -336,7 +336,7 @@ post_nonsense(void *user, struct session *s, const struct event *e)
                                            {.kind = CONTROL_EXTEND, .n = 0}};
     for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
         struct err err = {0};
-        *lines += !session_post(s, &wrong[i], &err) && err.kind == ERR_USAGE && err.text[0] != '\0';
+        *lines += !s->ops->post(s, &wrong[i], &err) && err.kind == ERR_USAGE && err.text[0] != '\0';
     }
 }
 

@@ -15,7 +15,7 @@ static uint64_t seed = 13;
 #define CROWD 4
 
 struct crowd {
-    struct session *session;
+    struct live *session;
     pthread_t thread[CROWD];
     struct member {
         struct crowd *crowd;
@@ -41,7 +41,7 @@ post_anything(struct member *m)
         "0.5",       "3",      "policy",          "all",   "off",     "lens", "layerskip", "reject",
         "specbound", "text e", "fsm gamma_min=2", "swift", "dynamic", "1"};
     const uint64_t r = splitmix64(&m->random);
-    const struct run_info *info = session_info(m->crowd->session);
+    const struct run_info *info = m->crowd->session->ops->info(m->crowd->session);
     const struct policy_info *p = &info->policies[(r >> 8) % info->n_policies];
     struct control c = {.kind = kinds[r % (sizeof kinds / sizeof *kinds)],
                         .text = texts[(r >> 16) % (sizeof texts / sizeof *texts)],
@@ -52,7 +52,7 @@ post_anything(struct member *m)
     if (new_run && (r >> 48) % 32 != 0) /* otherwise no run makes progress */
         c.kind = CONTROL_RESUME;
     snprintf(c.name, sizeof c.name, "%s", p->n_knobs > 0 ? p->knobs[(r >> 40) % p->n_knobs].name : "temperature");
-    if (!session_post(m->crowd->session, &c, &err) && err.text[0] == '\0')
+    if (!m->crowd->session->ops->post(m->crowd->session, &c, &err) && err.text[0] == '\0')
         m->silent = true;
 }
 
@@ -65,16 +65,17 @@ be_one_of_a_crowd(void *user)
         const unsigned before = atomic_load(&m->crowd->rounds);
         post_anything(m);
         nanosleep(&moment, NULL);
-        while (i % 4 == 0 && atomic_load(&m->crowd->rounds) == before && !session_resting(m->crowd->session))
+        while (i % 4 == 0 && atomic_load(&m->crowd->rounds) == before &&
+               !m->crowd->session->ops->resting(m->crowd->session))
             nanosleep(&moment, NULL); /* waits for a round, unless the session is idle */
     }
     if (atomic_fetch_sub(&m->crowd->at_it, 1) == 1) /* the last thread; no other thread requests this pace */
-        session_post(m->crowd->session, &(struct control){.kind = CONTROL_PACE, .text = "12345"}, NULL);
+        m->crowd->session->ops->post(m->crowd->session, &(struct control){.kind = CONTROL_PACE, .text = "12345"}, NULL);
     return NULL;
 }
 
 static void
-watch_crowd(void *user, struct session *s, const struct event *e)
+watch_crowd(void *user, struct live *s, const struct event *e)
 {
     struct crowd *c = user;
     if (e->type == EVENT_ROUND)

@@ -54,7 +54,7 @@ is_failure(const struct event *e)
 }
 
 static void
-restart_after_failure(void *user, struct session *s, const struct event *e)
+restart_after_failure(void *user, struct live *s, const struct event *e)
 {
     uint32_t *failures = user;
     if (is_failure(e) && ++*failures < 3)
@@ -111,13 +111,13 @@ struct question {
 };
 
 static void
-ask_while_it_fails(void *user, struct session *s, const struct event *e)
+ask_while_it_fails(void *user, struct live *s, const struct event *e)
 {
     struct question *q = user;
     struct err err;
     if (is_failure(e))
         session_control(s, ++q->failures < 200 ? CONTROL_RESTART : CONTROL_QUIT, NULL, NULL, 0);
-    if (session_failed(s, &err)) { /* from the last run or the next one: the message is the same */
+    if (s->ops->failed(s, &err)) { /* from the last run or the next one: the message is the same */
         assert_string_equal(err.text, "failing: three is too many");
         q->answers++;
     }
@@ -143,7 +143,7 @@ struct leak {
 };
 
 static void
-ask_for_a_baseline_and_restart(void *user, struct session *s, const struct event *e)
+ask_for_a_baseline_and_restart(void *user, struct live *s, const struct event *e)
 {
     struct leak *l = user;
     l->measured += event_is_control(e, "lossless", NULL);
@@ -184,7 +184,7 @@ draft_nothing(struct policy *const *p, struct round *const *r, uint32_t n)
 }
 
 static void
-run_out_of_memory(void *user, struct session *s, const struct event *e)
+run_out_of_memory(void *user, struct live *s, const struct event *e)
 {
     char *said = user;
     if (event_is_control(e, "state", "paused") && said[0] == '\0')

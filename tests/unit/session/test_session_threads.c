@@ -18,7 +18,7 @@ static uint64_t seed = 11;
 /* ---- another thread ---- */
 
 struct poster {
-    struct session *session;
+    struct live *session;
     pthread_t thread;
     uint64_t random;
     bool started;
@@ -32,7 +32,7 @@ post_quietly(struct poster *p, enum control_kind kind, const char *name, const c
 {
     struct control c = {.kind = kind, .text = text, .n = n};
     snprintf(c.name, sizeof c.name, "%s", name != NULL ? name : "");
-    if (!session_post(p->session, &c, NULL) && kind != CONTROL_BREAK) /* the round may be over */
+    if (!p->session->ops->post(p->session, &c, NULL) && kind != CONTROL_BREAK) /* the round may be over */
         p->refused = true;
 }
 
@@ -70,7 +70,7 @@ post_at_random(void *user)
 }
 
 static void
-watch(void *user, struct session *s, const struct event *e)
+watch(void *user, struct live *s, const struct event *e)
 {
     struct poster *p = user;
     if (!p->started) {
@@ -118,7 +118,7 @@ struct steps {
 };
 
 static void
-step_by_token(void *user, struct session *s, const struct event *e)
+step_by_token(void *user, struct live *s, const struct event *e)
 {
     struct steps *st = user;
     st->tokens += e->type == EVENT_TOKEN && e->token.source != SOURCE_PROMPT;
@@ -156,7 +156,7 @@ struct extension {
 };
 
 static void
-extend_twice(void *user, struct session *s, const struct event *e)
+extend_twice(void *user, struct live *s, const struct event *e)
 {
     struct extension *x = user;
     if (!event_is_control(e, "end", "tokens"))
@@ -190,7 +190,7 @@ TEST(an_extended_run_has_the_text_of_a_longer_one)
 }
 
 static void
-go_on_after_the_end(void *user, struct session *s, const struct event *e)
+go_on_after_the_end(void *user, struct live *s, const struct event *e)
 {
     struct extension *x = user;
     if (!event_is_control(e, "end", NULL))
@@ -294,7 +294,7 @@ held_step(struct kv_cache *s, const struct forward_pass *w)
 }
 
 static void
-interrupt_prefill(void *user, struct session *s, const struct event *e)
+interrupt_prefill(void *user, struct live *s, const struct event *e)
 {
     struct impatience *w = user;
     w->prefilled = w->prefilled || (e->run == 1 && e->type == EVENT_TOKEN && e->token.source == SOURCE_PREFILL);

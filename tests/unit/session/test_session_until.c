@@ -13,7 +13,7 @@ struct seen { /* the observations of a run */
 };
 
 static void
-see(void *user, struct session *s, const struct event *e)
+see(void *user, struct live *s, const struct event *e)
 {
     struct seen *seen = user;
     scope_event(seen->scope, e);
@@ -61,10 +61,10 @@ stops_where_the_scope_finds_it(struct fixture *f, const char *words, uint32_t ba
     o.tokens = 120;
     o.batch = batch;
     assert_ok(until_parse(words, &until, &err), err);
-    struct session *s; /* it outlives the scopes, which refer to its run_info */
+    struct live *s; /* it outlives the scopes, which refer to its run_info */
     assert_ok(session_open(&s, f->engine, &o, &err), err);
-    assert_ok(scope_open(&plain.scope, session_info(s), &err), err);
-    assert_ok(scope_open(&stopped.scope, session_info(s), &err), err);
+    assert_ok(scope_open(&plain.scope, s->ops->info(s), &err), err);
+    assert_ok(scope_open(&stopped.scope, s->ops->info(s), &err), err);
     session_run(f->engine, &o, see, &plain, &r);
     uint32_t expected[ROUNDS], n = 0;
     struct scope_place place;
@@ -90,7 +90,7 @@ stops_where_the_scope_finds_it(struct fixture *f, const char *words, uint32_t ba
     session_rig_free(&r);
     scope_close(plain.scope);
     scope_close(stopped.scope);
-    session_close(s);
+    live_close(s);
     return n;
 }
 
@@ -133,7 +133,7 @@ struct met {
 };
 
 static void
-meet(void *user, struct session *s, const struct event *e)
+meet(void *user, struct live *s, const struct event *e)
 {
     struct met *m = user;
     const bool told = m->scope == NULL && event_is_control(e, "until", m->words);
@@ -171,11 +171,11 @@ TEST(any_sequence_of_a_batch_stops_the_session)
     o.n_set = 1;
     for (size_t w = 0; w < sizeof words / sizeof words[0]; w++) {
         struct met plain = {.words = words[w]}, stopped = plain;
-        struct session *s;
+        struct live *s;
         assert_ok(until_parse(words[w], &plain.until, &err), err);
         o.paused = false;
         assert_ok(session_open(&s, f->engine, &o, &err), err); /* for its run_info */
-        assert_ok(scope_open(&plain.scope, session_info(s), &err), err);
+        assert_ok(scope_open(&plain.scope, s->ops->info(s), &err), err);
         session_run(f->engine, &o, meet, &plain, &r);
         session_rig_free(&r);
         o.paused = true;
@@ -187,12 +187,12 @@ TEST(any_sequence_of_a_batch_stops_the_session)
         assert_memory_equal(plain.round, stopped.round, plain.n * sizeof *plain.round);
         assert_memory_equal(plain.seq, stopped.seq, plain.n * sizeof *plain.seq);
         scope_close(plain.scope);
-        session_close(s);
+        live_close(s);
     }
 }
 
 static void
-pause_soon(void *user, struct session *s, const struct event *e)
+pause_soon(void *user, struct live *s, const struct event *e)
 {
     uint32_t *paused = user;
     if (e->type == EVENT_CONTROL && event_is_control(e, "state", "paused") && ++*paused == 1)
@@ -218,13 +218,13 @@ TEST(a_condition_that_cannot_be_is_refused)
 {
     struct fixture *f = *state;
     struct session_options o = session_usual();
-    struct session *s;
+    struct live *s;
     struct err err = {0};
     assert_ok(session_open(&s, f->engine, &o, &err), err);
     const struct control c = {.kind = CONTROL_UNTIL, .text = "whenever"};
-    assert_false(session_post(s, &c, &err));
+    assert_false(s->ops->post(s, &c, &err));
     assert_contains(err.text, "whenever");
-    session_close(s);
+    live_close(s);
 }
 
 FIXTURE(session_fixture_open, session_fixture_close);

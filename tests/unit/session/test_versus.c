@@ -20,7 +20,7 @@ struct seen {
 };
 
 static void
-watch(void *user, struct session *s, const struct event *e)
+watch(void *user, struct live *s, const struct event *e)
 {
     (void)s;
     struct seen *w = user;
@@ -162,16 +162,16 @@ TEST(each_of_two_settings_is_first_as_often_as_the_other)
 /* ---- changes during a run ---- */
 
 static void
-post(struct session *s, enum control_kind kind, const char *name, const char *text, uint32_t seq)
+post(struct live *s, enum control_kind kind, const char *name, const char *text, uint32_t seq)
 {
     struct err err = {0};
     struct control c = {.kind = kind, .text = text, .seq = seq};
     snprintf(c.name, sizeof c.name, "%s", name);
-    assert_ok(session_post(s, &c, &err), err);
+    assert_ok(s->ops->post(s, &c, &err), err);
 }
 
 static void
-turn_one(void *user, struct session *s, const struct event *e)
+turn_one(void *user, struct live *s, const struct event *e)
 {
     struct seen *w = user;
     watch(user, s, e);
@@ -208,7 +208,7 @@ TEST(a_knob_change_applies_to_one_of_two_settings)
 /* ---- a versus begins and ends in a session with one setting ---- */
 
 static void
-come_and_go(void *user, struct session *s, const struct event *e)
+come_and_go(void *user, struct live *s, const struct event *e)
 {
     struct seen *w = user;
     watch(user, s, e);
@@ -260,12 +260,12 @@ TEST(a_session_of_one_setting_begins_a_comparison_and_ends_it)
 struct pending {
     struct seen seen;
     uint32_t stops;
-    void (*post_all)(struct session *);
+    void (*post_all)(struct live *);
     bool change_first; /* the first setting's change was emitted before the versus */
 };
 
 static void
-post_in_mid_round(void *user, struct session *s, const struct event *e)
+post_in_mid_round(void *user, struct live *s, const struct event *e)
 {
     struct pending *p = user;
     if (event_is_control(e, "versus", NULL))
@@ -285,17 +285,17 @@ post_in_mid_round(void *user, struct session *s, const struct event *e)
 }
 
 static double
-requested_gamma(struct session *s, uint32_t seq)
+requested_gamma(struct live *s, uint32_t seq)
 {
     struct settings now;
-    session_requested(s, seq, &now);
-    const struct policy_info *p = &session_info(s)->policies[now.policy];
+    s->ops->requested(s, seq, &now);
+    const struct policy_info *p = &s->ops->info(s)->policies[now.policy];
     assert_string_equal(p->name, "layerskip");
     return now.value[now.policy][policy_knob_index(p, "gamma")];
 }
 
 static void
-turn_second_and_end_it(struct session *s)
+turn_second_and_end_it(struct live *s)
 {
     post(s, CONTROL_KNOB, "gamma", "3", 1);
     assert_number_equal(requested_gamma(s, 1), 3);
@@ -324,7 +324,7 @@ TEST(waiting_changes_of_the_second_setting_are_removed_with_it)
 }
 
 static void
-turn_first_and_begin_another(struct session *s)
+turn_first_and_begin_another(struct live *s)
 {
     post(s, CONTROL_KNOB, "gamma", "3", 0);
     post(s, CONTROL_VERSUS, "", "layerskip exit_layer=3", 0);
@@ -365,7 +365,7 @@ kv_cache_of_one(struct weights *w, const struct kv_cache_desc *desc, struct kv_c
 }
 
 static void
-no_room(void *user, struct session *s, const struct event *e)
+no_room(void *user, struct live *s, const struct event *e)
 {
     struct seen *w = user;
     watch(user, s, e);
@@ -420,14 +420,14 @@ TEST(impossible_pairs_are_refused)
         {"layerskip heads=a.safetensors", "one set of trained heads at a time"},
     };
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
-        struct session *s;
+        struct live *s;
         struct err err = {0};
         const struct session_options o = two(bad[i].versus);
         assert_false(session_open(&s, f->engine, &o, &err));
         if (strstr(err.text, bad[i].why) == NULL)
             fail_msg("'%s': %s", bad[i].versus, err.text);
     }
-    struct session *s;
+    struct live *s;
     struct err err = {0};
     struct session_options o = two("layerskip");
     o.batch = 2;
