@@ -75,7 +75,7 @@ is_set(const struct field *f, const void *from)
     case FIELD_OWNED: return *(char *const *)(const void *)at != NULL;
     case FIELD_FLAG: return *(const bool *)at;
     case FIELD_HASH: return false; /* the hash of a missing file may have any value */
-    case FIELD_REAL: return real_at(f, at) != 0;
+    case FIELD_REAL: return real_at(f, at) != 0 && !isnan(real_at(f, at));
     case FIELD_OBJECT:
         for (const struct field *inner = f->fields; inner->key != NULL; inner++)
             if (is_set(inner, at))

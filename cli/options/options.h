@@ -107,6 +107,9 @@ struct options {
         uint64_t from, to, seq;                             /* UINT64_MAX: not given */
         uint32_t run;                                       /* 0: not given */
     } plot;
+    struct {
+        const char *url, *kind, *key_env, *key_file; /* NULL: not given */
+    } server;
     bool scope;
     bool bare;       /* there were no arguments */
     bool finished;   /* --help, --version or --list-policies was printed */

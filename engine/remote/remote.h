@@ -24,7 +24,6 @@ struct remote_options {
     const char *url;  /* http or https; NULL with a launch */
     const char *kind; /* "llama-server", "vllm", "sglang"; NULL: the server is asked */
     const char *key;  /* sent as a bearer token, never logged; NULL: none */
-    const char *log;  /* llama-server's own log (-v), for the drafts' ids; NULL: none */
     struct remote_launch launch;
     /* (n_policies) declared policies, among them POLICY_BASELINE and POLICY_SERVER; borrowed */
     const struct policy_info *policies;

@@ -1,0 +1,243 @@
+/* What all kinds of servers share: asking, checked reading of their JSON, and the rounds of an answer. */
+#include "engine/remote/server_kind.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/array_grow.h"
+#include "base/json_read.h"
+#include "base/utf8.h"
+
+#define ASK_S 120 /* that a server may take for a prompt's tokens, or to describe itself */
+
+const struct server_kind *const server_kinds[] = {&llama_server_kind, &vllm_kind, &sglang_kind, NULL};
+
+/* ---- asking ---- */
+
+const char *
+server_text(const cJSON *from, const char *name)
+{
+    const char *text = cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(from, name));
+    return text != NULL ? text : "";
+}
+
+uint64_t
+server_number(const cJSON *from, const char *name, uint64_t limit)
+{
+    const double x = cJSON_GetNumberValue(cJSON_GetObjectItemCaseSensitive(from, name));
+    return x > 0 && x < (double)limit && x == floor(x) ? (uint64_t)x : 0;
+}
+
+void
+server_label(char *out, size_t n, const char *text)
+{
+    printable_line(out, n, text, strlen(text));
+}
+
+/* Writes the message of an error: {"error": {"message": …}}, {"message": …} or {"error": "…"}. */
+static void
+error_text(const cJSON *answer, char *out, size_t n)
+{
+    const cJSON *error = cJSON_GetObjectItemCaseSensitive(answer, "error");
+    const char *text = server_text(cJSON_IsObject(error) ? error : answer, "message");
+    server_label(out, n, text[0] != '\0' ? text : server_text(answer, "error"));
+}
+
+cJSON *
+server_ask(struct http *http, const char *path, cJSON *json, struct err *err)
+{
+    char *body = json != NULL ? cJSON_PrintUnformatted(json) : NULL, *text = NULL, why[200];
+    cJSON *answer = NULL;
+    size_t n;
+    int status;
+    err->kind = ERR_NONE;
+    if (json != NULL && body == NULL) {
+        err_set(err, ERR_WORK, "out of memory for a request");
+    } else if (http_call(http, path, body, ASK_S, &status, &text, &n, err)) {
+        if (!json_read(&answer, text, n))
+            err_set(err, ERR_WORK, "out of memory for the server's answer");
+        error_text(answer, why, sizeof why);
+        if (err->kind == ERR_NONE && status != 200 && status != 404)
+            err_set(err, ERR_WORK, "the server refused %s: %s (status %d)", path,
+                    why[0] != '\0' ? why : "it gave no reason", status);
+        if (status != 200) {
+            cJSON_Delete(answer);
+            answer = NULL;
+        }
+    }
+    cJSON_Delete(json);
+    cJSON_free(body);
+    free(text);
+    return answer;
+}
+
+cJSON *
+server_messages(const struct server_prompt *p, struct err *err)
+{
+    cJSON *list = NULL;
+    if (p->before != NULL && p->before[0] != '\0' && !json_read(&list, p->before, strlen(p->before))) {
+        err_set(err, ERR_WORK, "out of memory for the messages");
+        return NULL;
+    }
+    if (list == NULL)
+        list = cJSON_CreateArray();
+    const char *first = server_text(cJSON_GetArrayItem(list, 0), "role");
+    for (int i = 0; i < 2; i++) {
+        const char *text = i == 0 ? p->system : p->text;
+        if (text == NULL || (i == 0 && strcmp(first, "system") == 0))
+            continue;
+        cJSON *message = cJSON_CreateObject();
+        cJSON_AddStringToObject(message, "role", i == 0 ? "system" : "user");
+        cJSON_AddStringToObject(message, "content", text);
+        if (i == 0)
+            cJSON_InsertItemInArray(list, 0, message);
+        else
+            cJSON_AddItemToArray(list, message);
+    }
+    return list;
+}
+
+void
+server_add_ids(cJSON *to, const char *name, const struct server_request *r)
+{
+    cJSON *ids = cJSON_AddArrayToObject(to, name);
+    for (size_t i = 0; i < r->n; i++)
+        cJSON_AddItemToArray(ids, cJSON_CreateNumber(r->ids[i]));
+}
+
+/* ---- answers ---- */
+
+bool
+answer_refuse(struct server_answer *a, const char *why)
+{
+    return err_set(&a->err, ERR_WORK, "the server's answer %s", why);
+}
+
+struct server_token *
+answer_token(struct server_answer *a, const cJSON *id)
+{
+    const double x = cJSON_GetNumberValue(id);
+    if (!(x >= 0 && x < a->facts->vocab && x == floor(x))) {
+        answer_refuse(a, "contains a token that its vocabulary lacks");
+        return NULL;
+    }
+    if (!array_grow(&a->tokens, &a->room, a->n_tokens + 1, sizeof *a->tokens)) {
+        err_set(&a->err, ERR_WORK, "out of memory for the server's answer");
+        return NULL;
+    }
+    if (a->now.n++ == 0)
+        a->now.us = a->us;
+    struct server_token *t = &a->tokens[a->n_tokens++];
+    *t = (struct server_token){.token = (token_t)x};
+    for (int i = 0; i < PREDICTION_TOP; i++)
+        t->top[i] = TOKEN_NONE;
+    return t;
+}
+
+void
+answer_top(struct server_token *t, token_t token, double logprob)
+{
+    if (t->n_top == PREDICTION_TOP || !(logprob <= 0))
+        return;
+    t->top[t->n_top] = token;
+    t->top_p[t->n_top++] = (float)exp(logprob);
+}
+
+bool
+answer_round(struct server_answer *a, const struct server_round *r)
+{
+    if (r->drafted >= VERIFY_NODES || r->accepted > r->drafted || (r->n > (size_t)r->accepted + 1 && !r->uncounted))
+        return answer_refuse(a, "contains counts of drafts that are not possible");
+    const bool going = a->round(a->user, r, a->tokens);
+    a->n_tokens -= r->n;
+    memmove(a->tokens, a->tokens + r->n, a->n_tokens * sizeof *a->tokens);
+    return going;
+}
+
+/* Pieces of a byte-level BPE spell each byte as a character: printable ones of Latin-1 as themselves, others from
+ * U+0100 on, in order. Other pieces have U+2581 for a space and <0x0A> for a byte. */
+static size_t
+piece_character(const char *piece, size_t n, bool of_bytes, char out[4], size_t *read)
+{
+    uint32_t code;
+    *read = utf8_character(piece, n, &code);
+    if (*read == 0) {
+        *read = 1;
+        out[0] = piece[0];
+        return 1;
+    }
+    for (uint32_t byte = 0, hidden = 256; of_bytes && byte < 256; byte++) {
+        const bool shown = (byte > 32 && byte < 127) || (byte > 160 && byte != 173);
+        if (code == (shown ? byte : hidden++)) {
+            out[0] = (char)byte;
+            return 1;
+        }
+    }
+    if (!of_bytes && code == 0x2581)
+        return utf8_put(out, ' ');
+    if (!of_bytes && *read == 1 && n == 6 && memcmp(piece, "<0x", 3) == 0 && piece[5] == '>') {
+        out[0] = (char)(hex_digit(piece[3]) * 16 + hex_digit(piece[4]));
+        *read = 6;
+        return 1;
+    }
+    return utf8_put(out, code);
+}
+
+void
+answer_piece(struct server_answer *a, token_t token, const char *piece, size_t n)
+{
+    char bytes[256];
+    size_t used = 0, read;
+    for (size_t i = 0; i < n && used + 4 <= sizeof bytes; i += read)
+        used += piece_character(piece + i, n - i, a->facts->byte_pieces, bytes + used, &read);
+    a->word(a->user, token, bytes, used);
+}
+
+/* ---- counters ---- */
+
+/* Adds up the values of a metric over its labels (several engines of one server); NAN: there is none. With `at`, the
+ * value of each position instead. */
+static double
+metric(const char *text, const char *name, struct server_counters *at)
+{
+    double sum = NAN;
+    const size_t n = name != NULL ? strlen(name) : 0;
+    for (const char *line = text; n > 0 && line != NULL;
+         line = strchr(line, '\n'), line = line != NULL ? line + 1 : NULL) {
+        if (strncmp(line, name, n) != 0 || (line[n] != '{' && line[n] != ' '))
+            continue;
+        const char *end = line + strcspn(line, "\n"), *labels = strchr(line, '}'), *place = strstr(line, "position=\"");
+        const char *number = line[n] == '{' && labels != NULL && labels < end ? labels + 1 : line + n;
+        const double value = strtod(number, NULL);
+        if (!(value >= 0))
+            continue;
+        sum = isnan(sum) ? value : sum + value;
+        const unsigned long i =
+            at != NULL && place != NULL && place < end ? strtoul(place + 10, NULL, 10) : VERIFY_NODES;
+        if (i < VERIFY_NODES && value < 1e15) {
+            at->at[i] += (uint64_t)value;
+            at->n_at = i >= at->n_at ? i + 1 : at->n_at;
+        }
+    }
+    return sum;
+}
+
+static uint64_t
+count(const char *text, const char *name)
+{
+    const double value = metric(text, name, NULL);
+    return value < 1e15 ? (uint64_t)value : 0;
+}
+
+void
+server_counters_read(const struct server_kind *k, const char *text, struct server_counters *out)
+{
+    *out = (struct server_counters){.drafts = count(text, k->drafts),
+                                    .drafted = count(text, k->drafted),
+                                    .accepted = count(text, k->accepted),
+                                    .running = metric(text, k->running, NULL),
+                                    .waiting = metric(text, k->waiting, NULL),
+                                    .tokens_per_s = metric(text, k->tokens_per_s, NULL)};
+    metric(text, k->at, out);
+}
