@@ -15,13 +15,16 @@
 #include "cli/options/commands.h"
 #include "cli/options/files.h"
 #include "cli/options/option_table.h"
+#include "cli/servers.h"
 #include "engine/measure/reason.h"
 #include "engine/model/tokenizer/tokenizer.h"
 #include "engine/tune/results.h"
 #include "tui/terminal/terminal.h"
 
 struct printer {
-    const struct tokenizer *tokenizer;
+    const struct tokenizer *tokenizer; /* NULL: of a server, whose events have the tokens' bytes */
+    struct slice *words;               /* (n_words) by id; owned, as are their bytes */
+    size_t n_words;
     struct utf8_stream stream;
     bool terminal, quiet; /* quiet: JSON goes to stdout */
     bool broken;          /* stdout accepts no more output */
@@ -65,7 +68,11 @@ print_token(void *user, token_t token, enum token_source source)
 {
     (void)source;
     struct printer *p = user;
-    struct slice bytes = tokenizer_bytes(p->tokenizer, token, false);
+    struct slice bytes = {0};
+    if (p->tokenizer != NULL)
+        bytes = tokenizer_bytes(p->tokenizer, token, false);
+    else if ((size_t)token < p->n_words)
+        bytes = p->words[token];
     char out[512];
     for (size_t at = 0;
          at < bytes.len;) { /* a piece may be long; the stream writes at most 3 bytes more than it reads */
@@ -73,6 +80,27 @@ print_token(void *user, token_t token, enum token_source source)
         put(p, out, utf8_stream_feed(&p->stream, bytes.data + at, n, out));
         at += n;
     }
+}
+
+/* Keeps the bytes of a server's token. */
+static void
+keep_word(void *user, const struct event *e)
+{
+    struct printer *p = user;
+    const size_t i = e->type == EVENT_VOCAB ? (size_t)e->vocab.token : p->n_words;
+    char *bytes = i < p->n_words && p->words[i].data == NULL ? malloc(e->vocab.n_bytes + 1) : NULL;
+    if (bytes == NULL)
+        return;
+    memcpy(bytes, e->vocab.bytes, e->vocab.n_bytes);
+    p->words[i] = (struct slice){bytes, e->vocab.n_bytes};
+}
+
+static void
+forget_words(struct printer *p)
+{
+    for (size_t i = 0; i < p->n_words; i++)
+        free((char *)p->words[i].data);
+    free(p->words);
 }
 
 static void
@@ -163,8 +191,10 @@ summary(const struct outcome *out, const struct session_options *o, struct engin
     if (isnan(m.tokens_per_round)) /* the first token comes with the prompt */
         report("no round");
     else
-        report("%.1f tokens/s%s, %.2f tokens/round, acceptance %s, eTPL %.3f, modelled %.2f×", m.tokens_per_s, all_in,
-               m.tokens_per_round, acceptance, m.etpl, m.modelled);
+        report("%.1f tokens/s%s, %.2f tokens/round, acceptance %s", m.tokens_per_s, all_in, m.tokens_per_round,
+               acceptance);
+    if (!isnan(m.etpl)) /* a server does not tell its layers */
+        report(", eTPL %.3f, modelled %.2f×", m.etpl, m.modelled);
     const double experts = metrics_verify_experts(&out->metrics);
     if (!isnan(experts))
         report(", verified by %.1f experts a layer", experts);
@@ -181,7 +211,8 @@ summary(const struct outcome *out, const struct session_options *o, struct engin
     report("; end: %s\n", why);
     if (out->choice[0] != '\0')
         report("%s\n", out->choice);
-    print_reason(out, o, engine);
+    if (engine != NULL)
+        print_reason(out, o, engine);
 }
 
 /* Prints "2.31 ±0.14 tokens/round"; "–" without a value, and no error after one round. */
@@ -239,7 +270,9 @@ compare_sides(const struct outcome *out, const struct session_options *o)
 
 struct running {
     const struct options *o;
-    struct engine *engine;
+    struct engine *engine; /* NULL: a server generates */
+    struct server_given server;
+    char model[64], machine[96];
     struct policy_memory *memory;
     char policy[16];            /* of the last session */
     struct prompt_list prompts; /* of a file; empty: the prompt of the command line */
@@ -262,13 +295,31 @@ add_outcome(struct running *r, size_t first, const struct outcome *out, struct e
     return true;
 }
 
+/* Opens the server as the source, with the prompt of the session. */
+static bool
+open_server(struct running *r, struct generation *g, struct printer *printer, struct err *err)
+{
+    struct remote_options *o = &r->server.remote;
+    o->prompt = g->session.prompt;
+    o->prompt_len = g->session.prompt_len;
+    if (!remote_open(&g->live, o, err))
+        return false;
+    const struct run_info *info = g->live->ops->info(g->live);
+    snprintf(r->model, sizeof r->model, "%s", info->model_name);
+    snprintf(r->machine, sizeof r->machine, "%s", info->isa);
+    printer->words = calloc(info->vocab, sizeof *printer->words);
+    printer->n_words = printer->words != NULL ? info->vocab : 0;
+    g->event = keep_word;
+    return true;
+}
+
 /* Runs one session: of prompt `first` of a file, of that of the command line, or of all prompts as a batch. */
 static bool
 run_session(struct running *r, size_t first, struct prompt_text *batch, cJSON **result, struct err *err)
 {
     const char *prompt = r->prompts.n > 0 && batch == NULL ? r->prompts.texts[first] : NULL;
     const struct options *o = r->o;
-    struct printer printer = {.tokenizer = r->engine->model->tokenizer,
+    struct printer printer = {.tokenizer = r->engine != NULL ? r->engine->model->tokenizer : NULL,
                               .terminal = isatty(STDOUT_FILENO),
                               .quiet = output_is_stdout(o->json) || output_is_stdout(o->csv)};
     struct generation g = {.engine = r->engine,
@@ -288,15 +339,22 @@ run_session(struct running *r, size_t first, struct prompt_text *batch, cJSON **
         g.session.prompt = prompt;
         g.session.prompt_len = strlen(prompt);
     }
-    if (!generate(&g, &out, err))
+    if (r->engine == NULL && !open_server(r, &g, &printer, err))
         return false;
-    if (o->batch == 0)
+    const bool ok = generate(&g, &out, err);
+    if (ok && o->batch == 0)
         end_text(&printer);
-    if (g.session.versus != NULL)
+    if (ok && g.session.versus != NULL)
         compare_sides(&out, &g.session);
-    else
+    else if (ok)
         summary(&out, &g.session, r->engine, out.end);
-    *result = outcome_json(&out, g.engine, &g.session);
+    if (ok)
+        *result = r->engine != NULL ? outcome_json(&out, g.engine, &g.session)
+                                    : outcome_server_json(&out, g.live->ops->info(g.live));
+    live_close(g.live);
+    forget_words(&printer);
+    if (!ok)
+        return false;
     r->untraced = r->untraced || out.untraced;
     const bool added = add_outcome(r, first, &out, err);
     outcome_free(&out);
@@ -334,19 +392,19 @@ static bool
 write_csv(const struct running *r, struct err *err)
 {
     const struct session_options so = generation_options(r->o);
-    const struct model *model = r->engine->model;
     char params[OPTIONS_MOST * sizeof(struct knob_setting) + 32];
     struct metrics metrics;
     struct output output;
-    metrics_begin(&metrics, model->desc.n_layers, model->rho);
+    metrics_begin(&metrics, r->engine != NULL ? r->engine->model->desc.n_layers : 1,
+                  r->engine != NULL ? r->engine->model->rho : (double)NAN);
     const struct result all = {.policy = r->policy,
                                .params = generation_params(so.set, so.n_set, params, sizeof params),
                                .total = &r->total,
                                .m = metrics_measures(&metrics, &r->total),
                                RESULT_WITHOUT_SPEED,
                                .lossless = "-",
-                               .model = model->name,
-                               .machine = r->engine->ops->describe(r->engine->backend),
+                               .model = r->engine != NULL ? r->engine->model->name : r->model,
+                               .machine = r->engine != NULL ? r->engine->ops->describe(r->engine->backend) : r->machine,
                                .positions = &r->acceptance.all.positions};
     if (!output_open(&output, r->o->csv, &results_csv_file, err))
         return false;
@@ -389,7 +447,12 @@ run_main(struct options *o, int *status, struct err *err)
                      "--trace with several prompts: a trace holds one run's; give a single prompt, or --batch");
     if (ok && o->csv != NULL && o->versus != NULL)
         ok = err_set(err, ERR_USAGE, "--csv with --versus: a line is about one setting; --json has both");
-    ok = ok && generation_engine(o, &r.engine, err) && run_all(&r, err);
+    if (ok && o->server.url != NULL && (o->model != NULL || o->synth != NULL))
+        ok = err_set(err, ERR_USAGE, "--server: the server has a model; leave out '%.100s'",
+                     o->model != NULL ? o->model : o->synth);
+    ok = ok && (o->server.url != NULL ? server_given_read(&r.server, o, err) : generation_engine(o, &r.engine, err)) &&
+         run_all(&r, err);
+    server_given_free(&r.server);
     acceptance_free(&r.acceptance);
     policy_memory_free(&memory);
     prompts_free(&r.prompts);

@@ -138,11 +138,48 @@ add_times(cJSON *j, const struct metrics *metrics, const struct measures *m)
     json_number(j, "learning_share", m->learning_share);
 }
 
-cJSON *
-outcome_json(const struct outcome *out, const struct engine *engine, const struct session_options *o)
+/* Adds the settings of sampling to the parameters. */
+static void
+add_sampling(cJSON *params, const struct sampling *s, uint64_t seed)
+{
+    json_number(params, "temperature", (double)s->temperature);
+    json_number(params, "top_k", s->top_k);
+    json_number(params, "top_p", (double)s->top_p);
+    json_seed(params, seed);
+}
+
+/* Adds counts and measures. `positions`: NULL, if there are two settings. */
+static void
+add_measures(cJSON *j, const struct outcome *out, const struct positions *positions)
 {
     const struct tally *t = &out->metrics.total;
     struct measures m = metrics_measures(&out->metrics, t);
+    cJSON_AddStringToObject(j, "end", out->end);
+    json_number(j, "rounds", (double)t->rounds);
+    json_number(j, "drafted", (double)t->drafted);
+    json_number(j, "verified", (double)t->verified);
+    json_number(j, "accepted", (double)t->accepted);
+    json_number(j, "emitted", (double)t->emitted);
+    json_number(j, "cut", (double)t->cut);
+    json_number(j, "acceptance_rate", m.acceptance_rate);
+    json_number(j, "per_token_acceptance", m.per_token_acceptance);
+    if (positions != NULL)
+        acceptance_positions_json(j, positions);
+    json_number(j, "tokens_per_round", m.tokens_per_round);
+    json_number(j, "etpl", m.etpl);
+    json_number(j, "discard_rate", m.discard_rate);
+    json_number(j, "verification_rate", m.verification_rate);
+    json_number(j, "layers_loaded", t->layers);
+    json_number(j, "heads_loaded", t->heads);
+    json_number(j, "modelled_speedup", m.modelled);
+    if (t->experts_rounds > 0)
+        json_number(j, "verify_experts", t->experts / (double)t->experts_rounds);
+    add_times(j, &out->metrics, &m);
+}
+
+cJSON *
+outcome_json(const struct outcome *out, const struct engine *engine, const struct session_options *o)
+{
     cJSON *j = cJSON_CreateObject(), *params = cJSON_CreateObject();
     char name[64];
     cJSON_AddStringToObject(j, "model", engine->model->name);
@@ -158,37 +195,29 @@ outcome_json(const struct outcome *out, const struct engine *engine, const struc
         cJSON_AddStringToObject(params, o->set[i].name, o->set[i].text);
     if (engine->heads != HEAD_LENS)
         cJSON_AddStringToObject(params, "head", head_mode_names[o->head]);
-    json_number(params, "temperature", (double)o->sampling.temperature);
-    json_number(params, "top_k", o->sampling.top_k);
-    json_number(params, "top_p", (double)o->sampling.top_p);
-    json_seed(params, o->seed);
+    add_sampling(params, &o->sampling, o->seed);
     cJSON_AddItemToObject(j, "params", params);
     if (o->batch > 0)
         json_number(params, "batch", o->batch);
     if (o->versus != NULL)
         add_sides(j, out, engine->model, o->versus);
     add_texts(j, out, o);
-    cJSON_AddStringToObject(j, "end", out->end);
-    json_number(j, "rounds", (double)t->rounds);
-    json_number(j, "drafted", (double)t->drafted);
-    json_number(j, "verified", (double)t->verified);
-    json_number(j, "accepted", (double)t->accepted);
-    json_number(j, "emitted", (double)t->emitted);
-    json_number(j, "cut", (double)t->cut);
-    json_number(j, "acceptance_rate", m.acceptance_rate);
-    json_number(j, "per_token_acceptance", m.per_token_acceptance);
-    if (o->versus == NULL)
-        acceptance_positions_json(j, &out->positions);
-    json_number(j, "tokens_per_round", m.tokens_per_round);
-    json_number(j, "etpl", m.etpl);
-    json_number(j, "discard_rate", m.discard_rate);
-    json_number(j, "verification_rate", m.verification_rate);
-    json_number(j, "layers_loaded", t->layers);
-    json_number(j, "heads_loaded", t->heads);
-    json_number(j, "modelled_speedup", m.modelled);
-    if (t->experts_rounds > 0)
-        json_number(j, "verify_experts", t->experts / (double)t->experts_rounds);
-    add_times(j, &out->metrics, &m);
+    add_measures(j, out, o->versus == NULL ? &out->positions : NULL);
+    return j;
+}
+
+cJSON *
+outcome_server_json(const struct outcome *out, const struct run_info *info)
+{
+    const struct session_options one = {0};
+    cJSON *j = cJSON_CreateObject();
+    cJSON_AddStringToObject(j, "model", info->model_name);
+    cJSON_AddStringToObject(j, "backend", info->backend);
+    cJSON_AddStringToObject(j, "isa", info->isa);
+    cJSON_AddStringToObject(j, "policy", out->policy);
+    add_sampling(cJSON_AddObjectToObject(j, "params"), &info->sampling, info->seed);
+    add_texts(j, out, &one);
+    add_measures(j, out, &out->positions);
     return j;
 }
 

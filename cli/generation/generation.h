@@ -39,6 +39,8 @@ size_t outcome_tokens(const struct outcome *); /* of all texts */
 /* {model, backend, policy, params, token_ids (of a batch: sequences), rounds, drafted, verified, accepted, emitted,
  * acceptance_rate, …} */
 cJSON *outcome_json(const struct outcome *, const struct engine *, const struct session_options *);
+/* The same for a server, without what only an engine has. */
+cJSON *outcome_server_json(const struct outcome *, const struct run_info *);
 void json_number(cJSON *to, const char *name, double value);      /* null if the value is not a number */
 void json_estimate(cJSON *to, const char *name, struct estimate); /* the value, and its standard error as NAME_se */
 void json_seed(cJSON *to, uint64_t seed);                         /* as text: a JSON number has 53 bits */

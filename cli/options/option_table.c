@@ -7,6 +7,7 @@
 #define PROMPTED  (COMMAND_SCOPE | COMMAND_RUN | COMMAND_BENCH)
 #define GENERATES (PROMPTED | COMMAND_TUNE)
 #define SCREEN    (COMMAND_SCOPE | COMMAND_REPLAY | COMMAND_DIFF)
+#define SERVED    COMMAND_RUN /* commands that may use a server */
 #define TRAINS    (COMMAND_TRAIN_HEADS | COMMAND_TRAIN_EAGLE | COMMAND_TRAIN_ACCEPT | COMMAND_TRAIN_PROFILE)
 #define ANSWERED  (COMMAND_TRAIN_HEADS | COMMAND_TRAIN_EAGLE)    /* the model answers prompts, as chat messages */
 #define DRAFTED   (COMMAND_TRAIN_ACCEPT | COMMAND_TRAIN_PROFILE) /* and an auxiliary model drafts its answers */
@@ -53,6 +54,7 @@ static const char *const measure_words[] = {
     "tok_per_s", "speedup",      "modelled_speedup", "tokens_per_round", "acceptance_rate", "per_token_acceptance",
     "etpl",      "discard_rate", "verification_rate"};
 static const char *const trace_probe_words[] = {"all", "policy", "off"};
+static const char *const server_words[] = {"llama-server", "vllm", "sglang"};
 static const char *const kind_words[] = {"affine", "full"};
 
 static void
@@ -179,6 +181,16 @@ const struct option_row option_rows[] = {
          .more = "`specscope train profile` writes it. Without the option the file beside the model is used, if it "
                  "exists. A profile is of one target, draft and companion, and of one temperature; that of other "
                  "models is refused."),
+    /* ---- servers ---- */
+    TEXT("server", 0, "URL", SERVED, server.url, "running server that generates, instead of a model",
+         .more = "A llama-server, a vLLM server (its rounds are counted with --per-request-spec-decode-metrics "
+                 "detailed) or an SGLang server. Prompts are sent as token ids, which the server makes. The server's "
+                 "own speculation drafts."),
+    TEXT("server-kind", 0, "KIND", SERVED, server.kind, "kind of the server", WORDS(server_words, COUNT(server_words)),
+         .without = "the server is asked"),
+    TEXT("key-env", 0, "NAME", SERVED, server.key_env, "environment variable with the server's key",
+         .more = "The key is sent to the server alone and written nowhere."),
+    TEXT("key-file", 0, "FILE", SERVED, server.key_file, "file with the server's key", .takes = TAKES_FILE),
     /* ---- layers and heads ---- */
     CALL("probe", 0, "MODE", COMMAND_SCOPE, set_probe, "layers shown", WORDS(probe_mode_names, PROBE_MODES),
          .def = "10%",
