@@ -10,6 +10,7 @@
 #include "engine/training/adam.h"
 #include "engine/training/blas.h"
 #include "kernels/cpu/sampling.h"
+#include "kernels/openmp.h"
 
 struct accept_response { /* a prompt at hand */
     struct accept_data *data;
@@ -456,9 +457,7 @@ static struct accept_score
 run(struct accept_training *t, const struct accept_batch *batch, bool gradient)
 {
     const size_t threads = t->options.threads, width = t->head->width;
-#ifdef _OPENMP
-#pragma omp parallel for num_threads(t->options.threads)
-#endif
+    PARALLEL(omp parallel for num_threads(t->options.threads))
     for (size_t i = 0; i < threads; i++) {
         struct own *own = &t->own[i];
         const size_t from = batch->n * i / threads, to = batch->n * (i + 1) / threads;

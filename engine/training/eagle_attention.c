@@ -3,12 +3,10 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
-#ifdef _OPENMP
-#include <omp.h>
-#endif
 
 #include "engine/training/blas.h"
 #include "engine/training/eagle_internal.h"
+#include "kernels/openmp.h"
 
 struct eagle_attention {
     const struct cpu_isa *isa;
@@ -79,9 +77,7 @@ static float
 dot(const float *a, const float *b, uint32_t n)
 {
     float sum = 0;
-#ifdef _OPENMP
-#pragma omp simd reduction(+ : sum)
-#endif
+    PARALLEL(omp simd reduction(+ : sum))
     for (uint32_t i = 0; i < n; i++)
         sum += a[i] * b[i];
     return sum;
@@ -248,27 +244,15 @@ attend_back(struct eagle_attention *a, const struct unit *u, const float *slope,
     add_rows(u, u->k, a->rows);
 }
 
-static struct eagle_attention *
-this_thread(struct eagle_attention *a)
-{
-#ifdef _OPENMP
-    return &a[omp_get_thread_num()];
-#else
-    return a;
-#endif
-}
-
 void
 eagle_attend(struct eagle_attention *a, uint32_t threads, const struct eagle_head *h, const struct eagle_batch *b,
              uint32_t step)
 {
-    (void)threads;
-#ifdef _OPENMP
-#pragma omp parallel for schedule(dynamic) num_threads(threads)
-#endif
+    (void)threads; /* without OpenMP */
+    PARALLEL(omp parallel for schedule(dynamic) num_threads(threads))
     for (size_t i = 0; i < b->n * h->heads; i++) {
         const struct unit u = unit_of(h, b, step, (uint32_t)(i / h->heads), (uint32_t)(i % h->heads));
-        attend(this_thread(a), &u);
+        attend(&a[openmp_thread()], &u);
     }
 }
 
@@ -278,13 +262,11 @@ eagle_attend_back(struct eagle_attention *a, uint32_t threads, const struct eagl
 {
     const uint32_t group = h->heads / h->kv_heads;
     (void)threads;
-#ifdef _OPENMP
-#pragma omp parallel for schedule(dynamic) num_threads(threads)
-#endif
+    PARALLEL(omp parallel for schedule(dynamic) num_threads(threads))
     for (size_t i = 0; i < b->n * h->kv_heads; i++) /* one thread for all heads that share keys and values */
         for (uint32_t k = 0; k < group; k++) {
             const struct unit u =
                 unit_of(h, b, step, (uint32_t)(i / h->kv_heads), (uint32_t)(i % h->kv_heads) * group + k);
-            attend_back(this_thread(a), &u, slope, slope_q);
+            attend_back(&a[openmp_thread()], &u, slope, slope_q);
         }
 }

@@ -5,6 +5,7 @@
 #include "engine/training/blas.h"
 #include "engine/training/eagle_internal.h"
 #include "kernels/half.h"
+#include "kernels/openmp.h"
 #include "kernels/tensor.h"
 
 /* ---- operations on rows ---- */
@@ -16,9 +17,7 @@ split_product(const struct eagle_training *t, const struct host_product *p)
     const size_t parts = t->lens->blas != NULL ? 1 : t->options.threads, m = p->m;
     if (eagle_cancelled(t) || m == 0 || p->k == 0)
         return;
-#ifdef _OPENMP
-#pragma omp parallel for num_threads(t->options.threads) if (parts > 1)
-#endif
+    PARALLEL(omp parallel for num_threads(t->options.threads) if (parts > 1))
     for (size_t i = 0; i < parts; i++) {
         const size_t from = m * i / parts, to = m * (i + 1) / parts;
         struct host_product part = *p;
@@ -77,9 +76,7 @@ static float
 norm(const struct eagle_head *h, const float *x, const float *weight, float *y)
 {
     float squares = 0;
-#ifdef _OPENMP
-#pragma omp simd reduction(+ : squares)
-#endif
+    PARALLEL(omp simd reduction(+ : squares))
     for (uint32_t i = 0; i < h->width; i++)
         squares += x[i] * x[i];
     const float inverse = 1 / sqrtf(squares / (float)h->width + h->eps);
@@ -94,9 +91,7 @@ norm_back(const struct eagle_head *h, const float *x, const float *weight, float
           float *slope_x)
 {
     float dot = 0;
-#ifdef _OPENMP
-#pragma omp simd reduction(+ : dot)
-#endif
+    PARALLEL(omp simd reduction(+ : dot))
     for (uint32_t i = 0; i < h->width; i++)
         dot += x[i] * slope[i] * weight[i];
     const float back = dot * inverse * inverse * inverse / (float)h->width;
@@ -138,9 +133,7 @@ eagle_begin_batch(struct eagle_training *t)
     struct eagle_pass *p = &b->pass[0];
     const struct eagle_head *h = t->head;
     const uint32_t kv = 2 * h->kv_heads * h->head_dim;
-#ifdef _OPENMP
-#pragma omp parallel for num_threads(t->options.threads)
-#endif
+    PARALLEL(omp parallel for num_threads(t->options.threads))
     for (size_t w = 0; w < b->n; w++)
         for (uint32_t i = 0; i < b->windows[w].n; i++) {
             const uint16_t *state = b->windows[w].states + (size_t)i * (h->n_features + 1) * h->width;
@@ -149,16 +142,12 @@ eagle_begin_batch(struct eagle_training *t)
                 to[k] = bf16_to_f32(state[k]);
         }
     eagle_apply(t, b->tokens, h->width, h->features, t->features, eagle_part(h, EAGLE_FC), p->g);
-#ifdef _OPENMP
-#pragma omp parallel for num_threads(t->options.threads)
-#endif
+    PARALLEL(omp parallel for num_threads(t->options.threads))
     for (size_t w = 0; w < b->n; w++)
         for (uint32_t i = 0; i < b->windows[w].n; i++)
             make_pair(t, p, b->start[w] + i, b->windows[w].tokens[i + 1 < b->windows[w].n ? i + 1 : i]);
     eagle_apply(t, b->tokens, kv, 2 * h->width, p->pair, eagle_part(h, EAGLE_K), p->kv);
-#ifdef _OPENMP
-#pragma omp parallel for num_threads(t->options.threads)
-#endif
+    PARALLEL(omp parallel for num_threads(t->options.threads))
     for (size_t w = 0; w < b->n; w++)
         for (uint32_t i = 0; i < b->windows[w].n; i++)
             rotate(t, p->kv + (size_t)(b->start[w] + i) * kv, h->kv_heads, i, 1);
@@ -172,9 +161,7 @@ begin_step(struct eagle_training *t, uint32_t step)
     struct eagle_pass *p = &b->pass[step];
     const struct eagle_head *h = t->head;
     const uint32_t kv = 2 * h->kv_heads * h->head_dim, w2 = 2 * h->width;
-#ifdef _OPENMP
-#pragma omp parallel for num_threads(t->options.threads)
-#endif
+    PARALLEL(omp parallel for num_threads(t->options.threads))
     for (size_t i = 0; i < p->n; i++) {
         if (step == 0) {
             memcpy(t->pairs + i * w2, p->pair + p->base[i] * (size_t)w2, w2 * sizeof *t->pairs);
@@ -188,9 +175,7 @@ begin_step(struct eagle_training *t, uint32_t step)
     eagle_apply(t, p->n, h->heads * h->head_dim, w2, pairs, eagle_part(h, EAGLE_Q), p->q);
     if (step > 0)
         eagle_apply(t, p->n, kv, w2, pairs, eagle_part(h, EAGLE_K), p->kv);
-#ifdef _OPENMP
-#pragma omp parallel for num_threads(t->options.threads)
-#endif
+    PARALLEL(omp parallel for num_threads(t->options.threads))
     for (size_t i = 0; i < p->n; i++) {
         const uint32_t position = p->base[i] - b->start[eagle_window_of(p, (uint32_t)i)] + step;
         rotate(t, p->q + i * h->heads * h->head_dim, h->heads, position, 1);
@@ -212,9 +197,7 @@ static void
 activate(struct eagle_training *t, const struct eagle_pass *p)
 {
     const uint32_t ffn = t->head->ffn;
-#ifdef _OPENMP
-#pragma omp parallel for num_threads(t->options.threads)
-#endif
+    PARALLEL(omp parallel for num_threads(t->options.threads))
     for (size_t i = 0; i < p->n; i++) {
         memcpy(t->active + i * ffn, p->gate_up + i * 2 * ffn, ffn * sizeof *t->active);
         t->isa->swiglu(t->active + i * ffn, p->gate_up + i * 2 * ffn + ffn, ffn);
@@ -226,9 +209,7 @@ static void
 norm_rows(struct eagle_training *t, size_t n, const float *x, enum eagle_part weight, float *inverse)
 {
     const struct eagle_head *h = t->head;
-#ifdef _OPENMP
-#pragma omp parallel for num_threads(t->options.threads)
-#endif
+    PARALLEL(omp parallel for num_threads(t->options.threads))
     for (size_t i = 0; i < n; i++) {
         const float r = norm(h, x + i * h->width, eagle_part(h, weight), t->normed + i * h->width);
         if (inverse != NULL)
@@ -279,9 +260,7 @@ mlp_back(struct eagle_training *t, uint32_t step, float *gradient)
     float *slope_active = t->z; /* (n, ffn), which has room: see take_all() */
     apply_back(t, p->n, h->width, ffn, t->active, eagle_part(h, EAGLE_DOWN), p->slope_h, 0, slope_active,
                gradient + h->at[EAGLE_DOWN]);
-#ifdef _OPENMP
-#pragma omp parallel for num_threads(t->options.threads)
-#endif
+    PARALLEL(omp parallel for num_threads(t->options.threads))
     for (size_t i = 0; i < p->n; i++) {
         const float *gate = p->gate_up + i * 2 * ffn, *up = gate + ffn, *s = slope_active + i * ffn;
         float *to = t->slope_gate_up + i * 2 * ffn;
@@ -296,9 +275,7 @@ mlp_back(struct eagle_training *t, uint32_t step, float *gradient)
     apply_back(t, p->n, 2 * ffn, h->width, t->normed, eagle_part(h, EAGLE_GATE), t->slope_gate_up, 0, slope_normed,
                gradient + h->at[EAGLE_GATE]);
     memcpy(t->slope_x, p->slope_h, p->n * h->width * sizeof *t->slope_x);
-#ifdef _OPENMP
-#pragma omp parallel for num_threads(t->options.threads)
-#endif
+    PARALLEL(omp parallel for num_threads(t->options.threads))
     for (size_t i = 0; i < p->n; i++)
         norm_back(h, p->x + i * h->width, eagle_part(h, EAGLE_FFN_NORM), p->inverse_x[i], slope_normed + i * h->width,
                   t->slope_x + i * h->width);
@@ -334,9 +311,7 @@ chain_back(struct eagle_training *t, uint32_t step, float *gradient)
                gradient + h->at[EAGLE_Q]);
     apply_back(t, p->n, kv, 2 * w, p->pair, eagle_part(h, EAGLE_K), p->slope_kv, 1, t->slope_pair,
                gradient + h->at[EAGLE_K]);
-#ifdef _OPENMP
-#pragma omp parallel for num_threads(t->options.threads)
-#endif
+    PARALLEL(omp parallel for num_threads(t->options.threads))
     for (size_t i = 0; i < p->n; i++) {
         float *to = p[-1].slope_h + p->parent[i] * (size_t)w;
         norm_back(h, p->g + i * w, eagle_part(h, EAGLE_FEATURE_NORM), p->inverse_g[i], t->slope_pair + i * 2 * w + w,
@@ -377,9 +352,7 @@ batch_back(struct eagle_training *t, float *gradient)
             t->slope_pair[p->base[i] * 2 * (size_t)w + w + k] += slope_rows[i * 2 * w + w + k];
             t->slope_g[p->base[i] * (size_t)w + k] = t->slope_x[i * w + k];
         }
-#ifdef _OPENMP
-#pragma omp parallel for num_threads(t->options.threads)
-#endif
+    PARALLEL(omp parallel for num_threads(t->options.threads))
     for (size_t i = 0; i < b->tokens; i++)
         norm_back(h, p->g + i * w, eagle_part(h, EAGLE_FEATURE_NORM), p->inverse_g[i], t->slope_pair + i * 2 * w + w,
                   t->slope_g + i * w);
@@ -396,9 +369,7 @@ eagle_head_back(struct eagle_training *t, uint32_t step, float *gradient)
     apply_back(t, p->n, h->vocab, h->width, t->normed, eagle_part(h, EAGLE_HEAD), t->z, 0, slope_normed,
                gradient + h->at[EAGLE_HEAD]);
     memset(p->slope_h, 0, p->n * (size_t)h->width * sizeof *p->slope_h);
-#ifdef _OPENMP
-#pragma omp parallel for num_threads(t->options.threads)
-#endif
+    PARALLEL(omp parallel for num_threads(t->options.threads))
     for (size_t i = 0; i < p->n; i++)
         norm_back(h, p->h + i * h->width, eagle_part(h, EAGLE_FINAL_NORM), p->inverse_h[i], slope_normed + i * h->width,
                   p->slope_h + i * h->width);

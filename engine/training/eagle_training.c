@@ -7,6 +7,7 @@
 #include "engine/training/blas.h"
 #include "engine/training/eagle_internal.h"
 #include "kernels/half.h"
+#include "kernels/openmp.h"
 
 /* ---- memory ---- */
 
@@ -217,9 +218,7 @@ find_wanted(struct eagle_training *t)
         }
     }
     eagle_apply(t, n, h->vocab, h->width, t->final, t->lens->head, t->wanted);
-#ifdef _OPENMP
-#pragma omp parallel for num_threads(t->options.threads)
-#endif
+    PARALLEL(omp parallel for num_threads(t->options.threads))
     for (size_t i = 0; i < n; i++)
         t->entropy[i] = finish_wanted(t, t->wanted + i * h->vocab);
 }
@@ -234,9 +233,7 @@ compare(struct eagle_training *t, uint32_t step, float weight, token_t *drafts, 
     bool *right = t->right + (size_t)step * t->options.rows;
     double loss = 0, accepted = 0;
     const float share = weight / (float)(p->n > 0 ? p->n : 1);
-#ifdef _OPENMP
-#pragma omp parallel for num_threads(t->options.threads) reduction(+ : loss, accepted)
-#endif
+    PARALLEL(omp parallel for num_threads(t->options.threads) reduction(+ : loss, accepted))
     for (size_t i = 0; i < p->n; i++) {
         const uint32_t w = eagle_window_of(p, (uint32_t)i), at = p->base[i] - b->start[w];
         const size_t row = t->wanted_at[p->base[i] + 1 + step];
@@ -313,9 +310,7 @@ eagle_training_step(struct eagle_training *t, const struct eagle_window *windows
     for (size_t i = 0; i < h->n_values && scale < 1; i++)
         t->gradient[i] *= scale;
     adam_begin(&t->adam);
-#ifdef _OPENMP
-#pragma omp parallel for num_threads(t->options.threads)
-#endif
+    PARALLEL(omp parallel for num_threads(t->options.threads))
     for (size_t i = 0; i < threads; i++) {
         const size_t from = h->n_values * i / threads, to = h->n_values * (i + 1) / threads;
         adam_move(&t->adam, from, to - from, h->values + from, t->gradient + from, rate, 0, NULL);

@@ -3,14 +3,12 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
-#ifdef _OPENMP
-#include <omp.h>
-#endif
 
 #include "engine/training/adam.h"
 #include "engine/training/blas.h"
 #include "engine/training/ridge.h"
 #include "kernels/cpu/isa.h"
+#include "kernels/openmp.h"
 #include "kernels/tensor.h"
 
 bool
@@ -441,9 +439,7 @@ static void
 find_final(struct head_training *t, const struct head_rows *rows, size_t n)
 {
     const size_t threads = t->options.threads;
-#ifdef _OPENMP
-#pragma omp parallel for num_threads(t->options.threads)
-#endif
+    PARALLEL(omp parallel for num_threads(t->options.threads))
     for (size_t i = 0; i < threads; i++) {
         const size_t from = n * i / threads, to = n * (i + 1) / threads;
         const struct head_rows part = rows_from(t, rows, from);
@@ -454,27 +450,15 @@ find_final(struct head_training *t, const struct head_rows *rows, size_t n)
     }
 }
 
-static struct thread *
-this_thread(struct head_training *t)
-{
-#ifdef _OPENMP
-    return &t->threads[omp_get_thread_num()];
-#else
-    return &t->threads[0];
-#endif
-}
-
 void
 head_training_targets(struct head_training *t, const struct head_rows *rows, size_t n)
 {
-#ifdef _OPENMP
-#pragma omp parallel for schedule(dynamic) num_threads(t->options.threads)
-#endif
+    PARALLEL(omp parallel for schedule(dynamic) num_threads(t->options.threads))
     for (size_t at = 0; at < n; at += TARGETS) {
         const struct head_rows part = rows_from(t, rows, at);
         const struct head_batch last = batch_of(t, t->heads->n_trained, &part, n - at < TARGETS ? n - at : TARGETS);
         if (!cancelled(t))
-            head_targets(t->whole, this_thread(t)->whole, last.hidden, last.stride, last.n, part.target);
+            head_targets(t->whole, t->threads[openmp_thread()].whole, last.hidden, last.stride, last.n, part.target);
     }
 }
 
@@ -482,9 +466,7 @@ bool
 head_training_start(struct head_training *t, const struct head_rows *rows, size_t n, struct err *err)
 {
     atomic_bool failed = false;
-#ifdef _OPENMP
-#pragma omp parallel for schedule(dynamic) num_threads(t->options.threads)
-#endif
+    PARALLEL(omp parallel for schedule(dynamic) num_threads(t->options.threads))
     for (size_t i = 0; i < t->heads->n_trained; i++) {
         const struct head_weights *w = exit_heads_of(t->heads, i);
         const float *last = rows->hidden + t->heads->n_trained * t->lens->width;
@@ -501,11 +483,9 @@ head_training_step(struct head_training *t, const struct head_rows *rows, size_t
 {
     find_final(t, rows, n);
     adam_begin(&t->adam);
-#ifdef _OPENMP
-#pragma omp parallel for schedule(dynamic) num_threads(t->options.threads)
-#endif
+    PARALLEL(omp parallel for schedule(dynamic) num_threads(t->options.threads))
     for (size_t i = 0; i < t->heads->n_trained; i++) {
-        struct thread *own = this_thread(t);
+        struct thread *own = &t->threads[openmp_thread()];
         const struct head_batch batch = batch_of(t, i, rows, n);
         const size_t n_values = t->heads->per_layer, first = i * n_values;
         if (cancelled(t))
@@ -523,15 +503,14 @@ head_training_score(struct head_training *t, bool lens, const struct head_rows *
         const size_t part = n - done < t->options.batch ? n - done : t->options.batch;
         const struct head_rows these = rows_from(t, rows, done);
         find_final(t, &these, part);
-#ifdef _OPENMP
-#pragma omp parallel for schedule(dynamic) num_threads(t->options.threads)
-#endif
+        PARALLEL(omp parallel for schedule(dynamic) num_threads(t->options.threads))
         for (size_t i = 0; i < t->heads->n_trained; i++) {
             const struct head_batch batch = batch_of(t, i, &these, part);
             if (cancelled(t))
                 continue;
-            const struct head_score s = head_loss(t->lens, lens ? HEAD_LENS : t->heads->kind,
-                                                  exit_heads_of(t->heads, i), &batch, this_thread(t)->work, NULL);
+            const struct head_score s =
+                head_loss(t->lens, lens ? HEAD_LENS : t->heads->kind, exit_heads_of(t->heads, i), &batch,
+                          t->threads[openmp_thread()].work, NULL);
             sums[i].loss += s.loss * (double)part;
             sums[i].agreement += s.agreement * (double)part;
         }

@@ -41,12 +41,6 @@ const struct arch_tensor *packed_find(const struct packed *, const char *name);
 
 /* The packings are in packed_integers.c and packed_floats.c, which also contains the shared functions. */
 
-#ifdef _OPENMP
-#define PACKED_PARALLEL _Pragma("omp parallel for schedule(static)")
-#else
-#define PACKED_PARALLEL
-#endif
-
 enum packing {
     PACKING_NONE,
     PACKING_FP8,

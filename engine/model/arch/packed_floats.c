@@ -12,6 +12,7 @@
 #include "engine/model/arch/arch_hf.h"
 #include "engine/model/arch/packed.h"
 #include "kernels/half.h"
+#include "kernels/openmp.h"
 #include "kernels/tensor.h"
 
 #define NAME_SIZE 256
@@ -118,7 +119,7 @@ packed_fp8_unpack(const struct packed_job *j, unsigned char *out)
     bool ok = blocks_of(j, &b);
     const size_t size = tensor_block_bytes(j->type);
     code_values(j, values);
-    PACKED_PARALLEL
+    PARALLEL(omp parallel for schedule(static))
     for (uint32_t r = 0; r < j->rows; r++) {
         const unsigned char *codes = j->codes->data + (size_t)r * j->cols;
         unsigned char *to = out + (size_t)r * j->cols * size;
@@ -175,7 +176,7 @@ packed_mxfp4_unpack(const struct packed_job *j, unsigned char *out)
     const uint32_t rows = j->rows / j->planes, blocks = j->cols / INPUTS, len = sizeof both - 1;
     const size_t row_bytes = tensor_row_bytes(j->type, j->cols);
     const bool turns = (uint32_t)j->stem_len >= len && memcmp(j->stem + j->stem_len - len, both, len) == 0;
-    PACKED_PARALLEL
+    PARALLEL(omp parallel for schedule(static))
     for (uint32_t r = 0; r < j->rows; r++) {
         const uint32_t k = r % rows, at = turns ? k / 2 + k % 2 * (rows / 2) : k;
         const unsigned char *from = j->codes->data + (size_t)r * blocks * BYTES;
@@ -320,7 +321,7 @@ packed_bnb4_unpack(const struct packed_job *j, unsigned char *out)
     if (!read_state(j, &s))
         return false;
     const size_t size = j->type == WEIGHT_F16 ? sizeof(uint16_t) : sizeof(float);
-    PACKED_PARALLEL
+    PARALLEL(omp parallel for schedule(static))
     for (uint32_t r = 0; r < j->rows; r++) {
         uint64_t at = (uint64_t)r * j->cols;
         unsigned char *to = out + at * size;

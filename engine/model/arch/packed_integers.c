@@ -15,6 +15,7 @@
 
 #include "engine/model/arch/packed.h"
 #include "kernels/half.h"
+#include "kernels/openmp.h"
 #include "kernels/tensor.h"
 
 #define TILE  32u /* rows that are unpacked together, as their codes are in the same words */
@@ -327,7 +328,7 @@ packed_integers_unpack(const struct packed_job *j, unsigned char *out)
 {
     const size_t row_bytes = tensor_row_bytes(j->type, j->cols);
     bool ok = true;
-    PACKED_PARALLEL
+    PARALLEL(omp parallel for schedule(static))
     for (uint32_t first = 0; first < j->rows; first += TILE) {
         const uint32_t n = j->rows - first < TILE ? j->rows - first : TILE;
         unsigned char *codes = malloc((size_t)n * j->cols);

@@ -9,6 +9,7 @@
 #include "base/utf8.h"
 #include "engine/model/files/safetensors.h"
 #include "engine/model/model.h"
+#include "kernels/openmp.h"
 #include "kernels/tensor.h"
 
 #define GROUP 32   /* outputs that are summed side by side */
@@ -111,9 +112,7 @@ accept_predictor_close(struct accept_predictor *p)
 static void
 run_block(const struct accept_predictor *p, const float *w, const float *b)
 {
-#ifdef _OPENMP
-#pragma omp parallel for num_threads(p->threads) if (p->threads > 1)
-#endif
+    PARALLEL(omp parallel for num_threads(p->threads) if (p->threads > 1))
     for (uint32_t g = 0; g < p->groups; g++) {
         const size_t at = (size_t)g * GROUP;
         float z[GROUP];
