@@ -6,7 +6,6 @@
 #include "base/plural.h"
 #include "base/utf8.h"
 #include "cli/options/commands.h"
-#include "cli/options/files.h"
 #include "cli/options/option_table.h"
 #include "engine/model/memory.h"
 #include "engine/model/model_locations.h"

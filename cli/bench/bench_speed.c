@@ -6,9 +6,7 @@
 
 #include "base/clock.h"
 #include "cli/generation/generation.h"
-#include "cli/options/files.h"
 #include "engine/context/context.h"
-#include "engine/session/session.h"
 
 /* ---- --steps ---- */
 

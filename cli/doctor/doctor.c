@@ -9,7 +9,6 @@
 
 #include "base/utf8.h"
 #include "cli/options/commands.h"
-#include "cli/options/files.h"
 #include "cli/options/option_table.h"
 
 static const char *const levels[] = {"ok", "note", "bad"};

@@ -1,6 +1,5 @@
 /* Doctor's check of a model: what its steps cost here, and for each policy the forecast on a short text of its own,
  * with the reason where there is no gain (engine/measure/reason.h). */
-#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 

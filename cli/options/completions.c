@@ -5,7 +5,6 @@
 #include <string.h>
 
 #include "base/program.h"
-#include "cli/options/commands.h"
 #include "cli/options/files.h"
 #include "cli/options/option_table.h"
 #include "engine/model/synthetic/synthetic.h"

@@ -2,7 +2,6 @@
 #include "cli/options/files.h"
 
 #include <cjson/cJSON.h>
-#include <errno.h>
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>

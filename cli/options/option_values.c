@@ -16,7 +16,6 @@
 #include "engine/model/trained/exit_heads.h"
 #include "engine/tune/preset.h"
 #include "engine/tune/tuner.h"
-#include "kernels/request.h"
 #include "policies/registry.h"
 
 /* Conversions from text to the members of struct options, by type. */

@@ -9,7 +9,6 @@
 #include "base/clock.h"
 #include "cli/generation/generation.h"
 #include "cli/options/commands.h"
-#include "cli/options/files.h"
 #include "cli/options/option_table.h"
 #include "cli/train/train.h"
 #include "engine/model/memory.h"

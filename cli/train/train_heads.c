@@ -12,12 +12,10 @@
 #include "base/rng.h"
 #include "cli/generation/generation.h"
 #include "cli/options/commands.h"
-#include "cli/options/files.h"
 #include "cli/options/option_table.h"
 #include "cli/train/train.h"
 #include "engine/model/memory.h"
 #include "engine/model/token_rank.h"
-#include "engine/model/tokenizer/tokenizer.h"
 #include "engine/training/head_training.h"
 #include "engine/training/reader.h"
 

@@ -1,6 +1,5 @@
 #include "engine/training/eagle_file.h"
 
-#include <cjson/cJSON.h>
 #include <fcntl.h>
 #include <inttypes.h>
 #include <stdlib.h>

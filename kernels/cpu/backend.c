@@ -9,7 +9,6 @@
 #include "kernels/cpu/sampling.h"
 #include "kernels/cpu/weights.h"
 #include "kernels/team.h"
-#include "kernels/tensor.h"
 
 #define MAX_THREADS 256
 #define SAMPLING    16 /* cost of a distribution per token, in multiplications */

@@ -1,5 +1,4 @@
 /* The table of kinds; drawing a figure from its inputs, with its caption, into a file. */
-#include <math.h>
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>

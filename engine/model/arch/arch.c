@@ -6,7 +6,6 @@
 #include <math.h>
 #include <string.h>
 
-#include "base/utf8.h"
 #include "engine/model/arch/arch_tensors.h"
 #include "kernels/tensor.h"
 

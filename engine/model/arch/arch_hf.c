@@ -1,12 +1,10 @@
 /* Reads a model from a Hugging Face folder: contains the names of config.json's numbers and of the tensors. */
 #include "engine/model/arch/arch_hf.h"
 
-#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/utf8.h"
 #include "engine/model/arch/arch_tensors.h"
 #include "engine/model/arch/packed.h"
 #include "kernels/tensor.h"

@@ -7,9 +7,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/utf8.h"
-#include "kernels/tensor.h"
-
 const cJSON *
 arch_hf_entry(const cJSON *object, const char *name)
 {

@@ -6,7 +6,6 @@
 #include <string.h>
 
 #include "base/array_grow.h"
-#include "base/json_read.h"
 #include "base/little_endian.h"
 #include "base/utf8.h"
 #include "engine/model/tokenizer/tokenizer_files.h"

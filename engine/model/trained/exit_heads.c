@@ -1,6 +1,5 @@
 #include "engine/model/trained/exit_heads.h"
 
-#include <cjson/cJSON.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
