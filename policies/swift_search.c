@@ -12,21 +12,12 @@
 #define CANDIDATES  96
 #define LOCAL_STEPS 64
 
-bool
-gp_open(struct gaussian_process *g, uint32_t d)
+void
+gp_open(struct gaussian_process *g, uint32_t d, struct blocks *b)
 {
     *g = (struct gaussian_process){.d = d};
-    g->x = calloc((size_t)GP_POINTS * (d > 0 ? d : 1), sizeof *g->x);
-    g->factor = calloc((size_t)GP_POINTS * GP_POINTS, sizeof *g->factor);
-    return g->x != NULL && g->factor != NULL;
-}
-
-void
-gp_close(struct gaussian_process *g)
-{
-    free(g->x);
-    free(g->factor);
-    *g = (struct gaussian_process){0};
+    g->x = blocks_take(b, (size_t)GP_POINTS * d, sizeof *g->x);
+    g->factor = blocks_take(b, (size_t)GP_POINTS * GP_POINTS, sizeof *g->factor);
 }
 
 void
@@ -229,11 +220,12 @@ search_open(struct swift_search *s, uint32_t layers, uint32_t skipped, uint64_t 
     const uint32_t n = layers > 2 ? 2 * (layers - 2) : 0;
     *s = (struct swift_search){
         .switches = n, .skipped = skipped, .random = seed, .best_matchness = -1, .last_matchness = -1};
-    s->best = calloc(n + 1, sizeof *s->best);
-    s->proposed = calloc(n + 1, sizeof *s->proposed);
-    s->point = calloc(n + 1, sizeof *s->point);
-    s->order = calloc(n + 1, sizeof *s->order);
-    if (!gp_open(&s->gp, n) || s->best == NULL || s->proposed == NULL || s->point == NULL || s->order == NULL)
+    s->best = blocks_take(&s->blocks, n + 1, sizeof *s->best);
+    s->proposed = blocks_take(&s->blocks, n + 1, sizeof *s->proposed);
+    s->point = blocks_take(&s->blocks, n + 1, sizeof *s->point);
+    s->order = blocks_take(&s->blocks, n + 1, sizeof *s->order);
+    gp_open(&s->gp, n, &s->blocks);
+    if (s->blocks.starved)
         return false;
     initial_set(s, s->best);
     initial_set(s, s->proposed);
@@ -243,11 +235,7 @@ search_open(struct swift_search *s, uint32_t layers, uint32_t skipped, uint64_t 
 void
 search_close(struct swift_search *s)
 {
-    gp_close(&s->gp);
-    free(s->best);
-    free(s->proposed);
-    free(s->point);
-    free(s->order);
+    blocks_free(&s->blocks);
     *s = (struct swift_search){0};
 }
 

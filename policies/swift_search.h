@@ -5,6 +5,7 @@
 #ifndef POLICIES_SWIFT_SEARCH_H
 #define POLICIES_SWIFT_SEARCH_H
 
+#include "base/blocks.h"
 #include "engine/events/policy.h"
 
 /* A Gaussian process on [0, 1]^d with a Matérn 5/2 kernel, for Bayesian optimisation with an upper confidence bound.
@@ -27,9 +28,8 @@ struct gaussian_process {
     bool fitted;
 };
 
-bool gp_open(struct gaussian_process *, uint32_t d); /* false: out of memory */
-void gp_close(struct gaussian_process *);
-void gp_add(struct gaussian_process *, const double *x, double y); /* x: (d), copied */
+void gp_open(struct gaussian_process *, uint32_t d, struct blocks *); /* its memory is in the blocks */
+void gp_add(struct gaussian_process *, const double *x, double y);    /* x: (d), copied */
 /* Fits ℓ and the factor. False when there are fewer than two points or the matrix has no factor; gp_predict() and
  * gp_suggest() are then invalid. */
 bool gp_fit(struct gaussian_process *);
@@ -51,6 +51,7 @@ struct search_limits {
 };
 
 struct swift_search {
+    struct blocks blocks;                  /* the memory of all the following */
     uint32_t switches, skipped;            /* 2 (L - 2), and how many of them are skipped */
     bool *best, *proposed;                 /* (switches) both begin as the initial set */
     double best_matchness, last_matchness; /* -1: nothing is scored yet */

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/blocks.h"
 #include "base/clock.h"
 #include "base/plural.h"
 #include "cli/generation/generation.h"
@@ -46,8 +47,9 @@ struct trainer {
     /* the head in training */
     struct accept_head *head;
     struct accept_training *training;
-    size_t *order;    /* (train.n) candidates in the order of this pass over them */
-    float *x, *label; /* (batch, width), (batch) */
+    struct blocks blocks; /* the memory of the following */
+    size_t *order;        /* (train.n) candidates in the order of this pass over them */
+    float *x, *label;     /* (batch, width), (batch) */
 };
 
 /* Makes a head for the engine's models, with their names. */
@@ -75,13 +77,12 @@ open_head(struct trainer *t, uint32_t blocks, struct err *err)
     if (!new_head(&t->head, j->engine, blocks, err) ||
         !accept_training_open(&t->training, t->head, o->seed, &options, err))
         return false;
-    t->order = malloc(j->train.n * sizeof *t->order);
-    t->x = malloc(o->train.batch * t->head->width * sizeof *t->x);
-    t->label = malloc(o->train.batch * sizeof *t->label);
+    t->order = blocks_take(&t->blocks, j->train.n, sizeof *t->order);
+    t->x = blocks_take(&t->blocks, o->train.batch * t->head->width, sizeof *t->x);
+    t->label = blocks_take(&t->blocks, o->train.batch, sizeof *t->label);
     for (size_t i = 0; i < j->train.n && t->order != NULL; i++)
         t->order[i] = i;
-    return (t->order != NULL && t->x != NULL && t->label != NULL) ||
-           err_set(err, ERR_WORK, "train accept: out of memory; use a smaller --batch");
+    return !t->blocks.starved || err_set(err, ERR_WORK, "train accept: out of memory; use a smaller --batch");
 }
 
 static void
@@ -89,13 +90,9 @@ close_head(struct trainer *t)
 {
     accept_training_close(t->training);
     accept_head_free(t->head);
-    free(t->order);
-    free(t->x);
-    free(t->label);
+    blocks_free(&t->blocks);
     t->training = NULL;
     t->head = NULL;
-    t->order = NULL;
-    t->x = t->label = NULL;
 }
 
 /* Scores the head on held-out candidates; writes it to the file if no head was better there. */
@@ -252,6 +249,7 @@ accepted(const struct accept_rows *r)
 
 /* The prompts answered together, and their candidates. */
 struct batch {
+    struct blocks blocks; /* the memory of the following */
     struct accept_prompt prompt[READER_SEQUENCES];
     token_t *tokens;
     float *x, *label;
@@ -261,23 +259,15 @@ static bool
 open_batch(struct batch *b, const struct options *o, uint32_t width, struct err *err)
 {
     const size_t n = o->answers.at_once, response = o->answers.response;
-    b->tokens = malloc(n * o->answers.prompt * sizeof *b->tokens);
-    b->x = malloc(n * response * width * sizeof *b->x);
-    b->label = malloc(n * response * sizeof *b->label);
-    for (size_t i = 0; i < n; i++)
+    b->tokens = blocks_take(&b->blocks, n * o->answers.prompt, sizeof *b->tokens);
+    b->x = blocks_take(&b->blocks, n * response * width, sizeof *b->x);
+    b->label = blocks_take(&b->blocks, n * response, sizeof *b->label);
+    for (size_t i = 0; i < n && !b->blocks.starved; i++)
         b->prompt[i] = (struct accept_prompt){.tokens = b->tokens + i * o->answers.prompt,
                                               .x = b->x + i * response * width,
                                               .label = b->label + i * response};
-    return (b->tokens != NULL && b->x != NULL && b->label != NULL) ||
+    return !b->blocks.starved ||
            err_set(err, ERR_WORK, "train accept: out of memory for answers; ask for fewer --at-once");
-}
-
-static void
-close_batch(struct batch *b)
-{
-    free(b->tokens);
-    free(b->x);
-    free(b->label);
 }
 
 /* Adds the next prompt's candidates to the held-out ones or to those for training. */
@@ -325,7 +315,7 @@ collect(struct accept_job *j, const struct train_prompts *p, struct accept_data 
         if (ok)
             train_bar("responses", (double)j->n_prompts / (double)p->n, j->n_prompts == p->n, text, j->start_us);
     }
-    close_batch(&b);
+    blocks_free(&b.blocks);
     if (!ok && err->kind == ERR_CANCELLED)
         return err_set(err, ERR_CANCELLED, "interrupted before training began");
     return ok &&

@@ -6,6 +6,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/blocks.h"
 #include "base/clock.h"
 #include "cli/generation/generation.h"
 #include "cli/options/commands.h"
@@ -30,7 +31,8 @@
 struct job {
     const struct options *options;
     struct engine *engine;
-    struct blas *blas; /* NULL: the CPU multiplies */
+    struct blocks blocks; /* the memory of the following arrays */
+    struct blas *blas;    /* NULL: the CPU multiplies */
     struct answers answers;
     uint32_t most;     /* tokens of a window at most */
     uint16_t **states; /* (answers.n) of each window's tokens: struct eagle_window */
@@ -78,10 +80,10 @@ read_states(void *job, struct reader *r, const struct answer *a, uint32_t at, sl
     struct job *j = job;
     const size_t which = (size_t)(a - j->answers.at);
     if (j->states == NULL)
-        j->states = calloc(j->answers.n, sizeof *j->states);
+        j->states = blocks_take(&j->blocks, j->answers.n, sizeof *j->states);
     if (j->states != NULL && j->states[which] == NULL)
-        j->states[which] = calloc(j->most, token_states(j) * sizeof **j->states);
-    j->out_of_memory = j->states == NULL || j->states[which] == NULL;
+        j->states[which] = blocks_take(&j->blocks, j->most, token_states(j) * sizeof **j->states);
+    j->out_of_memory = j->blocks.starved;
     for (size_t k = 0; k < STATES && !j->out_of_memory; k++) {
         uint16_t *to = j->states[which] + at * token_states(j) + k * r->width;
         if (!context_read_hidden(r->context, slot, j->layers[k], j->row))
@@ -199,7 +201,7 @@ choose_vocabulary(struct job *j, uint32_t *n, struct err *err)
 {
     const struct model *m = j->engine->model;
     uint64_t *counts = calloc(m->desc.vocab, sizeof *counts), all = 0, inside = 0;
-    j->ids = malloc(m->desc.vocab * sizeof *j->ids);
+    j->ids = blocks_take(&j->blocks, m->desc.vocab, sizeof *j->ids);
     bool ok = (counts != NULL && j->ids != NULL) || err_set(err, ERR_WORK, "train: out of memory for a vocabulary");
     for (size_t i = 0; i < j->answers.n && ok; i++)
         for (uint32_t k = j->answers.at[i].prompt; k < j->answers.at[i].n; k++, all++)
@@ -225,10 +227,10 @@ choose_windows(struct job *j, struct err *err)
 {
     const size_t n = j->answers.n;
     uint64_t held_tokens = 0, seen = 0;
-    j->windows = calloc(n + 1, sizeof *j->windows);
-    j->order = malloc((n + 1) * sizeof *j->order);
-    j->batch = calloc(n + 1, sizeof *j->batch);
-    if (j->windows == NULL || j->order == NULL || j->batch == NULL)
+    j->windows = blocks_take(&j->blocks, n + 1, sizeof *j->windows);
+    j->order = blocks_take(&j->blocks, n + 1, sizeof *j->order);
+    j->batch = blocks_take(&j->blocks, n + 1, sizeof *j->batch);
+    if (j->blocks.starved)
         return err_set(err, ERR_WORK, "train: out of memory for windows");
     for (size_t i = 0; i < n; i++) {
         const struct answer *a = &j->answers.at[i];
@@ -272,7 +274,7 @@ open_training(struct job *j, struct err *err)
                        takes, memory_text(there, available));
     j->blas = train_blas(j->engine);
     j->lens.blas = j->blas;
-    j->best = malloc(j->head->n_values * sizeof *j->best);
+    j->best = blocks_take(&j->blocks, j->head->n_values, sizeof *j->best);
     return (j->best != NULL || err_set(err, ERR_WORK, "train: out of memory for the best head")) &&
            eagle_training_open(&j->training, j->head, &m->desc, &j->lens, &options, err);
 }
@@ -284,7 +286,7 @@ open_job(struct job *j, struct err *err)
         return false;
     const struct model_desc *d = &j->engine->model->desc;
     j->random = j->options->seed;
-    j->row = malloc(d->width * sizeof *j->row);
+    j->row = blocks_take(&j->blocks, d->width, sizeof *j->row);
     j->layers[EAGLE_FEATURES] = d->n_layers;
     if (j->row == NULL)
         return err_set(err, ERR_WORK, "train: out of memory");
@@ -298,17 +300,9 @@ close_job(struct job *j)
     eagle_head_free(j->head);
     lens_free(&j->lens);
     blas_close(j->blas);
-    for (size_t i = 0; i < j->answers.n && j->states != NULL; i++)
-        free(j->states[i]);
-    free(j->states);
     answers_free(&j->answers);
     engine_close(j->engine);
-    free(j->row);
-    free(j->ids);
-    free(j->windows);
-    free(j->order);
-    free(j->batch);
-    free(j->best);
+    blocks_free(&j->blocks);
 }
 
 /* ---- the schedule ---- */

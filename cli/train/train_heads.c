@@ -8,6 +8,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/blocks.h"
 #include "base/clock.h"
 #include "base/rng.h"
 #include "cli/generation/generation.h"
@@ -29,6 +30,7 @@
 struct job {
     const struct options *options;
     struct engine *engine;
+    struct blocks blocks;    /* the memory of the following arrays */
     struct blas *blas;       /* NULL: the CPU multiplies */
     struct lens whole, lens; /* lens: of the draft vocabulary, if `set` is one */
     token_t *set;            /* (n_set) the draft vocabulary; NULL: all tokens */
@@ -46,10 +48,9 @@ struct job {
     size_t n_train, next;
     bool whole_block;                                   /* the block has all rows to train on */
     bool written;                                       /* the file */
-    struct head_score *scores;                          /* owns the following four, (n_trained) each */
-    struct head_score *lens_score, *score, *best_score; /* of held-out rows: sums */
-    struct head_score *step_score;
-    float *best; /* the values of each layer's best head so far */
+    struct head_score *lens_score, *score, *best_score; /* (n_trained) of held-out rows: sums */
+    struct head_score *step_score;                      /* (n_trained) */
+    float *best;                                        /* the values of each layer's best head so far */
     double loss, agreement;
     uint64_t random, start_us;
     uint64_t done, evaluated_at; /* tokens trained on, in all and before the last evaluation */
@@ -69,12 +70,13 @@ training_time(const struct job *j)
     struct lens view = j->whole;
     view.vocab = j->n_set > 0 ? j->n_set : view.vocab; /* which tokens makes no difference */
     const size_t width = view.width;
-    struct head_work *work = head_work_open(&view, ROWS);
-    float *hidden = calloc(ROWS * (width + 1), sizeof *hidden),
-          *final = calloc(ROWS * (size_t)view.vocab, sizeof *final);
-    double *inside = calloc(ROWS, sizeof *inside), seconds = NAN;
-    struct head_target *target = calloc(ROWS, sizeof *target);
-    if (work != NULL && hidden != NULL && final != NULL && inside != NULL && target != NULL) {
+    struct blocks b = {0};
+    struct head_work *work = head_work_open(&view, ROWS, &b);
+    float *hidden = blocks_take(&b, ROWS * (width + 1), sizeof *hidden),
+          *final = blocks_take(&b, ROWS * (size_t)view.vocab, sizeof *final);
+    double *inside = blocks_take(&b, ROWS, sizeof *inside), seconds = NAN;
+    struct head_target *target = blocks_take(&b, ROWS, sizeof *target);
+    if (!b.starved) {
         uint64_t random = 1;
         for (size_t i = 0; i < ROWS * width; i++)
             hidden[i] = (float)((double)splitmix64(&random) * 0x1p-64);
@@ -92,11 +94,7 @@ training_time(const struct job *j)
         seconds = 1e-6 * (double)(clock_us() - start) / ROWS * (double)j->options->train.tokens *
                   (2.5 * (double)j->heads->n_trained + 1) / blas_callers(j->engine->threads, NULL);
     }
-    head_work_close(work);
-    free(hidden);
-    free(final);
-    free(inside);
-    free(target);
+    blocks_free(&b);
     return seconds;
 }
 
@@ -145,19 +143,11 @@ read_rows(struct job *j, size_t index, const struct head_rows *to, size_t *rows,
     return !blas_failed(j->blas, err);
 }
 
-static bool
-open_rows(const struct job *j, struct head_rows *r, size_t n)
-{
-    r->hidden = malloc((n + 1) * j->row * sizeof *r->hidden);
-    r->target = malloc((n + 1) * sizeof *r->target);
-    return r->hidden != NULL && r->target != NULL;
-}
-
 static void
-close_rows(struct head_rows *r)
+take_rows(struct job *j, struct head_rows *r, size_t n)
 {
-    free(r->hidden);
-    free(r->target);
+    r->hidden = blocks_take(&j->blocks, (n + 1) * j->row, sizeof *r->hidden);
+    r->target = blocks_take(&j->blocks, n + 1, sizeof *r->target);
 }
 
 /* Holds out every HELD_EVERY-th text up to HELD_ROWS rows, and sizes the block of rows. */
@@ -220,7 +210,7 @@ choose_set(struct job *j, struct err *err)
     const struct model_desc *d = &j->engine->model->desc;
     uint64_t *counts = calloc(d->vocab, sizeof *counts);
     char path[PATH_MAX];
-    j->set = malloc(d->vocab * sizeof *j->set);
+    j->set = blocks_take(&j->blocks, d->vocab, sizeof *j->set);
     bool ok = (counts != NULL && j->set != NULL) || no_memory(err);
     for (size_t i = 0; i < j->texts.n && ok; i++)
         for (size_t k = j->texts.at[i].begin; k < j->texts.at[i + 1].begin && i % HELD_EVERY != 0; k++)
@@ -330,7 +320,7 @@ open_job(struct job *j, struct err *err)
         return false;
     const struct head_training_options options = {
         .threads = j->engine->threads, .batch = o->train.batch, .decay = 0.01f, .cancel = generation_interruption()};
-    j->text_order = malloc(j->texts.n * sizeof *j->text_order);
+    j->text_order = blocks_take(&j->blocks, j->texts.n, sizeof *j->text_order);
     if (j->text_order == NULL)
         return no_memory(err);
     divide_texts(j);
@@ -342,17 +332,15 @@ open_job(struct job *j, struct err *err)
     if (!head_training_open(&j->training, j->heads, lens, &j->whole, &options, err) ||
         !reader_open(&j->reader, j->engine, READS_TARGET, j->texts.longest, 1, generation_interruption(), err))
         return false;
-    j->order = malloc((j->block_rows + 1) * sizeof *j->order);
-    j->scores = calloc(4 * n, sizeof *j->scores);
-    j->best = malloc(j->heads->n_values * sizeof *j->best);
-    if (!open_rows(j, &j->block, j->block_rows) || !open_rows(j, &j->batch, o->train.batch) ||
-        !open_rows(j, &j->held, j->held_rows) || j->order == NULL || j->scores == NULL || j->best == NULL)
-        return no_memory(err);
-    j->lens_score = j->scores;
-    j->score = j->lens_score + n;
-    j->best_score = j->score + n;
-    j->step_score = j->best_score + n;
-    return true;
+    struct head_score **const scores[] = {&j->lens_score, &j->score, &j->best_score, &j->step_score};
+    for (size_t i = 0; i < sizeof scores / sizeof *scores; i++)
+        *scores[i] = blocks_take(&j->blocks, n, sizeof **scores[i]);
+    j->order = blocks_take(&j->blocks, j->block_rows + 1, sizeof *j->order);
+    j->best = blocks_take(&j->blocks, j->heads->n_values, sizeof *j->best);
+    take_rows(j, &j->block, j->block_rows);
+    take_rows(j, &j->batch, o->train.batch);
+    take_rows(j, &j->held, j->held_rows);
+    return !j->blocks.starved || no_memory(err);
 }
 
 static void
@@ -365,15 +353,8 @@ close_job(struct job *j)
     lens_free(&j->whole);
     blas_close(j->blas);
     engine_close(j->engine);
-    free(j->set);
     train_texts_close(&j->texts);
-    close_rows(&j->block);
-    close_rows(&j->batch);
-    close_rows(&j->held);
-    free(j->order);
-    free(j->text_order);
-    free(j->scores);
-    free(j->best);
+    blocks_free(&j->blocks);
 }
 
 /* ---- the schedule ---- */

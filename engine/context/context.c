@@ -46,26 +46,29 @@ fill_limits(struct context_options *o, const struct context_options *asked, uint
 }
 
 static bool
-allocate(struct context *c)
+allocate(struct context *c, const struct model_desc *model)
 {
     const struct context_options *o = &c->limits;
-    const bool ok = (c->slots = calloc(c->n_slots, sizeof *c->slots)) != NULL &&
-                    (c->free = calloc(c->n_slots, sizeof *c->free)) != NULL &&
-                    (c->places = calloc((size_t)o->ring + 1, sizeof *c->places)) != NULL &&
-                    (c->open = calloc(o->ring, sizeof *c->open)) != NULL &&
-                    (c->sequences = calloc(o->seqs, sizeof *c->sequences)) != NULL &&
-                    (c->trunks = calloc((size_t)o->seqs * o->ctx, sizeof *c->trunks)) != NULL &&
-                    (c->rows = calloc(o->max_rows, sizeof *c->rows)) != NULL &&
-                    (c->tails = calloc((size_t)o->max_rows * o->ring, sizeof *c->tails)) != NULL &&
-                    (c->prefill = calloc(o->max_rows, sizeof *c->prefill)) != NULL &&
-                    (c->probes = calloc(o->max_probes, sizeof *c->probes)) != NULL &&
-                    (c->nodes = calloc((size_t)o->seqs * VERIFY_NODES, sizeof *c->nodes)) != NULL &&
-                    (c->rounds = calloc(o->seqs, sizeof *c->rounds)) != NULL &&
-                    (c->counted = calloc(c->n_layers + 1u, sizeof *c->counted)) != NULL &&
-                    (c->sets = calloc((size_t)o->sets + 1, sizeof *c->sets)) != NULL &&
-                    (!c->feeds || (c->before = calloc(o->max_rows, sizeof *c->before)) != NULL) &&
-                    context_features_open(c);
-    if (!ok)
+    struct blocks *b = &c->blocks;
+    c->slots = blocks_take(b, c->n_slots, sizeof *c->slots);
+    c->free = blocks_take(b, c->n_slots, sizeof *c->free);
+    c->places = blocks_take(b, (size_t)o->ring + 1, sizeof *c->places);
+    c->open = blocks_take(b, o->ring, sizeof *c->open);
+    c->sequences = blocks_take(b, o->seqs, sizeof *c->sequences);
+    c->trunks = blocks_take(b, (size_t)o->seqs * o->ctx, sizeof *c->trunks);
+    c->rows = blocks_take(b, o->max_rows, sizeof *c->rows);
+    c->tails = blocks_take(b, (size_t)o->max_rows * o->ring, sizeof *c->tails);
+    c->prefill = blocks_take(b, o->max_rows, sizeof *c->prefill);
+    c->probes = blocks_take(b, o->max_probes, sizeof *c->probes);
+    c->nodes = blocks_take(b, (size_t)o->seqs * VERIFY_NODES, sizeof *c->nodes);
+    c->rounds = blocks_take(b, o->seqs, sizeof *c->rounds);
+    c->counted = blocks_take(b, c->n_layers + 1u, sizeof *c->counted);
+    c->sets = blocks_take(b, (size_t)o->sets + 1, sizeof *c->sets);
+    c->before = c->feeds ? blocks_take(b, o->max_rows, sizeof *c->before) : NULL;
+    context_features_open(c);
+    context_experts_open(c, model);
+    context_states_open(c, model);
+    if (b->starved)
         return false;
     for (uint32_t i = 0; i < c->n_slots; i++)
         c->free[i] = c->n_slots - 1 - i; /* low slots first: the keys of a prompt are adjacent */
@@ -105,7 +108,7 @@ context_open(struct context **out, const struct backend_ops *ops, struct backend
     c->trained_load = limits.heads == HEAD_FULL ? 1 : (double)model->width / model->vocab;
     c->n_slots = limits.ctx + limits.spare;
     atomic_init(&c->never, false);
-    if (!allocate(c) || !context_experts_open(c, model) || !context_states_open(c, model)) {
+    if (!allocate(c, model)) {
         context_close(c);
         return err_set(err, ERR_WORK,
                        "not enough memory for the row tables of a context of %" PRIu32 " positions: use a smaller -c",
@@ -149,27 +152,7 @@ context_close(struct context *c)
         dist_pool_close(c->pool);
     else if (c->pool != NULL)
         dist_pool_forget(c->pool, c);
-    free(c->touched);
-    free(c->expert_share);
-    free(c->routes);
-    free(c->kept);
-    free(c->slots);
-    free(c->free);
-    free(c->places);
-    free(c->open);
-    free(c->sequences);
-    free(c->trunks);
-    free(c->rows);
-    free(c->tails);
-    free(c->prefill);
-    free(c->probes);
-    free(c->nodes);
-    free(c->rounds);
-    context_features_close(c);
-    free(c->before);
-    free(c->counted);
-    free(c->sets);
-    free(c->states);
+    blocks_free(&c->blocks);
     free(c);
 }
 

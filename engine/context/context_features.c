@@ -1,27 +1,17 @@
 /* Features: hidden states of committed rows that are copied for feature drafters. They are in a pool that grows by
  * chunks, and a row's place there is free again when no drafter needs it. */
-#include <stdlib.h>
 
 #include "engine/context/context.h"
 #include "engine/context/context_internal.h"
 
-bool
+void
 context_features_open(struct context *c)
 {
     struct features *f = &c->features;
     if (c->limits.n_features == 0)
-        return true;
-    return (f->chunk = calloc(c->n_slots / FEATURES_CHUNK + 1, sizeof *f->chunk)) != NULL &&
-           (f->free = calloc((size_t)c->n_slots + FEATURES_CHUNK, sizeof *f->free)) != NULL;
-}
-
-void
-context_features_close(struct context *c)
-{
-    for (uint32_t i = 0; i < c->features.n_chunks; i++)
-        free(c->features.chunk[i]);
-    free(c->features.chunk);
-    free(c->features.free);
+        return;
+    f->chunk = blocks_take(&c->blocks, c->n_slots / FEATURES_CHUNK + 1, sizeof *f->chunk);
+    f->free = blocks_take(&c->blocks, (size_t)c->n_slots + FEATURES_CHUNK, sizeof *f->free);
 }
 
 static float *
@@ -37,7 +27,7 @@ take(struct context *c, struct slot *row)
 {
     struct features *f = &c->features;
     if (f->n_free == 0) {
-        float *more = malloc((size_t)FEATURES_CHUNK * c->limits.n_features * c->width * sizeof *more);
+        float *more = blocks_take(&c->blocks, (size_t)FEATURES_CHUNK * c->limits.n_features * c->width, sizeof *more);
         if (more == NULL)
             return err_set(&c->err, ERR_WORK, "not enough memory for the features of %u rows",
                            (f->n_chunks + 1) * FEATURES_CHUNK);

@@ -44,22 +44,19 @@ share_of(const struct model_desc *d, const struct layer_desc *layer)
     return one / (rest + f->used * one);
 }
 
-bool
+void
 context_experts_open(struct context *c, const struct model_desc *model)
 {
     if (model->form.experts.n == 0)
-        return true;
-    c->touched = calloc(model->n_layers + 1u, sizeof *c->touched);
-    c->expert_share = calloc(model->n_layers + 1u, sizeof *c->expert_share);
+        return;
     const size_t each = (model->n_layers + 1u) * (size_t)model->form.experts.used;
-    c->routes = calloc(c->limits.max_rows * each, sizeof *c->routes);
-    c->kept = calloc(c->limits.ring * each, sizeof *c->kept);
-    if (c->touched == NULL || c->expert_share == NULL || c->routes == NULL || c->kept == NULL)
-        return false;
+    c->touched = blocks_take(&c->blocks, model->n_layers + 1u, sizeof *c->touched);
+    c->expert_share = blocks_take(&c->blocks, model->n_layers + 1u, sizeof *c->expert_share);
+    c->routes = blocks_take(&c->blocks, c->limits.max_rows * each, sizeof *c->routes);
+    c->kept = blocks_take(&c->blocks, c->limits.ring * each, sizeof *c->kept);
     c->experts_used = model->form.experts.used;
-    for (uint32_t l = 1; l <= model->n_layers; l++)
+    for (uint32_t l = 1; l <= model->n_layers && c->expert_share != NULL; l++)
         c->expert_share[l] = share_of(model, &model->layers[l - 1]);
-    return true;
 }
 
 /* Clears the counts of experts before a forward pass. */

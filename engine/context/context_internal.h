@@ -2,6 +2,7 @@
 #ifndef ENGINE_CONTEXT_CONTEXT_INTERNAL_H
 #define ENGINE_CONTEXT_CONTEXT_INTERNAL_H
 
+#include "base/blocks.h"
 #include "engine/context/context.h"
 
 /* State of a row's embedding. A cancel may drop queued work, so an embedding counts as done only after a wait(). */
@@ -61,6 +62,7 @@ struct context_set { /* sizes of a set of tokens */
 };
 
 struct context {
+    struct blocks blocks; /* the memory of all that the context points to */
     const struct backend_ops *ops;
     struct kv_cache *kv_cache;
     struct context_options limits;
@@ -106,9 +108,8 @@ struct context {
     atomic_bool never; /* replaces a missing cancel flag */
 };
 
-/* Allocates the tables of experts and computes their shares of a layer's load (context_forward.c). Returns false if
- * memory runs out. */
-bool context_experts_open(struct context *, const struct model_desc *);
+/* Takes the tables of experts and computes their shares of a layer's load (context_forward.c). */
+void context_experts_open(struct context *, const struct model_desc *);
 
 /* Discards the routes of a ring place, which a new row takes. */
 void context_experts_forget(struct context *, uint32_t place);
@@ -131,7 +132,7 @@ uint32_t context_places(const struct context *); /* number of places that can be
 
 /* ---- states of recurrent layers (context_states.c); without such layers these do nothing and succeed ---- */
 
-bool context_states_open(struct context *, const struct model_desc *);
+void context_states_open(struct context *, const struct model_desc *);
 /* Advances the sequence's state by committed rows at its end, whose inputs are in the ring. */
 bool context_state_advance(struct context *, struct trunk *, const slot_t *, size_t n);
 /* Makes a checkpoint after rows were committed, if it is time for one. */
@@ -147,8 +148,7 @@ void context_checkpoint_drop(struct context *, slot_t);
 
 /* ---- features (context_features.c) ---- */
 
-bool context_features_open(struct context *);
-void context_features_close(struct context *);
+void context_features_open(struct context *);
 /* Copies the features of rows at the end of the sequence whose hidden states are in the ring. */
 bool context_features_keep(struct context *, const struct trunk *, const slot_t *path, size_t n);
 void context_features_drop(struct context *, struct slot *);

@@ -1,20 +1,19 @@
 /* States of recurrent layers: which entry of the backend's state cache a sequence continues, and checkpoints to go back
  * to. A state is shared by all sequences and checkpoints that need it; a sequence that commits rows gets an own one. */
 #include <inttypes.h>
-#include <stdlib.h>
 
 #include "engine/context/context.h"
 #include "engine/context/context_internal.h"
 
 #define EVERY 256 /* rows between two checkpoints */
 
-bool
+void
 context_states_open(struct context *c, const struct model_desc *model)
 {
     if (model->form.recurrent.value_heads == 0)
-        return true;
+        return;
     c->n_states = c->limits.seqs + CONTEXT_CHECKPOINTS;
-    return (c->states = calloc(c->n_states, sizeof *c->states)) != NULL;
+    c->states = blocks_take(&c->blocks, c->n_states, sizeof *c->states);
 }
 
 /* ---- references ---- */

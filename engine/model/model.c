@@ -11,26 +11,6 @@
 #include "kernels/openmp.h"
 #include "kernels/tensor.h"
 
-#define BLOCK_ALIGNMENT 64u
-
-struct model_block {
-    struct model_block *next;
-};
-
-void *
-model_take(struct model *m, size_t bytes)
-{
-    if (bytes > SIZE_MAX - 2 * BLOCK_ALIGNMENT)
-        return NULL;
-    const size_t room = (bytes + 2 * BLOCK_ALIGNMENT - 1) / BLOCK_ALIGNMENT * BLOCK_ALIGNMENT;
-    struct model_block *block = aligned_alloc(BLOCK_ALIGNMENT, room);
-    if (block == NULL)
-        return NULL;
-    block->next = m->blocks;
-    m->blocks = block;
-    return (unsigned char *)block + BLOCK_ALIGNMENT;
-}
-
 void
 model_replace(struct model *m, struct tensor *t, const void *data, enum weight_type type)
 {
@@ -54,15 +34,6 @@ model_not(const struct model *m, const char *made_for, char *out, size_t n)
     else
         snprintf(out, n, "another file of %.48s, with other weights", made_for);
     return out;
-}
-
-void
-model_free_blocks(struct model *m)
-{
-    for (struct model_block *next; m->blocks != NULL; m->blocks = next) {
-        next = m->blocks->next;
-        free(m->blocks);
-    }
 }
 
 uint64_t
@@ -343,7 +314,7 @@ quantize(struct model *m, struct tensor *t, const char *what, uint32_t layer, st
         return true;
     const uint64_t values = (uint64_t)t->rows * t->cols;
     const size_t blocks_a_row = t->cols / BLOCK;
-    unsigned char *q = model_take(m, (size_t)(values / BLOCK) * BLOCK_BYTES);
+    unsigned char *q = blocks_take(&m->blocks, 1, (size_t)(values / BLOCK) * BLOCK_BYTES);
     if (q == NULL)
         return err_set(err, ERR_WORK, "%s: out of memory quantising %" PRIu64 " weights to Q8_0", m->path, values);
     uint32_t bad_rows = 0;

@@ -6,11 +6,11 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "base/blocks.h"
 #include "kernels/backend.h"
 
 struct gguf;
 struct hf_folder;
-struct model_block;
 struct synthetic_weights;
 struct tokenizer;
 
@@ -52,7 +52,7 @@ struct model {
     struct gguf *file;                   /* owns the map; one of these, */
     struct hf_folder *folder;            /* the other is NULL */
     struct synthetic_weights *synthetic; /* `file` is a vocabulary in memory, the matrices are formulas; else NULL */
-    struct model_block *blocks;
+    struct blocks blocks;                /* memory that is freed with the model */
 };
 
 uint32_t model_recurrent_layers(const struct model *);
@@ -78,8 +78,6 @@ double model_feed_bytes(const struct model *, bool features, bool exact);
 uint32_t model_features_window(const struct model *drafter, const struct model *target);
 uint64_t model_features_bytes(const struct model *drafter, const struct model *target, uint32_t ctx);
 
-/* Returns uninitialised memory, aligned to 64 bytes, which is freed with the model. NULL: out of memory. */
-void *model_take(struct model *, size_t bytes);
 /* Replaces the data of one of the model's tensors by data of this type in the model's memory. */
 void model_replace(struct model *, struct tensor *, const void *data, enum weight_type);
 
@@ -95,8 +93,6 @@ bool model_quantize(struct model *, struct err *);
 /* The same for one block, of 2 + MODEL_BLOCK bytes; returns false if a weight is infinite or NaN. */
 #define MODEL_BLOCK 32u
 bool model_quantize_block(const float x[MODEL_BLOCK], unsigned char *out);
-
-void model_free_blocks(struct model *); /* frees the memory of model_take(); called by model_close() */
 
 /* A hash that distinguishes models: FNV-1a over small data and over a sample of large tensors. */
 

@@ -600,7 +600,7 @@ model_open_ahead(struct model **out, const struct model *target, const struct mo
     if (m == NULL)
         return false;
     struct layer_desc *layer = calloc(1, sizeof *layer);
-    struct drafter_desc *form = model_take(m, sizeof *form);
+    struct drafter_desc *form = blocks_take(&m->blocks, 1, sizeof *form);
     if (layer == NULL || form == NULL) {
         free(layer);
         model_close(m);
@@ -650,7 +650,7 @@ model_close(struct model *m)
     synthetic_weights_free(m->synthetic);
     gguf_close(m->file);
     hf_folder_close(m->folder);
-    model_free_blocks(m);
+    blocks_free(&m->blocks);
     free(m->path);
     free(m);
 }

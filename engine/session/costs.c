@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/blocks.h"
 #include "base/clock.h"
 #include "base/rng.h"
 #include "engine/session/session_internal.h"
@@ -32,6 +33,7 @@ struct timing_of { /* a sample for each repetition */
 };
 
 struct bench_rows {
+    struct blocks blocks; /* the memory of the following arrays */
     struct context *ctx;
     seq_t seq;
     uint32_t layers, vocab;
@@ -370,14 +372,14 @@ open_rows(struct bench_rows *b, struct engine *e, const struct model *m, struct 
     b->vocab = m->desc.vocab;
     b->trained = m == e->model && e->heads != HEAD_LENS;
     const size_t n = (size_t)m->desc.n_layers + 1;
-    b->prediction = calloc(n + MOST_ROWS, sizeof *b->prediction);
-    b->temperature = calloc(n, sizeof *b->temperature);
-    b->threshold = calloc(n, sizeof *b->threshold);
-    for (size_t i = 0; b->temperature != NULL && b->threshold != NULL && i < n; i++) {
+    b->prediction = blocks_take(&b->blocks, n + MOST_ROWS, sizeof *b->prediction);
+    b->temperature = blocks_take(&b->blocks, n, sizeof *b->temperature);
+    b->threshold = blocks_take(&b->blocks, n, sizeof *b->threshold);
+    for (size_t i = 0; !b->blocks.starved && i < n; i++) {
         b->temperature[i] = 3;
         b->threshold[i] = 1;
     }
-    return position_of(m, false) > 0 && b->prediction != NULL && b->temperature != NULL && b->threshold != NULL &&
+    return position_of(m, false) > 0 && !b->blocks.starved &&
            context_open(&b->ctx, e->ops, e->backend, w, &m->desc, &limits, NULL) &&
            (b->set == 0 || context_draft_set(b->ctx, b->set, cost_set_tokens(b->vocab), NULL, 0)) &&
            (b->seq = context_sequence(b->ctx)) != SEQ_NONE;
@@ -387,9 +389,7 @@ static void
 close_rows(struct bench_rows *b)
 {
     context_close(b->ctx);
-    free(b->prediction);
-    free(b->temperature);
-    free(b->threshold);
+    blocks_free(&b->blocks);
     b->ctx = NULL;
 }
 

@@ -26,6 +26,7 @@ struct accept_response { /* a prompt at hand */
 };
 
 struct accept_data {
+    struct blocks blocks; /* the memory of all the following */
     struct accept_data_options options;
     struct reader target, draft;
     uint32_t vocab;                    /* ids that both have */
@@ -35,19 +36,17 @@ struct accept_data {
     struct accept_response *sequences; /* (options.sequences) */
 };
 
-static bool
-open_sequences(struct accept_data *a, struct accept_response *l)
+static void
+open_sequence(struct accept_data *a, struct accept_response *l)
 {
     const uint32_t prompt = a->options.prompt, response = a->options.response;
     l->data = a;
-    l->text = malloc((prompt + response) * sizeof *l->text);
-    l->response = malloc(response * sizeof *l->response);
-    l->candidate = malloc(response * sizeof *l->candidate);
-    l->mixed = malloc(response * sizeof *l->mixed);
-    l->label = malloc(response * sizeof *l->label);
-    l->p = malloc((size_t)response * a->vocab * sizeof *l->p);
-    return l->text != NULL && l->response != NULL && l->candidate != NULL && l->mixed != NULL && l->label != NULL &&
-           l->p != NULL;
+    l->text = blocks_take(&a->blocks, prompt + response, sizeof *l->text);
+    l->response = blocks_take(&a->blocks, response, sizeof *l->response);
+    l->candidate = blocks_take(&a->blocks, response, sizeof *l->candidate);
+    l->mixed = blocks_take(&a->blocks, response, sizeof *l->mixed);
+    l->label = blocks_take(&a->blocks, response, sizeof *l->label);
+    l->p = blocks_take(&a->blocks, (size_t)response * a->vocab, sizeof *l->p);
 }
 
 static bool
@@ -55,14 +54,13 @@ make_room(struct accept_data *a)
 {
     const uint32_t more = a->target.vocab > a->draft.vocab ? a->target.vocab : a->draft.vocab;
     a->vocab = a->target.vocab < a->draft.vocab ? a->target.vocab : a->draft.vocab;
-    a->z = malloc(more * sizeof *a->z);
-    a->q = malloc(a->vocab * sizeof *a->q);
-    a->order = malloc(a->vocab * sizeof *a->order);
-    a->sequences = calloc(a->options.sequences, sizeof *a->sequences);
-    bool ok = a->z != NULL && a->q != NULL && a->order != NULL && a->sequences != NULL;
-    for (uint32_t i = 0; i < a->options.sequences && ok; i++)
-        ok = open_sequences(a, &a->sequences[i]);
-    return ok;
+    a->z = blocks_take(&a->blocks, more, sizeof *a->z);
+    a->q = blocks_take(&a->blocks, a->vocab, sizeof *a->q);
+    a->order = blocks_take(&a->blocks, a->vocab, sizeof *a->order);
+    a->sequences = blocks_take(&a->blocks, a->options.sequences, sizeof *a->sequences);
+    for (uint32_t i = 0; i < a->options.sequences && !a->blocks.starved; i++)
+        open_sequence(a, &a->sequences[i]);
+    return !a->blocks.starved;
 }
 
 bool
@@ -97,18 +95,7 @@ accept_data_close(struct accept_data *a)
     reader_close(&a->target);
     reader_close(&a->draft);
     final_norm_free(&a->norm);
-    for (uint32_t i = 0; i < a->options.sequences && a->sequences != NULL; i++) {
-        free(a->sequences[i].text);
-        free(a->sequences[i].response);
-        free(a->sequences[i].candidate);
-        free(a->sequences[i].mixed);
-        free(a->sequences[i].label);
-        free(a->sequences[i].p);
-    }
-    free(a->sequences);
-    free(a->z);
-    free(a->q);
-    free(a->order);
+    blocks_free(&a->blocks);
     free(a);
 }
 
@@ -238,33 +225,17 @@ struct accept_work {
 };
 
 struct accept_work *
-accept_work_open(const struct accept_head *h, size_t n)
+accept_work_open(const struct accept_head *h, size_t n, struct blocks *b)
 {
-    struct accept_work *w = calloc(1, sizeof *w);
+    struct accept_work *w = blocks_take(b, 1, sizeof *w);
     if (w == NULL)
         return NULL;
     const size_t rows = n * h->width;
-    w->x = malloc((h->n_blocks + 1) * rows * sizeof *w->x);
-    w->z = malloc((h->n_blocks > 0 ? h->n_blocks : 1) * rows * sizeof *w->z);
-    w->slope = malloc(rows * sizeof *w->slope);
-    w->inner = malloc(rows * sizeof *w->inner);
-    if (w->x == NULL || w->z == NULL || w->slope == NULL || w->inner == NULL) {
-        accept_work_close(w);
-        return NULL;
-    }
-    return w;
-}
-
-void
-accept_work_close(struct accept_work *w)
-{
-    if (w == NULL)
-        return;
-    free(w->x);
-    free(w->z);
-    free(w->slope);
-    free(w->inner);
-    free(w);
+    w->x = blocks_take(b, (h->n_blocks + 1) * rows, sizeof *w->x);
+    w->z = blocks_take(b, h->n_blocks * rows, sizeof *w->z);
+    w->slope = blocks_take(b, rows, sizeof *w->slope);
+    w->inner = blocks_take(b, rows, sizeof *w->inner);
+    return b->starved ? NULL : w;
 }
 
 /* c += a b, rows of all being as long as the head is wide. */
@@ -385,6 +356,7 @@ struct own { /* a thread's */
 };
 
 struct accept_training {
+    struct blocks blocks; /* the memory of all the following */
     struct accept_head *head;
     struct accept_training_options options;
     struct adam adam;
@@ -406,17 +378,17 @@ accept_training_open(struct accept_training **out, struct accept_head *head, uin
     t->head = head;
     t->options = *options;
     t->options.threads = threads;
-    t->own = calloc(t->options.threads, sizeof *t->own);
-    t->gradient = malloc(head->n_values * sizeof *t->gradient);
-    bool ok = t->own != NULL && t->gradient != NULL && adam_open(&t->adam, head->n_values);
-    for (uint32_t i = 0; i < t->options.threads && ok; i++) {
-        t->own[i].work = accept_work_open(head, options->batch / t->options.threads + 1);
-        t->own[i].gradient = malloc(head->n_values * sizeof *t->own[i].gradient);
-        ok = t->own[i].work != NULL && t->own[i].gradient != NULL;
-        if (ok)
+    struct blocks *b = &t->blocks;
+    adam_open(&t->adam, head->n_values, b);
+    t->own = blocks_take(b, t->options.threads, sizeof *t->own);
+    t->gradient = blocks_take(b, head->n_values, sizeof *t->gradient);
+    for (uint32_t i = 0; i < t->options.threads && !b->starved; i++) {
+        t->own[i].gradient = blocks_take(b, head->n_values, sizeof *t->own[i].gradient);
+        t->own[i].work = accept_work_open(head, options->batch / t->options.threads + 1, b);
+        if (t->own[i].work != NULL)
             t->own[i].work->blas = options->blas;
     }
-    if (!ok) {
+    if (b->starved) {
         accept_training_close(t);
         return err_set(err, ERR_WORK,
                        "out of memory for training an acceptance head; use fewer --threads or a smaller --batch");
@@ -433,13 +405,7 @@ accept_training_close(struct accept_training *t)
 {
     if (t == NULL)
         return;
-    for (uint32_t i = 0; i < t->options.threads && t->own != NULL; i++) {
-        accept_work_close(t->own[i].work);
-        free(t->own[i].gradient);
-    }
-    adam_close(&t->adam);
-    free(t->own);
-    free(t->gradient);
+    blocks_free(&t->blocks);
     free(t);
 }
 

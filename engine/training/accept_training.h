@@ -7,6 +7,7 @@
 #ifndef ENGINE_TRAINING_ACCEPT_TRAINING_H
 #define ENGINE_TRAINING_ACCEPT_TRAINING_H
 
+#include "base/blocks.h"
 #include "engine/model/trained/accept_head.h"
 #include "engine/training/reader.h"
 
@@ -24,10 +25,9 @@ struct accept_score { /* sums over rows: divide by n, loss by weight */
     double kl; /* of (a, 1 - a) from (p̂, 1 - p̂), nats: unweighted, as the paper's Table 3 has it */
 };
 
-/* Buffers for up to n rows of a head. NULL: no memory. */
+/* Buffers for up to n rows of a head, in the blocks. NULL: no memory. */
 struct accept_work;
-struct accept_work *accept_work_open(const struct accept_head *, size_t n);
-void accept_work_close(struct accept_work *);
+struct accept_work *accept_work_open(const struct accept_head *, size_t n, struct blocks *);
 /* Adds to *score. p (n): every p̂, or NULL. gradient: as head->values, of the loss' sum, added to; NULL: none. */
 void accept_loss(const struct accept_head *, const struct accept_batch *, double w_reject, struct accept_work *,
                  float *p, float *gradient, struct accept_score *);

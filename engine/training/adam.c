@@ -1,25 +1,15 @@
 #include "engine/training/adam.h"
 
 #include <math.h>
-#include <stdlib.h>
 
 #define FIRST  0.9
 #define SECOND 0.999
 #define TINY   1e-8f
 
-bool
-adam_open(struct adam *a, size_t n)
-{
-    *a = (struct adam){.n = n, .first = calloc(n, sizeof *a->first), .second = calloc(n, sizeof *a->second)};
-    return a->first != NULL && a->second != NULL;
-}
-
 void
-adam_close(struct adam *a)
+adam_open(struct adam *a, size_t n, struct blocks *b)
 {
-    free(a->first);
-    free(a->second);
-    *a = (struct adam){0};
+    *a = (struct adam){.first = blocks_take(b, n, sizeof *a->first), .second = blocks_take(b, n, sizeof *a->second)};
 }
 
 void

@@ -4,18 +4,16 @@
 #ifndef ENGINE_TRAINING_ADAM_H
 #define ENGINE_TRAINING_ADAM_H
 
-#include <stdbool.h>
-#include <stddef.h>
 #include <stdint.h>
 
+#include "base/blocks.h"
+
 struct adam {
-    size_t n;
-    float *first, *second; /* (n) moments */
+    float *first, *second; /* moments */
     uint64_t steps;
 };
 
-bool adam_open(struct adam *, size_t n); /* false: no memory; closing is allowed all the same */
-void adam_close(struct adam *);
+void adam_open(struct adam *, size_t n, struct blocks *); /* of n values; its memory is in the blocks */
 void adam_begin(struct adam *); /* a step; values may then be moved in parts, by several threads */
 /* Values [at, at + n) of all; values, gradient and home point to the part's own. home NULL: zero. */
 void adam_move(const struct adam *, size_t at, size_t n, float *values, const float *gradient, float rate, float decay,

@@ -1,7 +1,6 @@
 /* Attention of an EAGLE-3 head's training-time test: rows of a step attend to the first step's rows up to their base,
  * and to their own rows of the later steps. */
 #include <math.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "engine/training/blas.h"
@@ -14,32 +13,18 @@ struct eagle_attention {
     float *own, *rows;     /* (window, EAGLE_STEPS), (window, head_dim) */
 };
 
-bool
-eagle_attention_open(struct eagle_attention **out, const struct eagle_head *h, uint32_t window, uint32_t threads)
+struct eagle_attention *
+eagle_attention_open(const struct eagle_head *h, uint32_t window, uint32_t threads, struct blocks *b)
 {
-    struct eagle_attention *a = *out = calloc(threads, sizeof *a);
-    bool ok = a != NULL;
-    for (uint32_t i = 0; i < threads && ok; i++) {
-        a[i].isa = cpu_isa_choose(NULL, NULL); /* there is always one */
-        a[i].weight = malloc((size_t)window * window * sizeof *a->weight);
-        a[i].slope = malloc((size_t)window * window * sizeof *a->slope);
-        a[i].own = malloc((size_t)window * EAGLE_STEPS * sizeof *a->own);
-        a[i].rows = malloc((size_t)window * h->head_dim * sizeof *a->rows);
-        ok = a[i].weight != NULL && a[i].slope != NULL && a[i].own != NULL && a[i].rows != NULL;
-    }
-    return ok;
-}
-
-void
-eagle_attention_close(struct eagle_attention *a, uint32_t threads)
-{
+    struct eagle_attention *a = blocks_take(b, threads, sizeof *a);
     for (uint32_t i = 0; i < threads && a != NULL; i++) {
-        free(a[i].weight);
-        free(a[i].slope);
-        free(a[i].own);
-        free(a[i].rows);
+        a[i].isa = cpu_isa_choose(NULL, NULL); /* there is always one */
+        a[i].weight = blocks_take(b, (size_t)window * window, sizeof *a->weight);
+        a[i].slope = blocks_take(b, (size_t)window * window, sizeof *a->slope);
+        a[i].own = blocks_take(b, (size_t)window * EAGLE_STEPS, sizeof *a->own);
+        a[i].rows = blocks_take(b, (size_t)window * h->head_dim, sizeof *a->rows);
     }
-    free(a);
+    return a;
 }
 
 /* One head in one window. Keys and values of its tokens are n rows, `stride` apart. */

@@ -6,6 +6,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "base/blocks.h"
 #include "base/file_replace.h"
 #include "base/little_endian.h"
 #include "engine/model/files/gguf.h"
@@ -298,11 +299,11 @@ write_weights(const struct eagle_head *h, const char *path, struct err *err)
 {
     struct safetensors_part parts[EAGLE_PARTS + 2] = {0};
     const struct safetensors_note note = {"format", "pt"};
-    int64_t *d2t = malloc(h->vocab * sizeof *d2t);
-    unsigned char *t2d = calloc(h->target_vocab, 1);
-    if (d2t == NULL || t2d == NULL) {
-        free(d2t);
-        free(t2d);
+    struct blocks blocks = {0};
+    int64_t *d2t = blocks_take(&blocks, h->vocab, sizeof *d2t);
+    unsigned char *t2d = blocks_take(&blocks, h->target_vocab, 1);
+    if (blocks.starved) {
+        blocks_free(&blocks);
         return err_set(err, ERR_WORK, "out of memory writing %s", path);
     }
     for (uint32_t i = 0; i < h->vocab; i++) {
@@ -320,8 +321,7 @@ write_weights(const struct eagle_head *h, const char *path, struct err *err)
     parts[EAGLE_PARTS + 1] =
         (struct safetensors_part){.name = "t2d", .cols = h->target_vocab, .values = t2d, .dtype = "BOOL"};
     const bool ok = safetensors_write(path, &note, 1, parts, EAGLE_PARTS + 2, err);
-    free(d2t);
-    free(t2d);
+    blocks_free(&blocks);
     return ok;
 }
 

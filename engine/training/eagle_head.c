@@ -172,9 +172,9 @@ eagle_head_new(struct eagle_head **out, const struct model *target, const token_
         h->at[part] = h->n_values;
         h->n_values += (size_t)rows * cols;
     }
-    h->tokens = malloc(n * sizeof *h->tokens);
-    h->values = malloc(h->n_values * sizeof *h->values);
-    if (h->tokens == NULL || h->values == NULL) {
+    h->tokens = blocks_take(&h->blocks, n, sizeof *h->tokens);
+    h->values = blocks_take(&h->blocks, h->n_values, sizeof *h->values);
+    if (h->blocks.starved) {
         err_set(err, ERR_WORK, "out of memory: an EAGLE-3 head of %s takes %.1f GB", target->name,
                 (double)h->n_values * sizeof *h->values * 1e-9);
         eagle_head_free(h);
@@ -191,7 +191,6 @@ eagle_head_free(struct eagle_head *h)
 {
     if (h == NULL)
         return;
-    free(h->tokens);
-    free(h->values);
+    blocks_free(&h->blocks);
     free(h);
 }

@@ -6,6 +6,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "base/blocks.h"
 #include "base/err.h"
 #include "engine/model/model.h"
 
@@ -28,6 +29,7 @@ enum eagle_part {
 };
 
 struct eagle_head {
+    struct blocks blocks; /* the memory of all the following */
     uint32_t width, heads, kv_heads, head_dim, ffn;
     uint32_t n_features, layers[MODEL_FEATURES]; /* the target's layers whose outputs are read; 0 is the embedding */
     uint32_t features;                           /* n_features * width */

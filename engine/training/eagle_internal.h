@@ -33,6 +33,7 @@ struct eagle_batch {
 };
 
 struct eagle_training {
+    struct blocks blocks; /* the memory of all the following */
     struct eagle_head *head;
     const struct model_desc *target;
     const struct lens *lens;
@@ -56,7 +57,6 @@ struct eagle_training {
     uint32_t *wanted_at; /* (tokens) a token's row of `wanted` */
     bool *right;         /* EAGLE_STEPS arrays: all predictions up to the row's were right */
     float *slope_x, *slope_q, *slope_attention, *slope_pair, *slope_gate_up, *slope_g; /* gradients by these */
-    float *memory;                                                                     /* owns the above */
 };
 
 static inline uint32_t
@@ -70,9 +70,9 @@ eagle_window_of(const struct eagle_pass *p, uint32_t row)
 
 /* ---- eagle_attention.c ---- */
 
-/* Buffers of one thread for attention, for windows of up to so many tokens. */
-bool eagle_attention_open(struct eagle_attention **, const struct eagle_head *, uint32_t window, uint32_t threads);
-void eagle_attention_close(struct eagle_attention *, uint32_t threads);
+/* Buffers of each thread for attention, for windows of up to so many tokens; their memory is in the blocks. */
+struct eagle_attention *eagle_attention_open(const struct eagle_head *, uint32_t window, uint32_t threads,
+                                             struct blocks *);
 
 /* Computes pass[step].attention from its q and the keys and values of all steps up to it. */
 void eagle_attend(struct eagle_attention *, uint32_t threads, const struct eagle_head *, const struct eagle_batch *,

@@ -11,77 +11,65 @@
 
 /* ---- memory ---- */
 
-struct memory {
-    char *at; /* NULL: only counts */
-    size_t used;
-};
-
-static void *
-take(struct memory *m, size_t n, size_t size)
-{
-    void *taken = m->at != NULL ? m->at + m->used : NULL;
-    m->used += (n * size + 63) / 64 * 64;
-    return taken;
-}
-
 static void
-take_pass(struct memory *m, const struct eagle_head *h, uint32_t rows, struct eagle_pass *p)
+take_pass(struct blocks *b, const struct eagle_head *h, uint32_t rows, struct eagle_pass *p)
 {
     const size_t n = rows, w = h->width, q = (size_t)h->heads * h->head_dim, kv = (size_t)h->kv_heads * h->head_dim;
-    p->first = take(m, n + 1, sizeof *p->first);
-    p->base = take(m, n, sizeof *p->base);
-    p->parent = take(m, n, sizeof *p->parent);
-    p->g = take(m, n * w, sizeof(float));
-    p->pair = take(m, n * 2 * w, sizeof(float));
-    p->q = take(m, n * q, sizeof(float));
-    p->attention = take(m, n * q, sizeof(float));
-    p->kv = take(m, n * 2 * kv, sizeof(float));
-    p->x = take(m, n * w, sizeof(float));
-    p->gate_up = take(m, n * 2 * h->ffn, sizeof(float));
-    p->h = take(m, n * w, sizeof(float));
-    p->inverse_g = take(m, n, sizeof(float));
-    p->inverse_x = take(m, n, sizeof(float));
-    p->inverse_h = take(m, n, sizeof(float));
-    p->slope_h = take(m, n * w, sizeof(float));
-    p->slope_kv = take(m, n * 2 * kv, sizeof(float));
+    p->first = blocks_take(b, n + 1, sizeof *p->first);
+    p->base = blocks_take(b, n, sizeof *p->base);
+    p->parent = blocks_take(b, n, sizeof *p->parent);
+    p->g = blocks_take(b, n * w, sizeof(float));
+    p->pair = blocks_take(b, n * 2 * w, sizeof(float));
+    p->q = blocks_take(b, n * q, sizeof(float));
+    p->attention = blocks_take(b, n * q, sizeof(float));
+    p->kv = blocks_take(b, n * 2 * kv, sizeof(float));
+    p->x = blocks_take(b, n * w, sizeof(float));
+    p->gate_up = blocks_take(b, n * 2 * h->ffn, sizeof(float));
+    p->h = blocks_take(b, n * w, sizeof(float));
+    p->inverse_g = blocks_take(b, n, sizeof(float));
+    p->inverse_x = blocks_take(b, n, sizeof(float));
+    p->inverse_h = blocks_take(b, n, sizeof(float));
+    p->slope_h = blocks_take(b, n * w, sizeof(float));
+    p->slope_kv = blocks_take(b, n * 2 * kv, sizeof(float));
 }
 
 static void
-take_all(struct memory *m, struct eagle_training *t, const struct eagle_head *h, const struct eagle_options *o)
+take_all(struct blocks *b, struct eagle_training *t, const struct eagle_head *h, const struct eagle_options *o)
 {
     const size_t n = o->rows, w = h->width, q = (size_t)h->heads * h->head_dim;
     for (uint32_t s = 0; s < EAGLE_STEPS; s++)
-        take_pass(m, h, o->rows, &t->batch.pass[s]);
-    t->batch.start = take(m, n + 1, sizeof *t->batch.start);
-    t->gradient = take(m, h->n_values, sizeof(float));
-    t->output = take(m, h->target_vocab, sizeof *t->output);
-    t->rotation = take(m, ((size_t)o->window + EAGLE_STEPS) * h->head_dim, sizeof(float));
-    t->features = take(m, n * h->features, sizeof(float));
-    t->pairs = take(m, n * 2 * w, sizeof(float));
-    t->normed = take(m, n * w, sizeof(float));
-    t->active = take(m, n * h->ffn, sizeof(float));
-    t->z = take(m, n * (h->vocab > h->ffn ? h->vocab : h->ffn), sizeof(float));
-    t->final = take(m, n * w, sizeof(float));
-    t->wanted = take(m, n * h->vocab, sizeof(float));
-    t->entropy = take(m, n, sizeof *t->entropy);
-    t->wanted_at = take(m, n, sizeof *t->wanted_at);
-    t->right = take(m, n * EAGLE_STEPS, sizeof *t->right);
-    t->slope_x = take(m, n * w, sizeof(float));
-    t->slope_q = take(m, n * q, sizeof(float));
-    t->slope_attention = take(m, n * q, sizeof(float));
-    t->slope_pair = take(m, n * 2 * w, sizeof(float));
-    t->slope_gate_up = take(m, n * 2 * h->ffn, sizeof(float));
-    t->slope_g = take(m, n * w, sizeof(float));
+        take_pass(b, h, o->rows, &t->batch.pass[s]);
+    t->batch.start = blocks_take(b, n + 1, sizeof *t->batch.start);
+    adam_open(&t->adam, h->n_values, b);
+    t->gradient = blocks_take(b, h->n_values, sizeof(float));
+    t->output = blocks_take(b, h->target_vocab, sizeof *t->output);
+    t->rotation = blocks_take(b, ((size_t)o->window + EAGLE_STEPS) * h->head_dim, sizeof(float));
+    t->features = blocks_take(b, n * h->features, sizeof(float));
+    t->pairs = blocks_take(b, n * 2 * w, sizeof(float));
+    t->normed = blocks_take(b, n * w, sizeof(float));
+    t->active = blocks_take(b, n * h->ffn, sizeof(float));
+    t->z = blocks_take(b, n * (h->vocab > h->ffn ? h->vocab : h->ffn), sizeof(float));
+    t->final = blocks_take(b, n * w, sizeof(float));
+    t->wanted = blocks_take(b, n * h->vocab, sizeof(float));
+    t->entropy = blocks_take(b, n, sizeof *t->entropy);
+    t->wanted_at = blocks_take(b, n, sizeof *t->wanted_at);
+    t->right = blocks_take(b, n * EAGLE_STEPS, sizeof *t->right);
+    t->slope_x = blocks_take(b, n * w, sizeof(float));
+    t->slope_q = blocks_take(b, n * q, sizeof(float));
+    t->slope_attention = blocks_take(b, n * q, sizeof(float));
+    t->slope_pair = blocks_take(b, n * 2 * w, sizeof(float));
+    t->slope_gate_up = blocks_take(b, n * 2 * h->ffn, sizeof(float));
+    t->slope_g = blocks_take(b, n * w, sizeof(float));
 }
 
 uint64_t
 eagle_training_bytes(const struct eagle_head *h, const struct eagle_options *o)
 {
     struct eagle_training none = {0};
-    struct memory counted = {0};
+    struct blocks counted = {.counting = true};
     const uint64_t threads = o->threads > 0 ? o->threads : 1;
     take_all(&counted, &none, h, o);
-    return counted.used + 2 * h->n_values * sizeof(float) + threads * 2 * o->window * o->window * sizeof(float);
+    return counted.bytes + threads * 2 * o->window * o->window * sizeof(float);
 }
 
 static void
@@ -113,19 +101,14 @@ eagle_training_open(struct eagle_training **out, struct eagle_head *head, const 
     t->options = *options;
     t->options.threads = threads;
     t->isa = cpu_isa_choose(NULL, NULL); /* there is always one */
-    struct memory memory = {0};
-    take_all(&memory, t, head, &t->options);
-    memory = (struct memory){.at = calloc(memory.used, 1)};
-    t->memory = (float *)(void *)memory.at;
-    bool ok = adam_open(&t->adam, head->n_values) && memory.at != NULL &&
-              eagle_attention_open(&t->attention, head, t->options.window, threads);
-    if (!ok) {
+    take_all(&t->blocks, t, head, &t->options);
+    t->attention = eagle_attention_open(head, t->options.window, threads, &t->blocks);
+    if (t->blocks.starved) {
         err_set(err, ERR_WORK, "out of memory: training takes %.1f GB; use a smaller --batch or --draft-vocab",
                 (double)eagle_training_bytes(head, &t->options) * 1e-9);
         eagle_training_close(t);
         return false;
     }
-    take_all(&memory, t, head, &t->options);
     for (uint32_t v = 0; v < head->target_vocab; v++)
         t->output[v] = -1;
     for (uint32_t i = 0; i < head->vocab; i++)
@@ -140,9 +123,7 @@ eagle_training_close(struct eagle_training *t)
 {
     if (t == NULL)
         return;
-    eagle_attention_close(t->attention, t->options.threads);
-    adam_close(&t->adam);
-    free(t->memory);
+    blocks_free(&t->blocks);
     free(t);
 }
 

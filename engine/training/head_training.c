@@ -19,11 +19,11 @@ lens_open(struct lens *lens, const struct model_desc *d, const token_t *ids, uin
     if (!final_norm_open(&norm, d, err))
         return false;
     const bool biased = tensor_present(&d->head_bias);
-    float *head = malloc((size_t)vocab * d->width * sizeof *head), *bias = NULL;
-    if (head != NULL && biased)
-        bias = malloc(d->vocab * sizeof *bias);
-    if (head == NULL || (biased && bias == NULL)) {
-        free(head);
+    struct blocks blocks = {0};
+    float *head = blocks_take(&blocks, (size_t)vocab * d->width, sizeof *head),
+          *bias = biased ? blocks_take(&blocks, d->vocab, sizeof *bias) : NULL;
+    if (blocks.starved) {
+        blocks_free(&blocks);
         final_norm_free(&norm);
         return err_set(err, ERR_WORK, "out of memory: the head in F32 takes %.1f GB",
                        (double)vocab * d->width * sizeof *head * 1e-9);
@@ -32,7 +32,8 @@ lens_open(struct lens *lens, const struct model_desc *d, const token_t *ids, uin
         tensor_row(&d->head, ids != NULL ? (uint32_t)ids[v] : v, head + (size_t)v * d->width);
     if (biased)
         tensor_row(&d->head_bias, 0, bias);
-    *lens = (struct lens){.width = d->width,
+    *lens = (struct lens){.blocks = blocks,
+                          .width = d->width,
                           .vocab = vocab,
                           .norm = norm,
                           .head = head,
@@ -47,8 +48,7 @@ void
 lens_free(struct lens *lens)
 {
     final_norm_free(&lens->norm);
-    free((float *)(uintptr_t)lens->head);
-    free((float *)(uintptr_t)lens->bias);
+    blocks_free(&lens->blocks);
     *lens = (struct lens){.width = 0};
 }
 
@@ -56,7 +56,6 @@ lens_free(struct lens *lens)
 
 struct head_work {
     const struct cpu_isa *isa;
-    size_t room;
     float *shifted; /* (n, width) h + A h + b, or h */
     float *inverse; /* (n) 1 / rms */
     float *normed;  /* (n, width) what W multiplies */
@@ -66,39 +65,19 @@ struct head_work {
 };
 
 struct head_work *
-head_work_open(const struct lens *lens, size_t n)
+head_work_open(const struct lens *lens, size_t n, struct blocks *b)
 {
-    struct head_work *w = calloc(1, sizeof *w);
+    struct head_work *w = blocks_take(b, 1, sizeof *w);
     if (w == NULL)
         return NULL;
     w->isa = cpu_isa_choose(NULL, NULL); /* there is always one */
-    w->room = n;
-    w->shifted = malloc(n * lens->width * sizeof *w->shifted);
-    w->inverse = malloc(n * sizeof *w->inverse);
-    w->normed = malloc(n * lens->width * sizeof *w->normed);
-    w->slope = malloc(n * lens->width * sizeof *w->slope);
-    w->z = malloc(n * lens->vocab * sizeof *w->z);
-    w->bend = lens->cap > 0 ? malloc(n * lens->vocab * sizeof *w->bend) : NULL;
-    if (w->shifted == NULL || w->inverse == NULL || w->normed == NULL || w->slope == NULL || w->z == NULL ||
-        (lens->cap > 0 && w->bend == NULL)) {
-        head_work_close(w);
-        return NULL;
-    }
-    return w;
-}
-
-void
-head_work_close(struct head_work *w)
-{
-    if (w == NULL)
-        return;
-    free(w->shifted);
-    free(w->inverse);
-    free(w->normed);
-    free(w->slope);
-    free(w->z);
-    free(w->bend);
-    free(w);
+    w->shifted = blocks_take(b, n * lens->width, sizeof *w->shifted);
+    w->inverse = blocks_take(b, n, sizeof *w->inverse);
+    w->normed = blocks_take(b, n * lens->width, sizeof *w->normed);
+    w->slope = blocks_take(b, n * lens->width, sizeof *w->slope);
+    w->z = blocks_take(b, n * lens->vocab, sizeof *w->z);
+    w->bend = lens->cap > 0 ? blocks_take(b, n * lens->vocab, sizeof *w->bend) : NULL;
+    return b->starved ? NULL : w;
 }
 
 /* C (m, n) = A B + beta C, row-major, A (m, k) or its transpose, B (k, n) or its transpose without gaps. */
@@ -316,6 +295,7 @@ struct thread {
 };
 
 struct head_training {
+    struct blocks blocks; /* the memory of all the following */
     struct exit_heads *heads;
     const struct lens *lens, *whole;
     struct head_training_options options;
@@ -352,25 +332,24 @@ head_training_open(struct head_training **out, struct exit_heads *heads, const s
     t->whole = whole;
     t->options = *options;
     t->options.threads = threads;
-    t->final = malloc(t->options.batch * lens->vocab * sizeof *t->final);
-    t->mass = malloc(t->options.batch * sizeof *t->mass);
-    t->inside = malloc(t->options.batch * sizeof *t->inside);
-    t->threads = calloc(t->options.threads, sizeof *t->threads);
-    bool ok = adam_open(&t->adam, heads->n_values) && t->final != NULL && t->mass != NULL && t->inside != NULL &&
-              t->threads != NULL;
-    for (uint32_t i = 0; i < t->options.threads && ok; i++) {
+    struct blocks *b = &t->blocks;
+    adam_open(&t->adam, heads->n_values, b);
+    t->final = blocks_take(b, t->options.batch * lens->vocab, sizeof *t->final);
+    t->mass = blocks_take(b, t->options.batch, sizeof *t->mass);
+    t->inside = blocks_take(b, t->options.batch, sizeof *t->inside);
+    t->threads = blocks_take(b, t->options.threads, sizeof *t->threads);
+    for (uint32_t i = 0; i < t->options.threads && !b->starved; i++) {
         struct thread *own = &t->threads[i];
-        own->work = head_work_open(lens, t->options.batch);
-        own->whole = head_work_open(whole, TARGETS);
-        own->values = malloc(heads->per_layer * sizeof *own->values);
-        ok = own->work != NULL && own->whole != NULL && own->values != NULL;
-        if (ok && heads->kind == HEAD_FULL)
+        own->work = head_work_open(lens, t->options.batch, b);
+        own->whole = head_work_open(whole, TARGETS, b);
+        own->values = blocks_take(b, heads->per_layer, sizeof *own->values);
+        if (heads->kind == HEAD_FULL)
             own->gradient.weight = own->values;
-        else if (ok)
+        else if (own->values != NULL)
             own->gradient =
                 (struct head_weights){.a = own->values, .b = own->values + (size_t)lens->width * lens->width};
     }
-    if (!ok) {
+    if (b->starved) {
         err_set(err, ERR_WORK,
                 "out of memory: training takes %.1f GB; use --kind affine, fewer --threads or a smaller --batch",
                 (double)head_training_bytes(heads->kind, heads->n_trained, lens->width, lens->vocab, whole->vocab,
@@ -390,16 +369,7 @@ head_training_close(struct head_training *t)
 {
     if (t == NULL)
         return;
-    for (uint32_t i = 0; i < t->options.threads && t->threads != NULL; i++) {
-        head_work_close(t->threads[i].work);
-        head_work_close(t->threads[i].whole);
-        free(t->threads[i].values);
-    }
-    free(t->threads);
-    adam_close(&t->adam);
-    free(t->final);
-    free(t->mass);
-    free(t->inside);
+    blocks_free(&t->blocks);
     free(t);
 }
 

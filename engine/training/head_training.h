@@ -15,12 +15,14 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "base/blocks.h"
 #include "engine/model/model.h"
 #include "engine/model/trained/exit_heads.h"
 
 struct blas;
 
 struct lens { /* a model's own head in F32, or its rows of a draft vocabulary */
+    struct blocks blocks;
     uint32_t width, vocab;
     struct final_norm norm;
     const float *head;  /* (vocab, width) */
@@ -55,10 +57,9 @@ struct head_score {
     double agreement; /* share of rows whose first choice is the last layer's, in [0, 1] */
 };
 
-/* Buffers for batches of up to n rows. NULL: no memory. */
+/* Buffers for batches of up to n rows, in the blocks. NULL: no memory. */
 struct head_work;
-struct head_work *head_work_open(const struct lens *, size_t n);
-void head_work_close(struct head_work *);
+struct head_work *head_work_open(const struct lens *, size_t n, struct blocks *);
 
 /* Targets (n) from hidden states after the last layer; the lens has all tokens. */
 void head_targets(const struct lens *, struct head_work *, const float *hidden, size_t stride, size_t n,

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/blocks.h"
 #include "base/rng.h"
 #include "engine/model/tokenizer/tokenizer.h"
 #include "kernels/cpu/sampling.h"
@@ -19,6 +20,7 @@ struct profile_response { /* a prompt at hand */
 };
 
 struct profile_data {
+    struct blocks blocks; /* the memory of all the following */
     struct profile_data_options options;
     struct reader reader[READS];
     uint32_t vocab;                     /* ids that all three have */
@@ -33,15 +35,15 @@ room_of(const struct profile_data_options *o)
     return o->prompt + o->response + o->drafts + 1;
 }
 
-static bool
-open_sequences(struct profile_data *d, struct profile_response *l)
+static void
+open_sequence(struct profile_data *d, struct profile_response *l)
 {
+    const size_t drafts = d->options.drafts;
     l->data = d;
-    bool ok = (l->text = malloc(room_of(&d->options) * sizeof *l->text)) != NULL &&
-              (l->q = malloc((size_t)d->options.drafts * d->vocab * sizeof *l->q)) != NULL;
-    for (enum reads i = 0; i < READS && ok; i++)
-        ok = (l->logits[i] = malloc(((size_t)d->options.drafts + 1) * d->reader[i].vocab * sizeof(float))) != NULL;
-    return ok;
+    l->text = blocks_take(&d->blocks, room_of(&d->options), sizeof *l->text);
+    l->q = blocks_take(&d->blocks, drafts * d->vocab, sizeof *l->q);
+    for (enum reads i = 0; i < READS; i++)
+        l->logits[i] = blocks_take(&d->blocks, (drafts + 1) * d->reader[i].vocab, sizeof(float));
 }
 
 static bool
@@ -50,13 +52,13 @@ make_room(struct profile_data *d)
     d->vocab = UINT32_MAX;
     for (enum reads i = 0; i < READS; i++)
         d->vocab = d->reader[i].vocab < d->vocab ? d->reader[i].vocab : d->vocab;
-    bool ok = (d->order = malloc(d->vocab * sizeof *d->order)) != NULL &&
-              (d->sequences = calloc(d->options.sequences, sizeof *d->sequences)) != NULL;
-    for (int i = 0; i < 3 && ok; i++)
-        ok = (d->scratch[i] = malloc(d->vocab * sizeof *d->scratch[i])) != NULL;
-    for (uint32_t i = 0; i < d->options.sequences && ok; i++)
-        ok = open_sequences(d, &d->sequences[i]);
-    return ok;
+    d->order = blocks_take(&d->blocks, d->vocab, sizeof *d->order);
+    d->sequences = blocks_take(&d->blocks, d->options.sequences, sizeof *d->sequences);
+    for (int i = 0; i < 3; i++)
+        d->scratch[i] = blocks_take(&d->blocks, d->vocab, sizeof *d->scratch[i]);
+    for (uint32_t i = 0; i < d->options.sequences && !d->blocks.starved; i++)
+        open_sequence(d, &d->sequences[i]);
+    return !d->blocks.starved;
 }
 
 bool
@@ -85,18 +87,9 @@ profile_data_close(struct profile_data *d)
 {
     if (d == NULL)
         return;
-    for (uint32_t i = 0; i < d->options.sequences && d->sequences != NULL; i++) {
-        for (enum reads k = 0; k < READS; k++)
-            free(d->sequences[i].logits[k]);
-        free(d->sequences[i].q);
-        free(d->sequences[i].text);
-    }
     for (enum reads i = 0; i < READS; i++)
         reader_close(&d->reader[i]);
-    for (int i = 0; i < 3; i++)
-        free(d->scratch[i]);
-    free(d->sequences);
-    free(d->order);
+    blocks_free(&d->blocks);
     free(d);
 }
 

@@ -1,9 +1,9 @@
 #include "engine/training/ridge.h"
 
 #include <math.h>
-#include <stdlib.h>
 #include <string.h>
 
+#include "base/blocks.h"
 #include "engine/training/blas.h"
 
 #define ROWS  256u /* pairs that are added at a time */
@@ -13,6 +13,7 @@
 /* The normal equations: `g` has the moments of x in its first `width` rows, and in the other ones those of y - x with
  * x. Elimination turns the first half into L, where moments of x = L·Lᵀ, and the second into A. */
 struct fit {
+    struct blocks blocks; /* the memory of all the following */
     struct blas *blas;
     const atomic_bool *cancel;
     uint32_t width;
@@ -32,24 +33,13 @@ static bool
 open_fit(struct fit *f)
 {
     const size_t w = f->width;
-    f->g = calloc(2 * w * w, sizeof *f->g);
-    f->part = malloc(2 * w * BLOCK * sizeof *f->part);
-    f->x = malloc(ROWS * w * sizeof *f->x);
-    f->y = malloc(ROWS * w * sizeof *f->y);
-    f->mean[0] = calloc(w, sizeof *f->mean[0]);
-    f->mean[1] = calloc(w, sizeof *f->mean[1]);
-    return f->g != NULL && f->part != NULL && f->x != NULL && f->y != NULL && f->mean[0] != NULL && f->mean[1] != NULL;
-}
-
-static void
-close_fit(struct fit *f)
-{
-    free(f->g);
-    free(f->part);
-    free(f->x);
-    free(f->y);
-    free(f->mean[0]);
-    free(f->mean[1]);
+    f->g = blocks_take(&f->blocks, 2 * w * w, sizeof *f->g);
+    f->part = blocks_take(&f->blocks, 2 * w * BLOCK, sizeof *f->part);
+    f->x = blocks_take(&f->blocks, ROWS * w, sizeof *f->x);
+    f->y = blocks_take(&f->blocks, ROWS * w, sizeof *f->y);
+    f->mean[0] = blocks_take(&f->blocks, w, sizeof *f->mean[0]);
+    f->mean[1] = blocks_take(&f->blocks, w, sizeof *f->mean[1]);
+    return !f->blocks.starved;
 }
 
 static void
@@ -180,6 +170,6 @@ ridge_fit(struct blas *blas, const float *x, const float *y, size_t stride, size
             b[i] = (float)sum;
         }
     }
-    close_fit(&f);
+    blocks_free(&f.blocks);
     return ok;
 }

@@ -1,6 +1,7 @@
 /* The CPU backend. Requests are carried out immediately; results are staged in the KV cache until wait(). */
 #include <inttypes.h>
 #include <math.h>
+#include <stdlib.h>
 
 #include "base/platform.h"
 #include "kernels/cpu/draft_rows.h"

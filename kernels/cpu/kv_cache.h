@@ -3,7 +3,7 @@
 #ifndef KERNELS_CPU_KV_CACHE_H
 #define KERNELS_CPU_KV_CACHE_H
 
-#include "kernels/cpu/blocks.h"
+#include "base/blocks.h"
 #include "kernels/cpu/recurrent.h"
 #include "kernels/cpu/route.h"
 #include "kernels/cpu/weights.h"

@@ -2,7 +2,7 @@
 #ifndef KERNELS_CPU_WEIGHTS_H
 #define KERNELS_CPU_WEIGHTS_H
 
-#include "kernels/cpu/blocks.h"
+#include "base/blocks.h"
 #include "kernels/cpu/isa.h"
 #include "kernels/experts.h"
 #include "kernels/team.h"

@@ -78,7 +78,7 @@ check(const struct packed *p, struct model *m)
             touched = (unsigned char)(touched ^ t->data[b]);
         MUST(packed_find(p, p->weights[i].name) == t);
     }
-    MUST(p->n_weights == 0 || m->blocks != NULL);
+    MUST(p->n_weights == 0 || m->blocks.bytes > 0);
 }
 
 static void
@@ -100,7 +100,7 @@ use(const char *setting, unsigned char *bytes, size_t len, bool exact)
     } else {
         must_refuse(&err);
     }
-    model_free_blocks(&m);
+    blocks_free(&m.blocks);
     hf_folder_close(folder);
 }
 

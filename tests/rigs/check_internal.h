@@ -3,7 +3,9 @@
 #ifndef TESTS_RIGS_CHECK_INTERNAL_H
 #define TESTS_RIGS_CHECK_INTERNAL_H
 
-#include "kernels/cpu/blocks.h"
+#include <stdlib.h>
+
+#include "base/blocks.h"
 #include "kernels/request.h"
 #include "tests/rigs/check_backend.h"
 

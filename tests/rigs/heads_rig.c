@@ -58,7 +58,7 @@ heads_rig_accept(struct engine *e, uint32_t blocks, uint64_t seed, struct err *e
 static struct tensor
 made_up(struct model *m, uint32_t rows, uint32_t cols, float mean, float scale, bool eye, uint64_t *random)
 {
-    float *values = model_take(m, (size_t)rows * cols * sizeof *values);
+    float *values = blocks_take(&m->blocks, 1, (size_t)rows * cols * sizeof *values);
     for (size_t i = 0; values != NULL && i < (size_t)rows * cols; i++)
         values[i] = mean + ((float)(splitmix64(random) % 2001) / 1000 - 1) * scale + (eye && i % cols == i / cols);
     return (struct tensor){.data = values, .type = WEIGHT_F32, .rows = rows, .cols = cols};
@@ -70,7 +70,7 @@ drafter_of(const struct model *target, bool eagle, uint64_t *random)
 {
     struct model *m = calloc(1, sizeof *m);
     struct layer_desc *layer = calloc(1, sizeof *layer);
-    struct drafter_desc *form = model_take(m, sizeof *form);
+    struct drafter_desc *form = blocks_take(&m->blocks, 1, sizeof *form);
     const uint32_t width = target->desc.width, layers = target->desc.n_layers;
     uint32_t l = 0;
     while (l + 1 < layers && target->desc.layers[l].form.kind != LAYER_ATTENTION)
@@ -100,7 +100,7 @@ drafter_of(const struct model *target, bool eagle, uint64_t *random)
         return m;
     }
     form->projection = made_up(m, width, form->features, 0, 0.1f, true, random);
-    token_t *tokens = model_take(m, target->desc.vocab * sizeof *tokens);
+    token_t *tokens = blocks_take(&m->blocks, 1, target->desc.vocab * sizeof *tokens);
     struct tensor *head = &m->desc.head;
     const uint32_t without = head->data != NULL ? target->desc.vocab / 4 : 0; /* the first tokens, which are rare */
     head->data =

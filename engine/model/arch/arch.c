@@ -26,7 +26,7 @@ arch_aligned(const struct arch_taking *t, const struct arch_tensor *found, size_
     const size_t size = tensor_block_values(found->type) == 1 ? tensor_block_bytes(found->type) : 1;
     if ((uintptr_t)found->data % size == 0)
         return found->data;
-    void *copy = model_take(t->model, elements * size);
+    void *copy = blocks_take(&t->model->blocks, 1, elements * size);
     if (copy == NULL)
         arch_refuse(t, "out of memory for a tensor of %zu values", elements);
     else
@@ -93,7 +93,7 @@ gather_groups(const struct arch_taking *t, const struct arch_tensor *found, cons
 {
     const struct arch_span spans[] = {{part->first, part->each}, part->then[0], part->then[1]};
     const size_t stride = part->all / part->groups;
-    unsigned char *to = model_take(t->model, part->n * row_bytes), *at = to;
+    unsigned char *to = blocks_take(&t->model->blocks, 1, part->n * row_bytes), *at = to;
     for (size_t i = 0; to != NULL && i < sizeof spans / sizeof spans[0]; i++)
         for (uint32_t g = 0; g < part->groups; g++, at += spans[i].each * row_bytes)
             memcpy(at, found->data + (g * stride + spans[i].first) * row_bytes, spans[i].each * row_bytes);
@@ -114,7 +114,7 @@ transpose(const struct arch_taking *t, const char *name, const struct arch_tenso
         return NULL;
     }
     const size_t size = tensor_block_bytes(found->type), all = (size_t)found->cols;
-    unsigned char *to = model_take(t->model, (size_t)rows * cols * size);
+    unsigned char *to = blocks_take(&t->model->blocks, 1, (size_t)rows * cols * size);
     for (size_t c = 0; to != NULL && c < cols; c++)
         for (size_t r = 0; r < rows; r++)
             memcpy(to + (r * cols + c) * size, found->data + (c * all + part->first + r) * size, size);
@@ -176,7 +176,7 @@ arch_take_vector(const struct arch_taking *t, const char *name, uint32_t n, cons
         return false;
     if (out->type == WEIGHT_F32 && !(add > 0))
         return true;
-    float *wide = model_take(t->model, n * sizeof *wide);
+    float *wide = blocks_take(&t->model->blocks, 1, n * sizeof *wide);
     if (wide == NULL)
         return arch_refuse(t, "out of memory for tensor '%s'", name);
     tensor_row(out, 0, wide);
@@ -189,7 +189,7 @@ arch_take_vector(const struct arch_taking *t, const char *name, uint32_t n, cons
 bool
 arch_make_ones(const struct arch_taking *t, uint32_t n, struct tensor *out)
 {
-    float *ones = model_take(t->model, n * sizeof *ones);
+    float *ones = blocks_take(&t->model->blocks, 1, n * sizeof *ones);
     if (ones == NULL)
         return arch_refuse(t, "out of memory for a norm");
     for (uint32_t i = 0; i < n; i++)
@@ -215,7 +215,7 @@ arch_scale_linear(struct model *m, double factor, struct err *err)
 float *
 arch_divisors(struct model *m, struct err *err)
 {
-    float *divisors = model_take(m, (m->desc.rope_dims / 2 + 1u) * sizeof *divisors);
+    float *divisors = blocks_take(&m->blocks, 1, (m->desc.rope_dims / 2 + 1u) * sizeof *divisors);
     if (divisors == NULL)
         err_set(err, ERR_WORK, "%s: out of memory", m->path);
     m->desc.rope_factors = divisors;

@@ -14,7 +14,7 @@
 static struct drafter_desc *
 new_form(const struct arch_taking *t)
 {
-    struct drafter_desc *form = model_take(t->model, sizeof *form);
+    struct drafter_desc *form = blocks_take(&t->model->blocks, 1, sizeof *form);
     if (form == NULL)
         arch_refuse(t, "out of memory");
     else
@@ -90,7 +90,7 @@ take_ids(const struct arch_taking *t, bool absolute, struct drafter_desc *form, 
         return arch_refuse(t, "tensor 'd2t' should be a list of at most %" PRIu32 " integers; %s", *n,
                            t->source->names->remedy);
     t->used[found.index] = true;
-    token_t *ids = model_take(t->model, (size_t)found.cols * sizeof *ids);
+    token_t *ids = blocks_take(&t->model->blocks, 1, (size_t)found.cols * sizeof *ids);
     if (ids == NULL)
         return arch_refuse(t, "out of memory");
     for (uint32_t i = 0; i < found.cols; i++) {
@@ -129,7 +129,7 @@ take_projection(const struct arch_taking *t, const struct arch_head *h, const st
         return false;
     if (h->norms_each) {
         const uint32_t each = form->features / m->n_features;
-        float *all = model_take(m, form->features * sizeof *all);
+        float *all = blocks_take(&m->blocks, 1, form->features * sizeof *all);
         if (all == NULL)
             return arch_refuse(t, "out of memory");
         for (uint32_t i = 0; i < m->n_features; i++) {
@@ -305,7 +305,7 @@ take_layer_ahead(const struct arch_taking *t)
         source.names = &names;
         layer = 0;
     }
-    struct model_ahead *ahead = n != NULL ? model_take(&counted, sizeof *ahead) : NULL;
+    struct model_ahead *ahead = n != NULL ? blocks_take(&counted.blocks, 1, sizeof *ahead) : NULL;
     if (n != NULL && ahead == NULL)
         return arch_refuse(t, "out of memory for its layer for multi-token prediction");
     if (ahead != NULL) {

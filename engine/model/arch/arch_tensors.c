@@ -155,7 +155,7 @@ transpose_stripe(const struct arch_taking *t, const struct arch_tensor *all, uin
     const unsigned char *from = all->data + e * (size_t)(all->rows * all->cols) * size;
     uint32_t rows, cols;
     expert_tensor_shape(&t->model->desc, e, s.which, &rows, &cols);
-    unsigned char *to = model_take(t->model, (size_t)rows * cols * size);
+    unsigned char *to = blocks_take(&t->model->blocks, 1, (size_t)rows * cols * size);
     if (to == NULL)
         return arch_refuse(t, "out of memory for experts");
     for (uint32_t c = 0; c < cols; c++)
@@ -220,8 +220,8 @@ take_biases(const struct arch_taking *t, const char *name, const struct stripe *
                            t->source->names->remedy);
     t->used[found.index] = true;
     const struct tensor rows = {.data = found.data, .type = found.type, .rows = count, .cols = all};
-    float *row = model_take(t->model, all * sizeof *row),
-          *values = model_take(t->model, (size_t)count * all * sizeof *row);
+    float *row = blocks_take(&t->model->blocks, 1, all * sizeof *row),
+          *values = blocks_take(&t->model->blocks, 1, (size_t)count * all * sizeof *row);
     if (row == NULL || values == NULL)
         return arch_refuse(t, "out of memory for experts");
     for (uint32_t e = 0; e < count; e++) {
@@ -362,7 +362,7 @@ arch_take_experts(const struct arch_taking *t, uint32_t layer, struct layer_desc
     const struct model_desc *d = &t->model->desc;
     const bool hf = t->source->names->naming == LAYER_NAMED_HF;
     const uint32_t n = experts_listed(d);
-    struct expert_desc *experts = model_take(t->model, n * sizeof *experts);
+    struct expert_desc *experts = blocks_take(&t->model->blocks, 1, n * sizeof *experts);
     if (experts == NULL)
         return arch_refuse(t, "out of memory for %" PRIu32 " experts", n);
     memset(experts, 0, n * sizeof *experts);
@@ -508,7 +508,7 @@ scale_router(const struct arch_taking *t, struct tensor *norm)
 {
     if (!tensor_present(norm))
         return true;
-    float *own = model_take(t->model, norm->cols * sizeof *own);
+    float *own = blocks_take(&t->model->blocks, 1, norm->cols * sizeof *own);
     if (own == NULL)
         return arch_refuse(t, "out of memory for a router");
     tensor_row(norm, 0, own);
@@ -523,7 +523,7 @@ scale_router(const struct arch_taking *t, struct tensor *norm)
 static bool
 negate_exponentials(const struct arch_taking *t, struct tensor *out)
 {
-    float *own = model_take(t->model, out->cols * sizeof *own);
+    float *own = blocks_take(&t->model->blocks, 1, out->cols * sizeof *own);
     if (own == NULL)
         return arch_refuse(t, "out of memory for a tensor");
     for (uint32_t i = 0; i < out->cols; i++)
@@ -567,7 +567,7 @@ take_separate(const struct arch_taking *t, uint32_t layer, enum layer_tensor whi
             return arch_refuse(t, "tensor '%s' is of another type than that of q; %s", name, t->source->names->remedy);
         bytes[i] = parts[i].rows * tensor_row_bytes(parts[i].type, parts[i].cols);
     }
-    unsigned char *all = model_take(t->model, bytes[0] + bytes[1] + bytes[2]), *at = all;
+    unsigned char *all = blocks_take(&t->model->blocks, 1, bytes[0] + bytes[1] + bytes[2]), *at = all;
     if (all == NULL)
         return arch_refuse(t, "out of memory for a tensor");
     *out = (struct tensor){.data = all, .type = parts[0].type};
@@ -717,7 +717,7 @@ take_positions(const struct arch_taking *t)
         return true;
     if (!arch_take_tensor(t, t->source->names->positions, m->ctx_train, m->desc.width, &found))
         return false;
-    float *wide = model_take(m, (size_t)found.rows * found.cols * sizeof *wide);
+    float *wide = blocks_take(&m->blocks, 1, (size_t)found.rows * found.cols * sizeof *wide);
     if (wide == NULL)
         return arch_refuse(t, "out of memory for the embedding of positions");
     for (uint32_t r = 0; r < found.rows; r++)

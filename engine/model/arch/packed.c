@@ -268,7 +268,7 @@ static bool
 unpack(struct packed *p, struct model *m, const struct packed_job *j, bool glance)
 {
     struct packed_weight *w = &p->weights[p->n_weights];
-    unsigned char *data = model_take(m, (size_t)j->rows * tensor_row_bytes(j->type, j->cols));
+    unsigned char *data = blocks_take(&m->blocks, 1, (size_t)j->rows * tensor_row_bytes(j->type, j->cols));
     const char *ending = ways[j->setting->kind].weight;
     const uint32_t planes = j->planes > 0 ? j->planes : 1;
     const size_t name_size = (size_t)j->stem_len + strlen(ending) + 1;

@@ -63,17 +63,17 @@ code_values(const struct packed_job *j, float out[CODES])
 }
 
 /* Numbers of scales down and across, and of rows and columns in a block. */
-struct blocks {
+struct scale_blocks {
     uint32_t down, across, rows, cols;
 };
 
 static bool
-blocks_of(const struct packed_job *j, struct blocks *b)
+blocks_of(const struct packed_job *j, struct scale_blocks *b)
 {
     const struct safetensor *s = j->scales;
     const uint64_t n = s->rows * s->cols;
     const bool of_rows = n == j->rows && (s->n_dims == 1 || s->cols == 1) && n != 1;
-    *b = (struct blocks){1, 1, j->rows, j->cols};
+    *b = (struct scale_blocks){1, 1, j->rows, j->cols};
     if (n == 1)
         return true;
     b->down = of_rows ? j->rows : (uint32_t)s->rows;
@@ -87,7 +87,7 @@ blocks_of(const struct packed_job *j, struct blocks *b)
 bool
 packed_fp8_plan(struct packed_job *j)
 {
-    struct blocks b;
+    struct scale_blocks b;
     j->scales = packed_piece(j, "weight_scale_inv");
     if (j->scales == NULL)
         j->scales = packed_piece(j, "weight_scale");
@@ -115,7 +115,7 @@ bool
 packed_fp8_unpack(const struct packed_job *j, unsigned char *out)
 {
     float values[CODES];
-    struct blocks b;
+    struct scale_blocks b;
     bool ok = blocks_of(j, &b);
     const size_t size = tensor_block_bytes(j->type);
     code_values(j, values);

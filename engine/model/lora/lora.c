@@ -120,7 +120,7 @@ lora_merge_pair(struct merging *g, const struct merge_target *t, const struct lo
                        "%s: what adds to '%s' is %" PRIu64 " by %" PRIu64 ", the model's is %" PRIu64 " by %" PRIu32
                        ": it belongs to another model",
                        g->file.path, stem, p->b.rows, p->a.cols, rows, t->tensor->cols);
-    unsigned char *to = model_take(m, (size_t)t->tensor->rows * tensor_row_bytes(type, t->tensor->cols));
+    unsigned char *to = blocks_take(&m->blocks, 1, (size_t)t->tensor->rows * tensor_row_bytes(type, t->tensor->cols));
     if (to == NULL)
         return err_set(g->err, ERR_WORK, "%s: out of memory merging it", g->file.path);
     if (!add(g, t, p, type, to))

@@ -410,15 +410,15 @@ synthetic_weights_make(struct synthetic_weights **out, const struct synthetic_sp
         return false;
     struct synthetic_weights *w = calloc(1, sizeof *w);
     if (w != NULL) {
-        w->layers = calloc(s->n_layers, sizeof *w->layers);
-        w->experts = calloc((size_t)s->n_layers * s->experts + 1, sizeof *w->experts);
+        const size_t n = s->n_layers;
+        w->layers = blocks_take(&w->blocks, n, sizeof *w->layers);
+        w->experts = blocks_take(&w->blocks, n * s->experts + 1, sizeof *w->experts);
         w->formulas =
-            calloc((size_t)s->n_layers * (LAYER_TENSORS + s->experts * EXPERT_MATRICES) + 2, sizeof *w->formulas);
-        w->norms = calloc((size_t)s->width * 2, sizeof *w->norms);
-        w->all = calloc((size_t)s->n_layers * LAYER_TENSORS + 3, sizeof *w->all);
+            blocks_take(&w->blocks, n * (LAYER_TENSORS + s->experts * EXPERT_MATRICES) + 2, sizeof *w->formulas);
+        w->norms = blocks_take(&w->blocks, (size_t)s->width * 2, sizeof *w->norms);
+        w->all = blocks_take(&w->blocks, n * LAYER_TENSORS + 3, sizeof *w->all);
     }
-    if (w == NULL || w->layers == NULL || w->experts == NULL || w->formulas == NULL || w->norms == NULL ||
-        w->all == NULL) {
+    if (w == NULL || w->blocks.starved) {
         synthetic_weights_free(w);
         return err_set(err, ERR_WORK, "%s: out of memory for a synthetic model's description", s->name);
     }
@@ -449,11 +449,7 @@ synthetic_weights_free(struct synthetic_weights *w)
 {
     if (w == NULL)
         return;
-    free(w->layers);
-    free(w->experts);
-    free(w->formulas);
-    free(w->norms);
-    free(w->all);
+    blocks_free(&w->blocks);
     free(w);
 }
 

@@ -30,6 +30,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "base/blocks.h"
 #include "kernels/experts.h"
 #include "kernels/synthetic.h"
 
@@ -81,6 +82,7 @@ synthetic_plane(const struct synthetic_tensor *t, uint32_t i)
 }
 
 struct synthetic_weights {
+    struct blocks blocks; /* the memory of all the following */
     struct synthetic_spec spec;
     struct model_desc desc;       /* its matrices are synthetic, its norms are `norms` */
     struct layer_desc *layers;    /* (n_layers), = desc.layers */

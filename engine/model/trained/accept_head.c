@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/blocks.h"
 #include "base/program.h"
 #include "base/utf8.h"
 #include "engine/model/files/safetensors.h"
@@ -16,6 +17,7 @@
 #define WIDE  1024 /* from here on several threads are worth waking */
 
 struct accept_predictor {
+    struct blocks blocks; /* the memory of all the following */
     uint32_t width, groups, n_blocks, threads;
     const float *w[ACCEPT_HEAD_BLOCKS], *b[ACCEPT_HEAD_BLOCKS]; /* (groups, width, GROUP), (groups, GROUP) */
     float *values;                                              /* owns them */
@@ -75,11 +77,11 @@ accept_predictor_open(struct accept_predictor **out, const struct accept_head *h
     p->groups = (h->width + GROUP - 1) / GROUP;
     p->n_blocks = h->n_blocks;
     p->threads = h->width >= WIDE && threads > 1 ? threads : 1;
-    p->values = calloc(own * block + 1, sizeof *p->values);
-    p->now = calloc((size_t)p->groups * GROUP, sizeof *p->now);
-    p->next = calloc((size_t)p->groups * GROUP, sizeof *p->next);
-    p->v = calloc(h->width, sizeof *p->v);
-    if (p->values == NULL || p->now == NULL || p->next == NULL || p->v == NULL) {
+    p->values = blocks_take(&p->blocks, own * block + 1, sizeof *p->values);
+    p->now = blocks_take(&p->blocks, (size_t)p->groups * GROUP, sizeof *p->now);
+    p->next = blocks_take(&p->blocks, (size_t)p->groups * GROUP, sizeof *p->next);
+    p->v = blocks_take(&p->blocks, h->width, sizeof *p->v);
+    if (p->blocks.starved) {
         accept_predictor_close(p);
         return err_set(err, ERR_WORK, "out of memory for the acceptance head");
     }
@@ -101,10 +103,7 @@ accept_predictor_close(struct accept_predictor *p)
 {
     if (p == NULL)
         return;
-    free(p->values);
-    free(p->now);
-    free(p->next);
-    free(p->v);
+    blocks_free(&p->blocks);
     free(p);
 }
 

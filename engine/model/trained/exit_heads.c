@@ -39,10 +39,10 @@ make_room(struct exit_heads *h, const struct model_desc *d, const uint32_t *laye
     h->n_trained = layers != NULL ? n : d->n_layers - 1;
     h->per_layer = h->kind == HEAD_FULL ? (size_t)d->vocab * d->width : (size_t)d->width * d->width + d->width;
     h->n_values = h->per_layer * h->n_trained;
-    h->values = calloc(h->n_values, sizeof *h->values);
-    h->layers = calloc((size_t)d->n_layers + 1, sizeof *h->layers);
-    h->trained = calloc(h->n_trained, sizeof *h->trained);
-    if (h->values == NULL || h->layers == NULL || h->trained == NULL)
+    h->values = blocks_take(&h->blocks, h->n_values, sizeof *h->values);
+    h->layers = blocks_take(&h->blocks, (size_t)d->n_layers + 1, sizeof *h->layers);
+    h->trained = blocks_take(&h->blocks, h->n_trained, sizeof *h->trained);
+    if (h->blocks.starved)
         return false;
     for (size_t i = 0; i < h->n_trained; i++) {
         const uint32_t l = h->trained[i] = layers != NULL ? layers[i] : (uint32_t)i + 1;
@@ -87,9 +87,7 @@ exit_heads_free(struct exit_heads *h)
 {
     if (h == NULL)
         return;
-    free(h->layers);
-    free(h->trained);
-    free(h->values);
+    blocks_free(&h->blocks);
     free(h);
 }
 

@@ -7,6 +7,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "base/blocks.h"
 #include "base/file_replace.h"
 
 struct model;
@@ -20,7 +21,8 @@ struct head_weights { /* of one layer, F32; those that the kind does not have ar
 };
 
 struct exit_heads {
-    enum head_kind kind; /* affine or full */
+    struct blocks blocks; /* the memory of all the following */
+    enum head_kind kind;  /* affine or full */
     uint32_t n_layers, width, vocab;
     uint64_t model_hash; /* of the model to which they belong */
     char model[64];      /* its name, for messages */

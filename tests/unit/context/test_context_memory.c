@@ -24,6 +24,7 @@ counting_free(void *block)
 
 #define calloc failing_calloc
 #define free   counting_free
+#include "base/blocks.c"
 #include "engine/context/context.c"
 #include "engine/context/context_decide.c"
 #include "engine/context/context_features.c"

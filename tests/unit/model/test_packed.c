@@ -69,7 +69,7 @@ TEST(weights_that_cannot_be_unpacked_are_refused)
         const bool ok = unpack(cases[i].folder, cases[i].config, &open_room, &m, &p, &err);
         if (ok || strstr(err.text, cases[i].says) == NULL)
             fail_msg("%s: says \"%s\", not \"%s\"", cases[i].config, ok ? "" : err.text, cases[i].says);
-        model_free_blocks(&m);
+        blocks_free(&m.blocks);
     }
 }
 
@@ -144,7 +144,7 @@ TEST(the_declared_layout_of_four_bits_is_checked)
             assert_number_equal(out[7], 1.5f);
         }
         packed_close(p);
-        model_free_blocks(&m);
+        blocks_free(&m.blocks);
     }
 }
 
@@ -156,7 +156,7 @@ TEST(no_more_is_unpacked_than_there_is_room_for)
     const struct packed_options small = {.room = 1000};
     assert_false(unpack("awq", SETTING(AWQ), &small, &m, &p, &err));
     assert_contains(err.text, "unpacked its weights take 37.5 KiB, but 1000 bytes of memory are available");
-    assert_null(m.blocks);
+    assert_int_equal(m.blocks.bytes, 0);
 }
 
 TEST(a_glance_knows_types_and_leaves_the_weights)
@@ -178,6 +178,6 @@ TEST(a_glance_knows_types_and_leaves_the_weights)
     assert_null(packed_find(q, "model.norm.weight"));
     packed_close(p);
     packed_close(q);
-    model_free_blocks(&m);
-    model_free_blocks(&whole);
+    blocks_free(&m.blocks);
+    blocks_free(&whole.blocks);
 }

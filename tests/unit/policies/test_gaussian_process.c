@@ -56,9 +56,10 @@ TEST(posterior_mean_and_deviation_follow_the_definition)
 {
     enum { N = 12, D = 5 };
     struct gaussian_process g;
+    struct blocks blocks = {0};
     uint64_t random = seed;
     double x[N][D], y[N], at[D];
-    assert_true(gp_open(&g, D));
+    gp_open(&g, D, &blocks);
     for (int i = 0; i < N; i++) {
         for (int j = 0; j < D; j++)
             x[i][j] = uniform(&random);
@@ -89,14 +90,15 @@ TEST(posterior_mean_and_deviation_follow_the_definition)
         assert_near(mean, g.mean + g.deviation * m, 1e-9);
         assert_near(deviation, g.deviation * sqrt(fmax(0, 1 - explained)), 1e-6);
     }
-    gp_close(&g);
+    blocks_free(&blocks);
 }
 
 TEST(points_are_bounded_and_the_best_ones_stay)
 {
     struct gaussian_process g;
+    struct blocks blocks = {0};
     uint64_t random = seed;
-    assert_true(gp_open(&g, 3));
+    gp_open(&g, 3, &blocks);
     double best = -1;
     for (int i = 0; i < 5 * GP_POINTS; i++) {
         double x[3] = {uniform(&random), uniform(&random), uniform(&random)}, y = uniform(&random);
@@ -109,15 +111,16 @@ TEST(points_are_bounded_and_the_best_ones_stay)
         kept = fmax(kept, g.y[i]);
     assert_number_equal(kept, best);
     assert_true(gp_fit(&g));
-    gp_close(&g);
+    blocks_free(&blocks);
 }
 
 TEST(points_that_are_all_alike_do_not_break_the_fit)
 {
     struct gaussian_process g;
+    struct blocks blocks = {0};
     const double x[2] = {0.5, 0.5};
     double mean, deviation;
-    assert_true(gp_open(&g, 2));
+    gp_open(&g, 2, &blocks);
     assert_false(gp_fit(&g));
     for (int i = 0; i < 30; i++)
         gp_add(&g, x, 0.25);
@@ -125,7 +128,7 @@ TEST(points_that_are_all_alike_do_not_break_the_fit)
     gp_predict(&g, x, &mean, &deviation);
     assert_near(mean, 0.25, 1e-6);
     assert_at_least(deviation, 0);
-    gp_close(&g);
+    blocks_free(&blocks);
 }
 
 TEST_SEED(seed, seed);

@@ -69,7 +69,8 @@ TEST(probabilities_are_the_definitions)
     uint64_t random_state = seed;
     for (uint32_t blocks = 0; blocks <= 4; blocks++) {
         struct accept_head *h = random_head(blocks, blocks % 2 == 0, &random_state);
-        struct accept_work *work = accept_work_open(h, ROWS);
+        struct blocks buffers = {0};
+        struct accept_work *work = accept_work_open(h, ROWS, &buffers);
         struct accept_predictor *predictor;
         struct err err = {0};
         float x[ROWS * WIDTH], label[ROWS] = {0}, p[ROWS];
@@ -84,7 +85,7 @@ TEST(probabilities_are_the_definitions)
             assert_near((double)p[i], expected, 1e-5);
         }
         accept_predictor_close(predictor);
-        accept_work_close(work);
+        blocks_free(&buffers);
         accept_head_free(h);
     }
 }
@@ -93,7 +94,8 @@ TEST(the_loss_is_the_papers)
 {
     uint64_t random_state = seed;
     struct accept_head *h = random_head(2, false, &random_state);
-    struct accept_work *work = accept_work_open(h, ROWS);
+    struct blocks buffers = {0};
+    struct accept_work *work = accept_work_open(h, ROWS, &buffers);
     float x[ROWS * WIDTH], label[ROWS];
     fill(&random_state, x, ROWS * WIDTH);
     double loss = 0, weight = 0, kl = 0;
@@ -110,7 +112,7 @@ TEST(the_loss_is_the_papers)
     assert_near(score.loss, loss, 1e-4 * loss);
     assert_near(score.weight, weight, 1e-4 * weight);
     assert_near(score.kl, kl, 1e-4 * kl);
-    accept_work_close(work);
+    blocks_free(&buffers);
     accept_head_free(h);
 }
 
@@ -120,7 +122,8 @@ check_gradient(uint32_t blocks, bool shared, uint64_t *random_state)
     struct accept_head *h = random_head(blocks, shared, random_state);
     for (size_t i = 0; i < h->n_values; i++)
         h->values[i] *= 0.5f;
-    struct accept_work *work = accept_work_open(h, ROWS);
+    struct blocks buffers = {0};
+    struct accept_work *work = accept_work_open(h, ROWS, &buffers);
     float x[ROWS * WIDTH], label[ROWS], *slopes = calloc(h->n_values, sizeof *slopes);
     fill(random_state, x, ROWS * WIDTH);
     for (int i = 0; i < ROWS; i++)
@@ -144,7 +147,7 @@ check_gradient(uint32_t blocks, bool shared, uint64_t *random_state)
     assert_greater(size, 0);
     assert_less(sqrt(off / size), 2e-3);
     free(slopes);
-    accept_work_close(work);
+    blocks_free(&buffers);
     accept_head_free(h);
 }
 
@@ -233,10 +236,10 @@ TEST(a_released_checkpoint_is_read)
     fill(&random_state, b, WIDTH);
     fill(&random_state, v, 2 * WIDTH);
     fill(&random_state, c, 2);
-    const struct safetensors_part parts[] = {{"model.0.linear.weight", WIDTH, WIDTH, w},
-                                             {"model.0.linear.bias", 0, WIDTH, b},
-                                             {"model.3.weight", 2, WIDTH, v},
-                                             {"model.3.bias", 0, 2, c}};
+    const struct safetensors_part parts[] = {{"model.0.linear.weight", WIDTH, WIDTH, w, NULL},
+                                             {"model.0.linear.bias", 0, WIDTH, b, NULL},
+                                             {"model.3.weight", 2, WIDTH, v, NULL},
+                                             {"model.3.bias", 0, 2, c, NULL}};
     struct err err = {0};
     struct accept_head *h;
     assert_ok(safetensors_write(path, NULL, 0, parts, 4, &err), err);
@@ -267,11 +270,12 @@ TEST(heads_of_other_models_are_refused_in_one_line)
 {
     float v[4 * WIDTH] = {0}, c[2] = {0}, nan[2] = {NAN, 0};
     const struct safetensors_note other[] = {{"draft", "another"}, {"draft_hash", "99"}};
-    const struct safetensors_part head[] = {{"model.0.weight", 2, WIDTH, v}, {"model.0.bias", 0, 2, c}};
-    const struct safetensors_part wide[] = {{"model.0.weight", 2, 2 * WIDTH, v}, {"model.0.bias", 0, 2, c}};
-    const struct safetensors_part torn[] = {{"model.1.weight", 2, WIDTH, v}, {"model.1.bias", 0, 2, c}};
-    const struct safetensors_part odd[] = {{"model.0.weight", 2, WIDTH, v}, {"model.0.bias", 0, 1, c}};
-    const struct safetensors_part no_number[] = {{"model.0.weight", 2, WIDTH, v}, {"model.0.bias", 0, 2, nan}};
+    const struct safetensors_part head[] = {{"model.0.weight", 2, WIDTH, v, NULL}, {"model.0.bias", 0, 2, c, NULL}};
+    const struct safetensors_part wide[] = {{"model.0.weight", 2, 2 * WIDTH, v, NULL}, {"model.0.bias", 0, 2, c, NULL}};
+    const struct safetensors_part torn[] = {{"model.1.weight", 2, WIDTH, v, NULL}, {"model.1.bias", 0, 2, c, NULL}};
+    const struct safetensors_part odd[] = {{"model.0.weight", 2, WIDTH, v, NULL}, {"model.0.bias", 0, 1, c, NULL}};
+    const struct safetensors_part no_number[] = {{"model.0.weight", 2, WIDTH, v, NULL},
+                                                 {"model.0.bias", 0, 2, nan, NULL}};
     refused(other, 2, head, 2, "trained for another model, another (this is ");
     refused(NULL, 0, wide, 2, "another model's");
     refused(NULL, 0, torn, 2, "model.0.linear.weight is missing");

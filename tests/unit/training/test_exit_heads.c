@@ -41,6 +41,7 @@ struct scene {
     double inside[ROWS];
     struct head_target target[ROWS];
     struct lens whole, lens; /* lens: of the draft vocabulary */
+    struct blocks blocks;
     struct head_work *work;
     float bias[VOCAB], subset[SUBSET * WIDTH];
     token_t ids[SUBSET];
@@ -89,14 +90,14 @@ set_scene(struct scene *s, uint64_t *random_state, bool more, bool some)
         s->lens.head = s->subset;
         s->lens.ids = s->ids;
     }
-    struct head_work *work = head_work_open(&s->whole, ROWS);
-    s->work = head_work_open(&s->lens, ROWS);
+    s->blocks = (struct blocks){0};
+    struct head_work *work = head_work_open(&s->whole, ROWS, &s->blocks);
+    s->work = head_work_open(&s->lens, ROWS, &s->blocks);
     assert_non_null(work);
     assert_non_null(s->work);
     const struct head_batch last = batch_at(s, LAST);
     head_targets(&s->whole, work, last.hidden, last.stride, ROWS, s->target);
     head_final(&s->lens, s->work, &last, s->final, s->mass, s->inside);
-    head_work_close(work);
 }
 
 /* Central differences of the loss in every weight. The loss is computed in F32 with sums in double, so the step is
@@ -126,7 +127,7 @@ check_gradient(enum head_kind kind, size_t n_values, bool more, bool some, uint6
     }
     assert_greater(size, 0);
     assert_less(sqrt(off / size), 2e-3);
-    head_work_close(s.work);
+    blocks_free(&s.blocks);
 }
 
 TEST(the_gradient_of_affine_heads_is_that_of_finite_differences)
@@ -149,7 +150,7 @@ TEST(the_loss_on_a_draft_vocabulary_is_the_formula)
     uint64_t random_state = seed + 6;
     struct scene s;
     set_scene(&s, &random_state, true, true);
-    struct head_work *whole = head_work_open(&s.whole, ROWS);
+    struct head_work *whole = head_work_open(&s.whole, ROWS, &s.blocks);
     float p[ROWS * VOCAB], q[ROWS * VOCAB], mass[ROWS];
     double inside[ROWS], loss = 0, agreement = 0;
     const struct head_batch last = batch_at(&s, LAST);
@@ -180,8 +181,7 @@ TEST(the_loss_on_a_draft_vocabulary_is_the_formula)
     assert_greater(loss, 0);
     assert_near(score.loss, loss, 1e-5 * (1 + loss));
     assert_near(score.agreement, agreement, 1e-9);
-    head_work_close(whole);
-    head_work_close(s.work);
+    blocks_free(&s.blocks);
 }
 
 TEST(the_gradient_of_full_heads_is_that_of_finite_differences)
@@ -210,7 +210,7 @@ TEST(an_affine_head_of_zeros_and_a_full_head_of_the_lm_head_are_the_lens)
     const struct head_score itself = head_loss(&s.lens, HEAD_LENS, NULL, &last, s.work, NULL);
     assert_less(itself.loss, 1e-6);
     assert_greater(itself.agreement, 0.999);
-    head_work_close(s.work);
+    blocks_free(&s.blocks);
 }
 
 /* ---- training ---- */
@@ -285,7 +285,7 @@ end(struct lesson *s)
 {
     head_training_close(s->training);
     exit_heads_free(s->heads);
-    head_work_close(s->scene.work);
+    blocks_free(&s->scene.blocks);
 }
 
 /* The mean over layers of the agreement with the last one. */

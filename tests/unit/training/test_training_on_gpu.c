@@ -210,7 +210,8 @@ look_at_loss(const struct lens *lens, enum head_kind kind, const float *hidden, 
     static float mass[ROWS];
     static double inside[ROWS];
     static struct head_target target[ROWS];
-    struct head_work *w = head_work_open(lens, ROWS);
+    struct blocks blocks = {0};
+    struct head_work *w = head_work_open(lens, ROWS, &blocks);
     assert_non_null(w);
     struct head_batch batch = {.n = ROWS,
                                .hidden = hidden + (LAYERS - 1) * WIDTH,
@@ -225,7 +226,7 @@ look_at_loss(const struct lens *lens, enum head_kind kind, const float *hidden, 
     struct head_weights slopes = {.a = gradient, .b = gradient + WIDTH * WIDTH, .weight = gradient};
     batch.hidden = hidden; /* of layer 1 */
     *score = head_loss(lens, kind, &weights, &batch, w, &slopes);
-    head_work_close(w);
+    blocks_free(&blocks);
 }
 
 TEST(losses_and_gradients_of_heads_are_those_of_the_cpu)

@@ -1,6 +1,6 @@
 /* The memory of weights and KV caches: pieces are zeroed, aligned and do not overlap, with and without huge pages.
  * SPECSCOPE_SEED=N chooses the sizes. */
-#include "kernels/cpu/blocks.h"
+#include "base/blocks.h"
 #include "tests/rigs/draws.h"
 #include "tests/rigs/test.h"
 

@@ -1,25 +1,10 @@
-/* An allocator for the memory of one owner (weights, a KV cache). Pieces are zeroed, aligned to 64 bytes, and freed all
- * at once. */
-#ifndef KERNELS_CPU_BLOCKS_H
-#define KERNELS_CPU_BLOCKS_H
+#include "base/blocks.h"
 
-#include <stdbool.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <sys/mman.h>
 
 #include "base/platform.h"
-
-#define BLOCK_ALIGN 64
-
-struct blocks {
-    struct block *last;
-    size_t bytes; /* total of all pieces */
-    bool huge;    /* set before the first piece, for large memory that is read many times: pieces then share regions */
-                  /* in huge pages, which avoids page table misses */
-    bool starved; /* a piece could not be taken */
-    size_t left;  /* unused bytes at the end of the last region */
-};
 
 struct block { /* the piece starts at the next aligned address, or is in the region */
     struct block *before;
@@ -27,24 +12,10 @@ struct block { /* the piece starts at the next aligned address, or is in the reg
     size_t bytes; /* size of the region */
 };
 
-#define HUGE_PAGE    ((size_t)2 << 20)
-#define REGION_BYTES (HUGE_PAGE * 32)
-
-#if defined(__SANITIZE_ADDRESS__) /* AddressSanitizer detects overruns only if each piece has its own allocation */
-#define BLOCKS_SHARE false
-#elif defined(__has_feature)
-#if __has_feature(address_sanitizer)
-#define BLOCKS_SHARE false
-#endif
-#endif
-#ifndef BLOCKS_SHARE
-#define BLOCKS_SHARE true
-#endif
-
 /* Reserves a region for a piece of so many bytes: REGION_BYTES if available, else the piece's size. Pages are allocated
  * when first written. */
-static inline bool
-blocks_region(struct blocks *b, size_t bytes)
+static bool
+reserve(struct blocks *b, size_t bytes)
 {
     const size_t least = (bytes + HUGE_PAGE - 1) / HUGE_PAGE * HUGE_PAGE;
     size_t size = least > REGION_BYTES ? least : REGION_BYTES;
@@ -65,15 +36,19 @@ blocks_region(struct blocks *b, size_t bytes)
     return true;
 }
 
-static inline void *
-blocks_piece(struct blocks *b, size_t n, size_t size)
+static void *
+piece_of(struct blocks *b, size_t n, size_t size)
 {
     size_t bytes;
     if (__builtin_mul_overflow(n, size, &bytes) || bytes > SIZE_MAX / 2)
         return NULL;
+    if (b->counting) {
+        b->bytes += bytes;
+        return NULL;
+    }
     if (b->huge && BLOCKS_SHARE) {
         const size_t whole = (bytes + BLOCK_ALIGN - 1) / BLOCK_ALIGN * BLOCK_ALIGN;
-        if ((b->last == NULL || whole > b->left) && !blocks_region(b, whole))
+        if ((b->last == NULL || whole > b->left) && !reserve(b, whole))
             return NULL;
         b->bytes += bytes;
         char *piece = (char *)b->last->region + (b->last->bytes - b->left);
@@ -90,17 +65,15 @@ blocks_piece(struct blocks *b, size_t n, size_t size)
     return (char *)(block + 1) + (BLOCK_ALIGN - past % BLOCK_ALIGN) % BLOCK_ALIGN;
 }
 
-/* Returns n zeroed elements of `size` bytes, or NULL if there is no memory, which sets `starved`. Large pieces come
- * from calloc, which uses the system's zero pages: a KV cache costs no memory until it is written. */
-static inline void *
+void *
 blocks_take(struct blocks *b, size_t n, size_t size)
 {
-    void *piece = blocks_piece(b, n, size);
+    void *piece = piece_of(b, n, size);
     b->starved = b->starved || piece == NULL;
     return piece;
 }
 
-static inline void
+void
 blocks_free(struct blocks *b)
 {
     while (b->last != NULL) {
@@ -114,5 +87,3 @@ blocks_free(struct blocks *b)
     b->left = 0;
     b->starved = false;
 }
-
-#endif
