@@ -16,7 +16,8 @@
 #include "base/platform.h"
 #include "base/utf8.h"
 
-#define OUTPUT_KEPT 4096 /* bytes of the server's output */
+#define OUTPUT_KEPT 4096      /* bytes of the server's output */
+#define PIPE_MOST   (1 << 20) /* bytes that a pipe may hold */
 #define TICK_MS     50
 #define HEALTH_S    2 /* of one request */
 
@@ -63,8 +64,9 @@ become_server(const char *command, int output)
     _exit(127);
 }
 
-/* Keeps the last bytes of the server's output: the pipe must not fill up. Waits one tick at most. */
-static void
+/* Keeps the last bytes of the server's output: the pipe must not fill up. Waits one tick at most; returns whether there
+ * were bytes. */
+static bool
 read_output(struct guard *g)
 {
     char bytes[1024];
@@ -75,11 +77,12 @@ read_output(struct guard *g)
     if (both[0].revents != 0 && n <= 0)
         g->output = -1; /* poll() ignores it */
     if (n <= 0)
-        return;
+        return false;
     const size_t kept = r->n + (size_t)n <= OUTPUT_KEPT ? r->n : OUTPUT_KEPT - (size_t)n;
     memmove(r->output, r->output + r->n - kept, kept);
     memcpy(r->output + kept, bytes, (size_t)n);
     r->n = kept + (size_t)n;
+    return true;
 }
 
 /* Returns false if no child is left. */
@@ -118,6 +121,7 @@ end_server(struct guard *g)
         if (!group || s >= LAUNCH_END_S)
             platform_kill_children();
     }
+    for (int i = 0; i < PIPE_MOST / 1024 && read_output(g); i++) {}
 }
 
 static void

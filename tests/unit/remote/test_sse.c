@@ -2,6 +2,8 @@
 #include "engine/remote/sse.h"
 #include "tests/rigs/test.h"
 
+#define MOST 60
+
 struct seen {
     char text[256]; /* events, each in brackets */
     int most;       /* the event that ends the stream; 0: none */
@@ -18,11 +20,11 @@ collect(void *user, char *data, size_t n)
     return ++seen->n != seen->most;
 }
 
-/* Feeds the text in pieces of `piece` bytes; the limit is 40 bytes. */
+/* Feeds the text in pieces of `piece` bytes; MOST is the limit. */
 static enum sse_result
 feed(struct seen *seen, const char *text, size_t len, size_t piece)
 {
-    struct sse s = {.most = 40};
+    struct sse s = {.most = MOST};
     enum sse_result result = SSE_MORE;
     for (size_t at = 0; at < len && result == SSE_MORE; at += piece)
         result = sse_feed(&s, text + at, len - at < piece ? len - at : piece, collect, seen);
@@ -97,15 +99,16 @@ TEST(a_line_without_an_end_is_refused)
     memset(text, 'x', sizeof text);
     for (size_t piece = 1; piece <= 100; piece += 33) {
         struct seen seen = {.most = 0};
-        assert_int_equal(feed(&seen, text, 40, piece), SSE_MORE);
-        assert_int_equal(feed(&seen, text, 41, piece), SSE_TOO_LONG);
+        assert_int_equal(feed(&seen, text, MOST, piece), SSE_MORE);
+        assert_int_equal(feed(&seen, text, MOST + 1, piece), SSE_TOO_LONG);
     }
 }
 
 TEST(bytes_without_an_event_are_refused)
 {
     struct seen seen = {.most = 0};
-    char text[] = ":\n\n:\n\n:\n\n:\n\n:\n\n:\n\n:\n\n:\n\n:\n\n:\n\n:\n\n:\n\n:\n\n:\n\n";
+    char text[] =
+        ":\n\n:\n\n:\n\n:\n\n:\n\n:\n\n:\n\n:\n\n:\n\n:\n\n:\n\n:\n\n:\n\n:\n\n:\n\n:\n\n:\n\n:\n\n:\n\n:\n\n:\n\n";
     assert_int_equal(feed(&seen, text, sizeof text - 1, 7), SSE_TOO_LONG);
     assert_int_equal(seen.n, 0);
 }
