@@ -22,7 +22,6 @@ ar_what_if(const struct layer_record *record, const double *values, struct tally
     return true;
 }
 
-extern const struct policy_ops policy_ar;
 const struct policy_ops policy_ar = {
     .name = POLICY_BASELINE,
     .title = "autoregressive",

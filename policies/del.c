@@ -330,7 +330,6 @@ del_close(struct policy *p)
     free(d->predictions);
 }
 
-extern const struct policy_ops policy_del;
 const struct policy_ops policy_del = {
     .name = "del",
     .title = "DEL: dynamic exit layer and length",

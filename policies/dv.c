@@ -103,7 +103,6 @@ dv_what_if(const struct layer_record *record, const double *value, struct tally 
     return true;
 }
 
-extern const struct policy_ops policy_dv;
 const struct policy_ops policy_dv = {
     .name = "dv",
     .title = "Draft & Verify's adaptive threshold",

@@ -171,7 +171,6 @@ mtp_draft(struct policy *const *p, struct round *const *r, uint32_t n)
 /* A draft is computed from the outputs of the drafts before it, and so depends on where its round began. */
 static const char no_what_if[] = "its drafts depend on where a round began";
 
-extern const struct policy_ops policy_eagle, policy_mtp;
 const struct policy_ops policy_eagle = {
     .name = "eagle",
     .title = "EAGLE-3: drafts from hidden states",

@@ -91,7 +91,6 @@ fsm_what_if(const struct layer_record *record, const double *value, struct tally
     return true;
 }
 
-extern const struct policy_ops policy_fsm;
 const struct policy_ops policy_fsm = {
     .name = "fsm",
     .title = "LayerSkip with an adaptive length",

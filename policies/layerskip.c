@@ -45,7 +45,6 @@ layerskip_what_if(const struct layer_record *record, const double *value, struct
     return true;
 }
 
-extern const struct policy_ops policy_layerskip;
 const struct policy_ops policy_layerskip = {
     .name = "layerskip",
     .title = "LayerSkip: fixed exit, fixed length",

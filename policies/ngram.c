@@ -23,7 +23,6 @@ ngram_what_if(const struct layer_record *record, const double *value, struct tal
     return lookup_what_if(record, lookup_ngram(value), out);
 }
 
-extern const struct policy_ops policy_ngram;
 const struct policy_ops policy_ngram = {
     .name = "ngram",
     .title = "n-grams: prompt lookup",

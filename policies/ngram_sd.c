@@ -43,7 +43,6 @@ ngram_sd_what_if(const struct layer_record *record, const double *value, struct 
     return true;
 }
 
-extern const struct policy_ops policy_ngram_sd;
 const struct policy_ops policy_ngram_sd = {
     .name = "ngram+sd",
     .title = "n-grams, else a draft model",

@@ -31,7 +31,6 @@ sd_what_if(const struct layer_record *record, const double *value, struct tally 
     return true;
 }
 
-extern const struct policy_ops policy_sd;
 const struct policy_ops policy_sd = {
     .name = "sd",
     .title = "speculative decoding with a draft model",

@@ -212,7 +212,6 @@ specbound_close(struct policy *p)
     free(b->threshold);
 }
 
-extern const struct policy_ops policy_specbound;
 const struct policy_ops policy_specbound = {
     .name = "specbound",
     .title = "SpecBound: bounded early exits",

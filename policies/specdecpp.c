@@ -116,7 +116,6 @@ specdecpp_what_if(const struct layer_record *record, const double *value, struct
     return true;
 }
 
-extern const struct policy_ops policy_specdecpp;
 const struct policy_ops policy_specdecpp = {
     .name = "specdecpp",
     .title = "SpecDec++: drafts while acceptance is likely",

@@ -46,7 +46,6 @@ suffix_what_if(const struct layer_record *record, const double *value, struct ta
     return lookup_what_if(record, rule_of(value), out);
 }
 
-extern const struct policy_ops policy_suffix;
 const struct policy_ops policy_suffix = {
     .name = "suffix",
     .title = "suffix decoding",

@@ -268,7 +268,6 @@ sv_observe(struct policy *p, struct round *r)
     return true;
 }
 
-extern const struct policy_ops policy_sv;
 const struct policy_ops policy_sv = {
     .name = "sv",
     .no_what_if = "measured times decide how many drafts are verified",

@@ -322,7 +322,6 @@ swift_close(struct policy *p)
     free(w->skip_mlp);
 }
 
-extern const struct policy_ops policy_swift;
 const struct policy_ops policy_swift = {
     .name = "swift",
     .no_what_if = "no layer predicts what drafts without sublayers would be",

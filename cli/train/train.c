@@ -280,8 +280,8 @@ read_answer(void *user, struct reader *r, const struct answer *a, uint32_t at, s
 }
 
 bool
-train_answers_with(struct answers *out, const struct options *o, const struct engine *e,
-                   const struct train_answering *how, struct err *err)
+train_answers(struct answers *out, const struct options *o, const struct engine *e, const struct train_answering *how,
+              struct err *err)
 {
     struct answering of = {.how = how,
                            .options = {.response = o->answers.response,
@@ -308,14 +308,6 @@ train_answers_with(struct answers *out, const struct options *o, const struct en
         train_bar("answers", 1, true, text, of.start_us);
     }
     return ok;
-}
-
-bool
-train_answers(struct answers *out, const struct options *o, const struct engine *e, uint64_t tokens, double training_s,
-              struct err *err)
-{
-    const struct train_answering how = {.tokens = tokens, .training_s = training_s, .seconds = INFINITY};
-    return train_answers_with(out, o, e, &how, err);
 }
 
 /* ---- texts ---- */
@@ -382,8 +374,9 @@ static bool
 write_answers(struct train_texts *t, const struct options *o, const struct engine *e, double training_s,
               struct err *err)
 {
+    const struct train_answering how = {.tokens = o->train.tokens, .training_s = training_s, .seconds = INFINITY};
     struct answers a;
-    bool ok = train_answers(&a, o, e, o->train.tokens, training_s, err);
+    bool ok = train_answers(&a, o, e, &how, err);
     size_t n = 0;
     for (size_t i = 0; i < a.n && ok; i++)
         n += a.at[i].n;

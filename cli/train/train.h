@@ -51,21 +51,18 @@ size_t train_prompts_copy(const struct train_prompts *, size_t i, token_t *to);
 /* Writes "about 14 min: answers 4 min, training 10 min", whose parts are in seconds. Returns out. */
 const char *train_estimate(const char *first, double first_s, double training_s, char *out, size_t n);
 
-/* Writes the target's answers to all prompts of options->prompts_file, until they have `tokens` tokens, with a bar
- * (engine/training/answers.h). After a few seconds, prints an estimate of the time of answers and training.
- * training_s: what training will take. To be freed with answers_free(), also after a failure. */
-bool train_answers(struct answers *, const struct options *, const struct engine *, uint64_t tokens, double training_s,
-                   struct err *);
-/* The same with further limits, and a function that is called for every token that was read. */
 struct train_answering {
-    uint64_t tokens;
-    double training_s;
-    double seconds; /* no answer is begun after this time; INFINITY: no limit */
+    uint64_t tokens;   /* at most */
+    double training_s; /* what training will take; for the estimate */
+    double seconds;    /* no answer is begun after this time; INFINITY: no limit */
     bool (*row)(void *user, struct reader *, const struct answer *, uint32_t at, slot_t); /* struct answers_options */
     void *user;
 };
-bool train_answers_with(struct answers *, const struct options *, const struct engine *, const struct train_answering *,
-                        struct err *);
+/* Writes the target's answers to all prompts of options->prompts_file, with a bar (engine/training/answers.h). After a
+ * few seconds, prints an estimate of the time of answers and training. To be freed with answers_free(), also after a
+ * failure. */
+bool train_answers(struct answers *, const struct options *, const struct engine *, const struct train_answering *,
+                   struct err *);
 
 /* ---- texts to train on: windows of a text, or the target's answers ---- */
 
@@ -83,7 +80,7 @@ struct train_texts {
 };
 
 /* Writes answers to options->prompts_file, train.tokens at most, or else reads windows of options->train.text.
- * training_s as in train_answers(). To be closed also after a failure. */
+ * training_s as in struct train_answering. To be closed also after a failure. */
 bool train_texts_open(struct train_texts *, const struct options *, const struct engine *, double training_s,
                       struct err *);
 void train_texts_close(struct train_texts *);

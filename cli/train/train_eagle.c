@@ -181,8 +181,7 @@ collect(struct job *j, struct err *err)
                                         .seconds = ANSWERS_SHARE * limit_s(j),
                                         .row = read_states,
                                         .user = j};
-    const bool ok =
-        o->prompts_file != NULL ? train_answers_with(&j->answers, o, j->engine, &how, err) : read_text(j, err);
+    const bool ok = o->prompts_file != NULL ? train_answers(&j->answers, o, j->engine, &how, err) : read_text(j, err);
     return ok || (j->out_of_memory && err_set(err, ERR_WORK, "train: out of memory for the features of answers"));
 }
 

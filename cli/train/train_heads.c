@@ -229,14 +229,7 @@ choose_set(struct job *j, struct err *err)
 static bool
 open_engine(struct job *j, struct err *err)
 {
-    const struct options *o = j->options;
-    const struct engine_options engine = {.model_path = o->model != NULL ? o->model : bundled_model_path(),
-                                          .backend = o->backend,
-                                          .lora = o->lora.at,
-                                          .n_lora = o->lora.n,
-                                          .heads = "none",
-                                          .backend_options = o->backend_options};
-    if (!engine_open(&j->engine, &engine, NULL, NULL, err))
+    if (!train_engine(j->options, 0, &j->engine, err))
         return false;
     const uint32_t wanted = j->engine->threads, callers = blas_callers(wanted, err);
     if (callers == 0)
