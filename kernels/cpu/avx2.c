@@ -18,17 +18,8 @@ typedef __m256 vec;
 typedef int32_t ints __attribute__((vector_size(32)));
 typedef uint32_t codes __attribute__((vector_size(sizeof(ints)))); /* four quants in each 32-bit lane */
 
-SIMD_INLINE vec
-v_max(vec a, vec b)
-{
-    return _mm256_max_ps(a, b);
-}
-
-SIMD_INLINE vec
-v_fma(vec a, vec b, vec c)
-{
-    return _mm256_fmadd_ps(a, b, c);
-}
+#define v_max _mm256_max_ps
+#define v_fma _mm256_fmadd_ps
 
 SIMD_INLINE vec
 v_abs(vec a)

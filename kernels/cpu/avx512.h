@@ -16,23 +16,9 @@ typedef __m512 vec;
 typedef int32_t ints __attribute__((vector_size(64)));
 typedef uint32_t codes __attribute__((vector_size(sizeof(ints)))); /* four quants in each 32-bit lane */
 
-SIMD_INLINE vec
-v_max(vec a, vec b)
-{
-    return _mm512_max_ps(a, b);
-}
-
-SIMD_INLINE vec
-v_fma(vec a, vec b, vec c)
-{
-    return _mm512_fmadd_ps(a, b, c);
-}
-
-SIMD_INLINE vec
-v_abs(vec a)
-{
-    return _mm512_abs_ps(a);
-}
+#define v_max _mm512_max_ps
+#define v_fma _mm512_fmadd_ps
+#define v_abs _mm512_abs_ps
 
 SIMD_INLINE vec
 v_round(vec a)

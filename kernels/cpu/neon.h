@@ -16,11 +16,11 @@ typedef float32x4_t vec;
 typedef int32_t ints __attribute__((vector_size(16)));
 typedef uint32_t codes __attribute__((vector_size(sizeof(ints)))); /* four quants in each 32-bit lane */
 
-SIMD_INLINE vec
-v_max(vec a, vec b)
-{
-    return vmaxq_f32(a, b);
-}
+#define v_max   vmaxq_f32
+#define v_abs   vabsq_f32
+#define v_round vrndnq_f32
+#define v_sum   vaddvq_f32
+#define v_most  vmaxvq_f32
 
 SIMD_INLINE vec
 v_fma(vec a, vec b, vec c)
@@ -29,39 +29,15 @@ v_fma(vec a, vec b, vec c)
 }
 
 SIMD_INLINE vec
-v_abs(vec a)
-{
-    return vabsq_f32(a);
-}
-
-SIMD_INLINE vec
-v_round(vec a)
-{
-    return vrndnq_f32(a);
-}
-
-SIMD_INLINE vec
 v_exp2i(vec n)
 {
     return vreinterpretq_f32_s32(vshlq_n_s32(vaddq_s32(vcvtq_s32_f32(n), vdupq_n_s32(127)), 23));
-}
-
-SIMD_INLINE float
-v_sum(vec a)
-{
-    return vaddvq_f32(a);
 }
 
 SIMD_INLINE void
 v_sum4(float *p, vec a, vec b, vec c, vec d)
 {
     vst1q_f32(p, vpaddq_f32(vpaddq_f32(a, b), vpaddq_f32(c, d)));
-}
-
-SIMD_INLINE float
-v_most(vec a)
-{
-    return vmaxvq_f32(a);
 }
 
 SIMD_INLINE unsigned
