@@ -140,8 +140,7 @@ print_comparison(const struct comparison *c, enum aux_role role)
     char size[24];
     const struct model *h = c->aux;
     printf("%-14s%s: %" PRIu32 " layer%s of width %" PRIu32 ", %" PRIu64
-           " parameters (%.3f of the model's), weights %s "
-           "(%.3f)\n",
+           " parameters (%.3f of the model's), weights %s (%.3f)\n",
            aux_names[role], h->name, h->desc.n_layers, plural(h->desc.n_layers), h->desc.width, h->parameters,
            c->parameters, memory_text(size, model_weight_bytes(h, false, false)), c->bytes);
     printf("              a layer has %.3f of the bytes of the model's, the head %.3f\n", c->layer, c->head);

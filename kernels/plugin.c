@@ -59,15 +59,14 @@ plugin_load(const struct backend_ops **out, struct err *err)
     *out = NULL;
 #ifdef SPECSCOPE_STATIC /* a static program has a C library of its own */
     err_set(err, ERR_WORK,
-            "backend cuda: this program is a static one, which loads no plug-ins; install the other one, "
-            "or use --backend cpu");
+            "backend cuda: this program is a static one, which loads no plug-ins; install the other one, or use "
+            "--backend cpu");
     return PLUGIN_ABSENT;
 #endif
     if (!find_file(path, sizeof path)) {
         err_set(err, ERR_WORK,
                 "backend cuda: there is no " PLUGIN_FILE
-                " beside the program; build it with `make cuda` (it needs nvcc), "
-                "or use --backend cpu");
+                " beside the program; build it with `make cuda` (it needs nvcc), or use --backend cpu");
         return PLUGIN_ABSENT;
     }
     struct stat about;

@@ -182,14 +182,13 @@ const struct policy_ops policy_eagle = {
     .length = "k",
     .breadth = "topk",
     .no_what_if = no_what_if,
-    .command[ENGINE_LLAMA_CPP] =
-        LLAMA " --spec-type draft-eagle3 --spec-draft-model <draft> --spec-draft-n-max <k> --spec-draft-n-min 0"
-              " --spec-draft-p-min 0<rates:k><sampling>",
-    .command[ENGINE_VLLM] = VLLM " --speculative-config '{\"method\": \"eagle3\", \"model\": <draft:json>,"
-                                 " \"num_speculative_tokens\": <k>" VLLM_SAMPLES "<rates:k>}'",
+    .command[ENGINE_LLAMA_CPP] = LLAMA " --spec-type draft-eagle3 --spec-draft-model <draft> --spec-draft-n-max <k> "
+                                       "--spec-draft-n-min 0 --spec-draft-p-min 0<rates:k><sampling>",
+    .command[ENGINE_VLLM] = VLLM " --speculative-config '{\"method\": \"eagle3\", \"model\": <draft:json>, "
+                                 "\"num_speculative_tokens\": <k>" VLLM_SAMPLES "<rates:k>}'",
     .command[ENGINE_SGLANG] =
-        SGLANG " --speculative-algorithm EAGLE3 --speculative-draft-model-path <draft> --speculative-num-steps <k>"
-               " --speculative-eagle-topk <topk> --speculative-num-draft-tokens <nodes+1>" SGLANG_SAMPLES,
+        SGLANG " --speculative-algorithm EAGLE3 --speculative-draft-model-path <draft> --speculative-num-steps <k> "
+               "--speculative-eagle-topk <topk> --speculative-num-draft-tokens <nodes+1>" SGLANG_SAMPLES,
     .no_command = "it cannot draft with an EAGLE-3 head",
 };
 const struct policy_ops policy_mtp = {
@@ -202,12 +201,11 @@ const struct policy_ops policy_mtp = {
     .draft = mtp_draft,
     .length = "k",
     .no_what_if = no_what_if,
-    .command[ENGINE_LLAMA_CPP] = LLAMA " --spec-type draft-mtp --spec-draft-n-max <k> --spec-draft-n-min 0 "
-                                       "--spec-draft-p-min 0<rates:k><sampling>",
+    .command[ENGINE_LLAMA_CPP] = LLAMA
+    " --spec-type draft-mtp --spec-draft-n-max <k> --spec-draft-n-min 0 --spec-draft-p-min 0<rates:k><sampling>",
     .command[ENGINE_VLLM] =
         VLLM " --speculative-config '{\"method\": \"mtp\", \"num_speculative_tokens\": <k>" VLLM_SAMPLES "<rates:k>}'",
-    .command[ENGINE_SGLANG] =
-        SGLANG " --speculative-algorithm EAGLE --speculative-num-steps <k> --speculative-eagle-topk 1"
-               " --speculative-num-draft-tokens <k+1>" SGLANG_SAMPLES,
+    .command[ENGINE_SGLANG] = SGLANG " --speculative-algorithm EAGLE --speculative-num-steps <k> "
+                                     "--speculative-eagle-topk 1 --speculative-num-draft-tokens <k+1>" SGLANG_SAMPLES,
     .command[ENGINE_TRANSFORMERS] = LOAD "model.generate(**inputs, use_mtp=True<sampling>)",
 };

@@ -31,14 +31,13 @@ const struct policy_ops policy_ngram = {
     .length = "k",
     .draft = ngram_draft,
     .what_if = ngram_what_if,
-    .command[ENGINE_LLAMA_CPP] =
-        LLAMA " --spec-type ngram-simple --spec-ngram-simple-size-n <n_min> --spec-ngram-simple-size-m <k>"
-              "<rates:k><sampling>",
-    .command[ENGINE_VLLM] = VLLM " --speculative-config '{\"method\": \"ngram\", \"num_speculative_tokens\": <k>,"
-                                 " \"prompt_lookup_max\": <n_max>, \"prompt_lookup_min\": <n_min><rates:k>}'",
-    .command[ENGINE_SGLANG] = SGLANG " --speculative-algorithm NGRAM --speculative-num-draft-tokens <k+1>"
-                                     " --speculative-ngram-min-bfs-breadth 1 --speculative-ngram-max-bfs-breadth 1"
-                                     " --speculative-ngram-match-type BFS --speculative-ngram-max-trie-depth <n_max+k>",
+    .command[ENGINE_LLAMA_CPP] = LLAMA
+    " --spec-type ngram-simple --spec-ngram-simple-size-n <n_min> --spec-ngram-simple-size-m <k><rates:k><sampling>",
+    .command[ENGINE_VLLM] = VLLM " --speculative-config '{\"method\": \"ngram\", \"num_speculative_tokens\": <k>, "
+                                 "\"prompt_lookup_max\": <n_max>, \"prompt_lookup_min\": <n_min><rates:k>}'",
+    .command[ENGINE_SGLANG] = SGLANG " --speculative-algorithm NGRAM --speculative-num-draft-tokens <k+1> "
+                                     "--speculative-ngram-min-bfs-breadth 1 --speculative-ngram-max-bfs-breadth 1 "
+                                     "--speculative-ngram-match-type BFS --speculative-ngram-max-trie-depth <n_max+k>",
     .command[ENGINE_TRANSFORMERS] =
         LOAD "model.generate(**inputs, prompt_lookup_num_tokens=<k>, max_matching_ngram_size=<n_max><sampling>)",
 };

@@ -53,10 +53,9 @@ const struct policy_ops policy_ngram_sd = {
     .length = "k",
     .draft = ngram_sd_draft,
     .what_if = ngram_sd_what_if,
-    .command[ENGINE_LLAMA_CPP] = LLAMA " --spec-type ngram-simple,draft-simple --spec-ngram-simple-size-n <n_min> "
-                                       "--spec-ngram-simple-size-m <copied>"
-                                       " --spec-draft-model <draft> --spec-draft-n-max <k> --spec-draft-n-min 0 "
-                                       "--spec-draft-p-min 0<rates:copied|k>"
-                                       "<sampling>",
+    .command[ENGINE_LLAMA_CPP] =
+        LLAMA " --spec-type ngram-simple,draft-simple --spec-ngram-simple-size-n <n_min> --spec-ngram-simple-size-m "
+              "<copied> --spec-draft-model <draft> --spec-draft-n-max <k> --spec-draft-n-min 0 --spec-draft-p-min "
+              "0<rates:copied|k><sampling>",
     .no_command = "it has one drafter at a time; see ngram and sd",
 };

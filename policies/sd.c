@@ -41,14 +41,13 @@ const struct policy_ops policy_sd = {
     .length = "k",
     .draft = sd_draft,
     .what_if = sd_what_if,
-    .command[ENGINE_LLAMA_CPP] =
-        LLAMA " --spec-type draft-simple --spec-draft-model <draft> --spec-draft-n-max <k> --spec-draft-n-min 0"
-              " --spec-draft-p-min 0<rates:k><sampling>",
-    .command[ENGINE_VLLM] = VLLM " --speculative-config '{\"method\": \"draft_model\", \"model\": <draft:json>,"
-                                 " \"num_speculative_tokens\": <k>" VLLM_SAMPLES "<rates:k>}'",
+    .command[ENGINE_LLAMA_CPP] = LLAMA " --spec-type draft-simple --spec-draft-model <draft> --spec-draft-n-max <k> "
+                                       "--spec-draft-n-min 0 --spec-draft-p-min 0<rates:k><sampling>",
+    .command[ENGINE_VLLM] = VLLM " --speculative-config '{\"method\": \"draft_model\", \"model\": <draft:json>, "
+                                 "\"num_speculative_tokens\": <k>" VLLM_SAMPLES "<rates:k>}'",
     .command[ENGINE_SGLANG] =
-        SGLANG " --speculative-algorithm STANDALONE --speculative-draft-model-path <draft> --speculative-num-steps <k>"
-               " --speculative-eagle-topk 1 --speculative-num-draft-tokens <k+1>",
+        SGLANG " --speculative-algorithm STANDALONE --speculative-draft-model-path <draft> --speculative-num-steps <k> "
+               "--speculative-eagle-topk 1 --speculative-num-draft-tokens <k+1>",
     .command[ENGINE_TRANSFORMERS] =
         LOAD_BOTH DRAFTS("draft", "<k>", "constant", "0") "model.generate(**inputs, assistant_model=draft<sampling>)",
 };

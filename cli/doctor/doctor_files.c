@@ -171,18 +171,17 @@ doctor_models(struct findings *f)
     if (!model_locations_list(check_model, &seen, &err))
         doctor_add(f, FINDING_NOTE, "models", "%s", err.text);
     if (seen.n == 0)
-        doctor_add(
-            f, FINDING_OK, "models",
-            "none in the caches of Hugging Face, Ollama, LM Studio and llama.cpp; any .gguf file or Hugging Face "
-            "folder will do");
+        doctor_add(f, FINDING_OK, "models",
+                   "none in the caches of Hugging Face, Ollama, LM Studio and llama.cpp; any .gguf file or Hugging "
+                   "Face folder will do");
     else if (seen.run == 0)
         doctor_add(f, FINDING_NOTE, "models",
                    "%zu in the caches of other programs, none of which runs; the first: %s; `%s models` lists them",
                    seen.n, seen.why, program_name());
     else
         doctor_add(f, FINDING_OK, "models",
-                   "%zu in the caches of other programs, of which %zu run, %zu with their whole context in memory; "
-                   "`%s models` lists them",
+                   "%zu in the caches of other programs, of which %zu run, %zu with their whole context in memory; `%s "
+                   "models` lists them",
                    seen.n, seen.run, seen.fit, program_name());
 }
 

@@ -41,13 +41,11 @@ const struct command_row command_rows[] = {
         "it takes no arguments"),
     ROW(COMMAND_DOCTOR, "doctor", doctor_main, "doctor [options] [MODEL]",
         "checks what this machine has for the scope and for speed, and gives advice\n\nWith MODEL it prints what steps "
-        "of "
-        "the model cost here, and for each policy a\nforecast, with the reason where there is no gain.",
+        "of the model cost here, and for each policy a\nforecast, with the reason where there is no gain.",
         ONE_MODEL, .after = "The exit status is 0 unless something that the program does would fail."),
     ROW(COMMAND_TOKENIZE, "tokenize", tokenize_main, "tokenize [options] [MODEL] < TEXT",
         "converts text on standard input to token ids, one on each line\n\nMODEL is a .gguf file, a Hugging Face "
-        "folder, "
-        "a tokenizer.json or a tokenizer.model\n(a vocabulary without weights suffices); " BUNDLED,
+        "folder, a tokenizer.json or a tokenizer.model\n(a vocabulary without weights suffices); " BUNDLED,
         ONE_MODEL),
     ROW(COMMAND_TRAIN, "train", train_main, "train heads|eagle|accept|profile [options]",
         "trains what policies use; heads, eagle, accept and profile have --help",

@@ -81,11 +81,9 @@ const struct option_row option_rows[] = {
     SWITCH("chat", 0, GENERATES, chat.on, "prompts as chat messages",
            .more = "Prompts are messages of a dialogue in the form of the model's chat template, up to where the model "
                    "answers; so are prompts that are typed later, which continue the dialogue. The template is Jinja "
-                   "and runs as in transformers. "
-                   "If it fails, a line gives the reason, or the template's own message. A model without a template "
-                   "gets its prompts unchanged, and a line reports this. `tune` implies --chat if the model has a "
-                   "template, and "
-                   "so do the options below."),
+                   "and runs as in transformers. If it fails, a line gives the reason, or the template's own message. "
+                   "A model without a template gets its prompts unchanged, and a line reports this. `tune` implies "
+                   "--chat if the model has a template, and so do the options below."),
     TEXT("system", 0, "TEXT", GENERATES | ANSWERED, chat.system, "system message",
          .more = "Without it, the template's own system message is used, if it has one."),
     CALL("chat-var", 0, "NAME=VALUE", GENERATES | ANSWERED, set_chat_variable, "chat variable", .repeats = true,
@@ -154,13 +152,11 @@ const struct option_row option_rows[] = {
              "matrices in blocks are stored as F16. Trained heads and profiles of the model alone do not apply then."),
     CHOICE("quantize", 0, "TYPE", GENERATES | COMMAND_INFO, quantize, "type of loaded F32, F16 and BF16 weights",
            WORDS(quantize_words, COUNT(quantize_words)), .def = "none"),
-    TEXT(
-        "backend", 0, "NAME", GENERATES | TRAINS, backend, "compute backend",
-        WORDS(backend_words, COUNT(backend_words)), .without = "auto",
-        .more =
-            "With 'auto' an NVIDIA GPU computes if there is a usable one, the plug-in `specscope-cuda.so` is there and "
-            "the model fits; else the CPU, and a line gives the reason. Without the option that line is printed only "
-            "where a part that is installed should have worked."),
+    TEXT("backend", 0, "NAME", GENERATES | TRAINS, backend, "compute backend",
+         WORDS(backend_words, COUNT(backend_words)), .without = "auto",
+         .more = "With 'auto' an NVIDIA GPU computes if there is a usable one, the plug-in `specscope-cuda.so` is "
+                 "there and the model fits; else the CPU, and a line gives the reason. Without the option that line is "
+                 "printed only where a part that is installed should have worked."),
     WHOLE("threads", 't', "N", GENERATES | TRAINS, backend_options.threads, 0, 1024, "CPU threads",
           .without = "adaptive",
           .more = "A given number is fixed; without the option the number adapts to the machine's load."),
@@ -202,9 +198,8 @@ const struct option_row option_rows[] = {
     CALL("probe", 0, "MODE", COMMAND_BENCH, set_probe, "layers probed besides the policy's",
          WORDS(probe_mode_names, PROBE_MODES), .def = "off"),
     TEXT("vocab-counts", 0, "FILE", GENERATES, vocab_counts, "counts for `draft_vocab`", .takes = TAKES_FILE,
-         .more =
-             "A draft vocabulary begins with the tokens that were counted most often. `specscope train heads` writes "
-             "the file. Without the option it begins with the lowest ids."),
+         .more = "A draft vocabulary begins with the tokens that were counted most often. `specscope train heads` "
+                 "writes the file. Without the option it begins with the lowest ids."),
     TEXT("heads", 0, "FILE", GENERATES, heads, "trained heads", .takes = TAKES_FILE,
          WORDS(heads_words, COUNT(heads_words)), .without = "MODEL.heads.safetensors",
          .more = "`specscope train heads` writes them. Without the option the file beside `MODEL.gguf`, or beside the "
@@ -245,8 +240,8 @@ const struct option_row option_rows[] = {
          "file for results as JSON; - is stdout", .takes = TAKES_FILE, .more = REPLACES),
     TEXT("csv", 0, "FILE", COMMAND_RUN | COMMAND_BENCH | COMMAND_TUNE, csv, "file for results as CSV; - is stdout",
          .takes = TAKES_FILE,
-         .more = "A line is a policy or a point of a grid, over all prompts or (`category`) over those of a "
-                 "category; of tune, a setting. " REPLACES),
+         .more = "A line is a policy or a point of a grid, over all prompts or (`category`) over those of a category; "
+                 "of tune, a setting. " REPLACES),
     /* ---- bench ---- */
     LIST("grid", 0, "KNOB=a:b:step", COMMAND_BENCH, grid, "values of a knob to sweep", .repeats = true,
          .takes = TAKES_KNOB,
@@ -263,10 +258,9 @@ const struct option_row option_rows[] = {
                    "are compared by these three numbers. Decoding begins with an empty context."),
     /* ---- tune ---- */
     CALL("time", 0, "TIME", COMMAND_TUNE, set_time, "time to find the setting: 90s, 5m or 1h", .def = "5m",
-         .more =
-             "The race ends when one setting is left, when the others are at most 2% slower, when the prompts are "
-             "used up, or after three quarters of this time. The rest is for the held-out prompts. With a slow model "
-             "fewer settings race, over fewer tokens."),
+         .more = "The race ends when one setting is left, when the others are at most 2% slower, when the prompts are "
+                 "used up, or after three quarters of this time. The rest is for the held-out prompts. With a slow "
+                 "model fewer settings race, over fewer tokens."),
     TEXT("save", 0, "NAME", COMMAND_TUNE, save, "preset to write; --preset NAME uses it"),
     TEXT("drafts", 0, "DIR|hf|ollama", COMMAND_TUNE, drafts, "draft models to race: a folder, or a program's cache",
          .more = "Each model in the folder or the cache of Hugging Face or Ollama is a draft model, if its vocabulary "
@@ -296,9 +290,8 @@ const struct option_row option_rows[] = {
     TEXT("out", 0, "FILE", COMMAND_TRAIN_HEADS | COMMAND_TRAIN_ACCEPT, train.out, "safetensors file to write",
          .takes = TAKES_FILE),
     TEXT("out", 0, "PATH", COMMAND_TRAIN_EAGLE, train.out, "NAME.gguf, or a folder for safetensors",
-         .more =
-             "A GGUF file has the architecture `eagle3` of llama.cpp, with a copy of the vocabulary if the model is "
-             "a GGUF file, too. A folder has the form of SpecForge.",
+         .more = "A GGUF file has the architecture `eagle3` of llama.cpp, with a copy of the vocabulary if the model "
+                 "is a GGUF file, too. A folder has the form of SpecForge.",
          .model = true, .takes = TAKES_FILE),
     TEXT("out", 0, "FILE", COMMAND_TRAIN_PROFILE, train.out, "JSON file to write", .takes = TAKES_FILE),
     CALL("kind", 0, "KIND", COMMAND_TRAIN_HEADS, set_head_kind, "type of head", WORDS(kind_words, COUNT(kind_words)),

@@ -235,9 +235,8 @@ open_engine(struct job *j, struct err *err)
     if (callers == 0)
         return false;
     if (callers < wanted)
-        fprintf(stderr,
-                "specscope: only one thread trains, for OpenBLAS's sequential build cannot be called by several; "
-                "its OpenMP build is faster (libopenblas-openmp-dev)\n");
+        fprintf(stderr, "specscope: only one thread trains, for OpenBLAS's sequential build cannot be called by "
+                        "several; its OpenMP build is faster (libopenblas-openmp-dev)\n");
     j->blas = train_blas(j->engine);
     return true;
 }
@@ -264,8 +263,7 @@ read_layers(const char *text, uint32_t n_layers, uint32_t *layers, size_t *n, st
             (*n > 0 && range[0] <= layers[*n - 1]))
             return err_set(err, ERR_USAGE,
                            "--layers %.60s: layers from 1 to %" PRIu32
-                           " in ascending order are wanted, as first:last:step "
-                           "or with commas between them",
+                           " in ascending order are wanted, as first:last:step or with commas between them",
                            text, n_layers - 1);
         for (unsigned long l = range[0]; l <= range[1]; l += range[2])
             layers[(*n)++] = (uint32_t)l;

@@ -182,8 +182,7 @@ context_state_settle(struct context *c, seq_t seq)
         const uint32_t n = left < c->limits.max_rows ? left : c->limits.max_rows;
         if (most == 0)
             return err_set(&c->err, ERR_WORK,
-                           "all %" PRIu32 " rows of the hidden-state ring are uncommitted: keep or "
-                           "discard some first",
+                           "all %" PRIu32 " rows of the hidden-state ring are uncommitted: keep or discard some first",
                            c->limits.ring);
         if (!run_again(c, seq, n < most ? n : most))
             return false;

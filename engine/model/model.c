@@ -330,8 +330,7 @@ quantize(struct model *m, struct tensor *t, const char *what, uint32_t layer, st
     if (bad_rows != 0)
         return err_set(err, ERR_WORK,
                        "%s: row %" PRIu32 " of %s in layer %" PRIu32
-                       " contains weights that are not finite numbers and "
-                       "cannot be quantised",
+                       " contains weights that are not finite numbers and cannot be quantised",
                        m->path, bad_rows - 1, what, layer);
     model_replace(m, t, q, WEIGHT_Q8_0);
     m->quantized = true;

@@ -327,10 +327,9 @@ finish(struct model **out, struct model *m, const struct model_options *options,
 static bool
 refuse_vocabulary(const struct model *m, const struct model_options *options, struct err *err)
 {
-    return options->vocabulary || err_set(err, ERR_WORK,
-                                          "%s: holds a vocabulary and no weights; it is good for `info` and `tokenize` "
-                                          "only",
-                                          m->path);
+    return options->vocabulary ||
+           err_set(err, ERR_WORK, "%s: holds a vocabulary and no weights; it is good for `info` and `tokenize` only",
+                   m->path);
 }
 
 static bool

@@ -185,11 +185,10 @@ keep_asked(struct engine *e, const struct engine_options *o, struct err *err)
             snprintf(e->asked.lora + strlen(e->asked.lora), n + 1, "%s%s", i > 0 ? "\n" : "", o->lora[i]);
     }
     e->asked.no_heads = o->heads != NULL && strcmp(o->heads, "none") == 0;
-    return n < sizeof e->asked.lora ||
-           err_set(err, ERR_USAGE,
-                   "--lora: names of %zu adapters, %zu bytes in all, are more than the %zu that are kept; "
-                   "give them shorter paths",
-                   o->n_lora, n, sizeof e->asked.lora - 1);
+    return n < sizeof e->asked.lora || err_set(err, ERR_USAGE,
+                                               "--lora: names of %zu adapters, %zu bytes in all, are more than the %zu "
+                                               "that are kept; give them shorter paths",
+                                               o->n_lora, n, sizeof e->asked.lora - 1);
 }
 
 /* Orders the target's vocabulary. */

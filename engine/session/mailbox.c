@@ -324,10 +324,10 @@ bool
 session_check_head(const struct session *s, enum head_mode mode, struct err *err)
 {
     return mode != HEADS_TRAINED || s->engine->heads != HEAD_LENS ||
-           err_set(err, ERR_USAGE,
-                   "there are no trained heads for %.60s; make some with `%s train heads` and give them with "
-                   "--heads FILE",
-                   s->engine->model->name, program_name());
+           err_set(
+               err, ERR_USAGE,
+               "there are no trained heads for %.60s; make some with `%s train heads` and give them with --heads FILE",
+               s->engine->model->name, program_name());
 }
 
 /* Returns the index of a word among n names; -1: not found. */
@@ -419,11 +419,10 @@ read_setting(const struct session *s, const char *word, size_t n, struct setting
     if (strcmp(name, "head") == 0)
         return read_head_mode(s, text, &out->head, err);
     if (strcmp(name, "heads") == 0)
-        return err_set(
-            err, ERR_USAGE,
-            "versus heads=%s: a model has one set of trained heads at a time, that of --heads; head=trained, "
-            "head=lens and head=policy choose for the second setting",
-            text);
+        return err_set(err, ERR_USAGE,
+                       "versus heads=%s: a model has one set of trained heads at a time, that of --heads; "
+                       "head=trained, head=lens and head=policy choose for the second setting",
+                       text);
     if (!session_read_knob(s, out->policy, name, text, &knob, &value, err))
         return false;
     out->value[out->policy][knob] = value;

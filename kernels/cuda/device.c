@@ -70,18 +70,17 @@ cuda_did(struct backend *b, cudaError_t code, const char *doing, struct err *err
         err_set(&why, ERR_WORK, "GPU %d (%s) has too little memory for %s; use a smaller --ctx, or --backend cpu",
                 b->device, b->name, doing);
     else if (code == cudaErrorNoKernelImageForDevice || code == cudaErrorUnsupportedPtxVersion)
-        err_set(
-            &why, ERR_WORK,
-            "the CUDA plug-in has no code for GPU %d (%s) and this driver; rebuild it with `make cuda` here, or use "
-            "--backend cpu",
-            b->device, b->name);
+        err_set(&why, ERR_WORK,
+                "the CUDA plug-in has no code for GPU %d (%s) and this driver; rebuild it with `make cuda` here, or "
+                "use --backend cpu",
+                b->device, b->name);
     else if (passing)
         err_set(&why, ERR_WORK, "GPU %d (%s) refused a request while %s (%s); --backend cpu does without it", b->device,
                 b->name, doing, name);
     else if (waiting_blocks(b, where, sizeof where))
         err_set(&why, ERR_WORK,
-                "GPU %d (%s) hung while %s, %s, and accepts no more work; start again, and see "
-                "nvidia-smi if it happens again",
+                "GPU %d (%s) hung while %s, %s, and accepts no more work; start again, and see nvidia-smi if it "
+                "happens again",
                 b->device, b->name, doing, where);
     else
         err_set(&why, ERR_WORK,
@@ -128,11 +127,10 @@ count_devices(int *n, struct err *err)
         return err_set(err, ERR_WORK,
                        "backend cuda: no NVIDIA driver is installed here; install one, or use --backend cpu");
     if (code == cudaErrorInsufficientDriver)
-        return err_set(
-            err, ERR_WORK,
-            "backend cuda: the NVIDIA driver is for CUDA %d.%d, this plug-in needs %d.%d; update the driver, "
-            "or use --backend cpu",
-            driver / 1000, driver % 1000 / 10, runtime / 1000, runtime % 1000 / 10);
+        return err_set(err, ERR_WORK,
+                       "backend cuda: the NVIDIA driver is for CUDA %d.%d, this plug-in needs %d.%d; update the "
+                       "driver, or use --backend cpu",
+                       driver / 1000, driver % 1000 / 10, runtime / 1000, runtime % 1000 / 10);
     if (code == cudaSuccess || code == cudaErrorNoDevice)
         return err_set(err, ERR_WORK, "backend cuda: there is no NVIDIA GPU here; use --backend cpu");
     return err_set(err, ERR_WORK,
@@ -162,18 +160,16 @@ suits(struct backend *b, int device, struct err *err)
         return false;
     snprintf(b->name, sizeof b->name, "%.60s", p.name);
     if (p.major * 10 + p.minor < CAPABILITY)
-        return err_set(
-            err, ERR_WORK,
-            "backend cuda: GPU %d (%s) has compute capability %d.%d, at least %d.%d is needed; choose another "
-            "with --gpu, or use --backend cpu",
-            device, b->name, p.major, p.minor, CAPABILITY / 10, CAPABILITY % 10);
+        return err_set(err, ERR_WORK,
+                       "backend cuda: GPU %d (%s) has compute capability %d.%d, at least %d.%d is needed; choose "
+                       "another with --gpu, or use --backend cpu",
+                       device, b->name, p.major, p.minor, CAPABILITY / 10, CAPABILITY % 10);
     snprintf(b->text, sizeof b->text, "%s (sm_%d%d)%s", b->name, p.major, p.minor, b->exact ? ", exact" : "");
     if (!device_has_code(CUDA_CODE, p.major, p.minor))
-        snprintf(
-            b->note, sizeof b->note,
-            "the plug-in has no machine code for this GPU (sm_%d%d): the driver translates it, a minute once; make "
-            "cuda CUDA_CODE=sm_%d%d builds it in",
-            p.major, p.minor, p.major, p.minor);
+        snprintf(b->note, sizeof b->note,
+                 "the plug-in has no machine code for this GPU (sm_%d%d): the driver translates it, a minute once; "
+                 "make cuda CUDA_CODE=sm_%d%d builds it in",
+                 p.major, p.minor, p.major, p.minor);
     return true;
 }
 
@@ -274,10 +270,10 @@ memory_take(struct memory *m, struct backend *b, size_t bytes, bool zeroed, cons
         (void)cudaGetLastError();
         if (cudaMemGetInfo(&left, &total) != cudaSuccess)
             left = 0;
-        return err_set(err, ERR_WORK,
-                       "GPU %d (%s) has no room for %s: %.1f MiB wanted, %.1f MiB free; use a smaller --ctx, or "
-                       "--backend cpu",
-                       b->device, b->name, what, (double)bytes / 0x1p20, (double)left / 0x1p20);
+        return err_set(
+            err, ERR_WORK,
+            "GPU %d (%s) has no room for %s: %.1f MiB wanted, %.1f MiB free; use a smaller --ctx, or --backend cpu",
+            b->device, b->name, what, (double)bytes / 0x1p20, (double)left / 0x1p20);
     }
     char doing[96];
     snprintf(doing, sizeof doing, "making room for %s", what);

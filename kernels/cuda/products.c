@@ -37,10 +37,9 @@ gemm_load(const struct gemm_ops **out, struct err *err)
     const struct gemm_ops *(*table)(void) = NULL;
     *out = NULL;
     if (!find_file(path, sizeof path))
-        return err_set(
-            err, ERR_WORK,
-            "there is no specscope-cublas.so beside the CUDA plug-in; `make cuda` builds it where the toolkit "
-            "has cuBLASLt");
+        return err_set(err, ERR_WORK,
+                       "there is no specscope-cublas.so beside the CUDA plug-in; `make cuda` builds it where the "
+                       "toolkit has cuBLASLt");
     void *handle = dlopen(path, RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE); /* same flags as for the CUDA plug-in */
     if (handle == NULL)
         return err_set(err, ERR_WORK, "%.120s can't be loaded (%.200s); is libcublasLt here?", path, dlerror());

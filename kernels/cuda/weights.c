@@ -33,17 +33,16 @@ is_supported(const struct model_desc *d, struct err *err)
         const bool gated = tensor_present(layer->experts != NULL ? &layer->experts->gate : &layer->gate);
         if (n.head_dim != d->head_dim || n.kv_heads != d->kv_heads || n.ffn != d->ffn || layer->form.kv_layer > 0 ||
             d->form.value_norms)
-            return err_set(
-                err, ERR_WORK,
-                "backend cuda: layers of different shapes and normalised values (Gemma 4) are not supported; "
-                "use --backend cpu");
+            return err_set(err, ERR_WORK,
+                           "backend cuda: layers of different shapes and normalised values (Gemma 4) are not "
+                           "supported; use --backend cpu");
         if (d->form.activation == ACT_SWIGLU_CLAMPED && !gated)
             return err_set(err, ERR_WORK, "backend cuda: clamps only MLPs with gates; use --backend cpu");
         for (uint32_t e = 1; layer->experts != NULL && e < experts; e++)
             if (tensor_present(&layer->experts[e].gate) != gated)
                 return err_set(err, ERR_WORK,
-                               "some experts of a layer have gates and some have none: the model file is "
-                               "damaged or of a kind this program does not know");
+                               "some experts of a layer have gates and some have none: the model file is damaged or of "
+                               "a kind this program does not know");
     }
     const struct {
         const char *what;

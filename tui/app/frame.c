@@ -42,25 +42,21 @@ static const struct glossary {
     {"no gain: 12% of tested drafts accepted, 31% needed",
      "a draft is tested if those before it were accepted; needed: the share of accepted ones at which the policy would "
      "be as fast as plain decoding"},
-    {"no gain: at most 0.89×",
-     "the speed if every draft were accepted: below 1, drafting itself takes longer than it can save. A probe is a "
-     "head call on one row"},
+    {"no gain: at most 0.89×", "the speed if every draft were accepted: below 1, drafting itself takes longer than it "
+                               "can save. A probe is a head call on one row"},
     {"no gain: 8 rows cost 2.1×", "the time of a verification of 8 rows ÷ that of one row"},
     {"next: P suffix 1.2×", "what to do where there is no gain, with its forecast, × plain decoding; a click does it"},
     {"lossless ✓ 214", "the autoregressive tokens were generated too and are the same, one by one, so many of them"},
     {"┊", "a knob, a policy or a head was changed before this round"},
-    {"p, H, KL, rank",
-     "of a layer's prediction: confidence; entropy in nats; divergence from the last layer's; the rank that it "
-     "gives the last layer's token, of which 1 is the best"},
+    {"p, H, KL, rank", "of a layer's prediction: confidence; entropy in nats; divergence from the last layer's; the "
+                       "rank that it gives the last layer's token, of which 1 is the best"},
     {"▒ exited, ▓ spurious",
      "layers after the exit; confident and wrong: confidence above the threshold, but not the last layer's token"},
     {"S 4096 + 312, ∉",
-     "the draft vocabulary: so many tokens by rank, and tokens of the text; a layer's likeliest token that "
-     "it lacks"},
+     "the draft vocabulary: so many tokens by rank, and tokens of the text; a layer's likeliest token that it lacks"},
     {"a12, w12, r12", "a model of several kinds of layers: attention, attention within a window, a recurrent layer"},
     {"experts a layer", "of a mixture of experts: how many of a layer's experts a verification reads, on average over "
-                        "layers. Several rows "
-                        "use more experts than one row, so verifying many drafts costs more"},
+                        "layers. Several rows use more experts than one row, so verifying many drafts costs more"},
     {"ECE", "how far acceptance was from confidence, on average over drafts; 0: accepted as often as confident"},
     {"✓ ✗ ◆ + ◌",
      "a draft accepted, rejected; a correction; a bonus token; a draft not yet verified. The number is its exit layer"},

@@ -477,12 +477,10 @@ static const struct key_help keys[] = {
     {"Home End", "least and largest value of the slider; larger ones can be typed"},
     {"Enter", "type a value: :set with the knob's name"},
     {"=", "back to the default (┼)"},
-    {"▁▄█",
-     "the track: the speedup that the last tokens would have had at every value, cold below 1 × and warm above; ● the "
-     "one in force"},
+    {"▁▄█", "the track: the speedup that the last tokens would have had at every value, cold below 1 × and warm above; "
+            "● the one in force"},
     {"w", "this knob and the next as a grid, ● in force, ★ the best: arrows move, with Shift and PgUp PgDn by ten; "
-          "Enter sets "
-          "both, Esc leaves"},
+          "Enter sets both, Esc leaves"},
     {"mouse", "drag, wheel; double click for the default"},
     {NULL, NULL},
 };

@@ -522,9 +522,8 @@ static const struct key_help keys[] = {
     {"colours", "the measure; of a speed, cold below autoregressive decoding's and warm above it"},
     {"o", "all points in order, the best first, or the picture again"},
     {"s", "write them as CSV, which the command plot draws; :sweep csv FILE"},
-    {"★ ☆",
-     "clearly faster than each other point, compared pass by pass; ☆: the best, but not clearly. One pass gives no "
-     "verdict, three can"},
+    {"★ ☆", "clearly faster than each other point, compared pass by pass; ☆: the best, but not clearly. One pass gives "
+            "no verdict, three can"},
     {"12 ±3", "one standard error: over passes, in one pass over rounds"},
     {"Esc", "stop it and keep the results; :sweep resumes it, or repeats a complete one"},
     {NULL, NULL},

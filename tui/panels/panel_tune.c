@@ -279,12 +279,11 @@ draw_tune(void *state, const struct view *v, const struct canvas *c)
     if (!active_tune(v))
         return;
     if (!has_rows(v))
-        canvas_paragraph(
-            c, ROLE_DIM,
-            v->tuner->phase == TUNE_RECORDS
-                ? "plain decoding of a few prompts comes first: its speed, and the layers' predictions for "
-                  "the forecasts that candidates are chosen by"
-                : tuner_progress(v->tuner, text, sizeof text));
+        canvas_paragraph(c, ROLE_DIM,
+                         v->tuner->phase == TUNE_RECORDS
+                             ? "plain decoding of a few prompts comes first: its speed, and the layers' predictions "
+                               "for the forecasts that candidates are chosen by"
+                             : tuner_progress(v->tuner, text, sizeof text));
     else if (p->flags)
         draw_flags(p, v, c);
     else

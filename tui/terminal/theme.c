@@ -92,11 +92,10 @@ parse_role(struct theme_style *style, const cJSON *item, const char *theme, stru
             style->attributes = (uint8_t)(cJSON_IsTrue(key) ? style->attributes | bit : style->attributes & ~bit);
         }
         if (!known)
-            return err_set(
-                err, ERR_USAGE,
-                "theme %s: role \"%s\" has no key \"%.40s\"; its keys are fg, bg, bold, dim, underline, reverse, "
-                "strike",
-                theme, item->string, key->string);
+            return err_set(err, ERR_USAGE,
+                           "theme %s: role \"%s\" has no key \"%.40s\"; its keys are fg, bg, bold, dim, underline, "
+                           "reverse, strike",
+                           theme, item->string, key->string);
     }
     return true;
 }

@@ -348,9 +348,8 @@ refuse_variants(const struct reading *r)
         (strcasestr(kind->valuestring, "eagle") != NULL || strcasestr(kind->valuestring, "medusa") != NULL))
         return refuse(r, "contains heads that draft for another model (EAGLE, Medusa), not a model");
     if (cJSON_IsObject(entry(r, "quantization")))
-        return refuse(
-            r, "its weights are quantised in MLX's format, which is not supported; take the folder in BF16 or F16, "
-               "or a GGUF file");
+        return refuse(r, "its weights are quantised in MLX's format, which is not supported; take the folder in BF16 "
+                         "or F16, or a GGUF file");
     for (size_t i = 0; i < sizeof variants / sizeof variants[0]; i++) {
         const char *key = variants[i];
         const cJSON *v = entry(r, key);

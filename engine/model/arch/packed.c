@@ -20,8 +20,7 @@ refuse_way(const struct hf_folder *f, const char *what, struct err *err)
 {
     return err_set(err, ERR_WORK,
                    "%s: its weights are packed as %s, which is not supported; FP8, MXFP4, GPTQ, AWQ, "
-                   "compressed-tensors and bitsandbytes' 4 bits are; "
-                   "take the folder in BF16 or F16, or a GGUF file",
+                   "compressed-tensors and bitsandbytes' 4 bits are; take the folder in BF16 or F16, or a GGUF file",
                    f->path, what);
 }
 

@@ -411,11 +411,10 @@ merge_all(struct merging *g)
         return false;
     const char *left = lora_file_leftover(&g->file, shown, sizeof shown);
     if (left != NULL && strstr(left, ".base_layer.") != NULL)
-        return err_set(
-            g->err, ERR_WORK,
-            "%s: '%s' is a layer of the model itself, saved whole beside what adds to it, as PEFT does for a resized "
-            "vocabulary; that is not supported: merge it with PEFT",
-            g->file.path, left);
+        return err_set(g->err, ERR_WORK,
+                       "%s: '%s' is a layer of the model itself, saved whole beside what adds to it, as PEFT does for "
+                       "a resized vocabulary; that is not supported: merge it with PEFT",
+                       g->file.path, left);
     if (left != NULL && strstr(left, ".linear_attn.") != NULL && g->model->desc.form.recurrent.value_heads > 0)
         return err_set(g->err, ERR_WORK,
                        "%s: '%s' adds to a part of what is one tensor of recurrent layers here; merge it with PEFT",

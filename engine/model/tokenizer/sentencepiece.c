@@ -453,11 +453,10 @@ read_model(struct sentencepiece *s, const struct tokenizer_files *files)
     struct spec spec;
     struct tokenizer *t = s->j.t;
     if (is_tiktoken(files->model))
-        return err_set(
-            s->j.err, ERR_WORK,
-            "%s: tokenizer.model is tiktoken's list of tokens, which lacks how text is cut; save the model's "
-            "tokenizer.json with the transformers package",
-            s->j.where);
+        return err_set(s->j.err, ERR_WORK,
+                       "%s: tokenizer.model is tiktoken's list of tokens, which lacks how text is cut; save the "
+                       "model's tokenizer.json with the transformers package",
+                       s->j.where);
     if (!read_spec(s, files->model, &spec) || !list_added(s, files->config, files->added) ||
         !read_pieces(s, files->model, &spec) || !add_tokens(s))
         return false;

@@ -200,8 +200,7 @@ vocabularies_match(const struct tokenizer *target, const char *target_name, cons
         if (a.len != b.len || (a.len > 0 && memcmp(a.data, b.data, a.len) != 0) || kind != its)
             return err_set(err, ERR_USAGE,
                            "%.48s and %.48s have different vocabularies: token %" PRIu32
-                           " is '%s', %s, in one and '%s', "
-                           "%s, in the other; give a model of the same family",
+                           " is '%s', %s, in one and '%s', %s, in the other; give a model of the same family",
                            target_name, other_name, id, printable_line(one, sizeof one, a.data, a.len), kinds[kind],
                            printable_line(two, sizeof two, b.data, b.len), kinds[its]);
     }
