@@ -1,40 +1,47 @@
 #include "kernels/codebooks.h"
 
+#include <pthread.h>
+
 #include "kernels/codebook_grids.h"
 
-/* ---- grids as words: digits of two or four bits to bytes, and bytes to numbers ---- */
+/* ---- grids as words: four numbers of a row in each ---- */
 
-#define DIGITS_2(x) (((x)&3u) | ((x)&12u) << 6 | ((x)&48u) << 12 | ((x)&192u) << 18)
-#define DIGITS_4(x) (((x)&15u) | ((x)&0xf0u) << 4 | ((x)&0xf00u) << 8 | ((x)&0xf000u) << 12)
-#define ONES        0x01010101u
+static uint32_t grid_iq1[2048 * 2], grid_iq2_xxs[256 * 2], grid_iq2_xs[512 * 2], grid_iq2_s[1024 * 2],
+    grid_iq3_xxs[256], grid_iq3_s[512];
 
-#define IQ1_WORD(b)     (9u * ONES + 8u * (b))                                           /* 9, 17, 25 */
-#define IQ2_WORD(b)     (8u * ONES + 17u * (b) + ((b) >> 1 & ONES))                      /* 8, 25, 43 */
-#define IQ3_XXS_WORD(b) (4u * ONES + 8u * (b) + 2u * ((b) & (b) >> 1 & (b) >> 2 & ONES)) /* 4, 12 .. 52, 62 */
-#define IQ3_S_WORD(b)   (ONES + 2u * (b))                                                /* 1, 3 .. 15 */
+/* Writes the rows of a set (codebook_grids.h): eight numbers out of three, or four out of eight. */
+static void
+list_rows(uint32_t *rows, const char *set, const uint8_t *numbers, unsigned n_numbers)
+{
+    const unsigned digits = n_numbers == 3 ? 8 : 4;
+    for (unsigned k = 0; set[k / 4] != '\0'; k++) {
+        const int four = set[k / 4] <= '9' ? set[k / 4] - '0' : set[k / 4] - 'a' + 10;
+        if ((four >> k % 4 & 1) == 0)
+            continue;
+        for (unsigned i = 0, rest = k; i < digits; i++, rest /= n_numbers)
+            rows[i / 4] |= (uint32_t)numbers[rest % n_numbers] << i % 4 * 8;
+        rows += digits / 4;
+    }
+}
 
-#define IQ1_ROW(x)     IQ1_WORD(DIGITS_2(x)), IQ1_WORD(DIGITS_2((x) >> 8)),
-#define IQ2_ROW(x)     IQ2_WORD(DIGITS_2(x)), IQ2_WORD(DIGITS_2((x) >> 8)),
-#define IQ3_XXS_ROW(x) IQ3_XXS_WORD(DIGITS_4(x)),
-#define IQ3_S_ROW(x)   IQ3_S_WORD(DIGITS_4(x)),
-
-#define SIXTEEN(ROW, a, b, c, d, e, f, g, h, i, j, k, l, m, n, o, p)                                                   \
-    ROW(a) ROW(b) ROW(c) ROW(d) ROW(e) ROW(f) ROW(g) ROW(h) ROW(i) ROW(j) ROW(k) ROW(l) ROW(m) ROW(n) ROW(o) ROW(p)
-#define IQ1_ROWS(...)     SIXTEEN(IQ1_ROW, __VA_ARGS__)
-#define IQ2_ROWS(...)     SIXTEEN(IQ2_ROW, __VA_ARGS__)
-#define IQ3_XXS_ROWS(...) SIXTEEN(IQ3_XXS_ROW, __VA_ARGS__)
-#define IQ3_S_ROWS(...)   SIXTEEN(IQ3_S_ROW, __VA_ARGS__)
-
-static const uint32_t grid_iq1[2048 * 2] = {IQ1_GRID(IQ1_ROWS)};
-static const uint32_t grid_iq2_xxs[256 * 2] = {IQ2_XXS_GRID(IQ2_ROWS)};
-static const uint32_t grid_iq2_xs[512 * 2] = {IQ2_XS_GRID(IQ2_ROWS)};
-static const uint32_t grid_iq2_s[1024 * 2] = {IQ2_S_GRID(IQ2_ROWS)};
-static const uint32_t grid_iq3_xxs[256] = {IQ3_XXS_GRID(IQ3_XXS_ROWS)};
-static const uint32_t grid_iq3_s[512] = {IQ3_S_GRID(IQ3_S_ROWS)};
+static void
+list_all_rows(void)
+{
+    static const uint8_t iq1[] = {9, 17, 25}, iq2[] = {8, 25, 43}, iq3_xxs[] = {4, 12, 20, 28, 36, 44, 52, 62},
+                         iq3_s[] = {1, 3, 5, 7, 9, 11, 13, 15};
+    list_rows(grid_iq1, set_iq1, iq1, 3);
+    list_rows(grid_iq2_xxs, set_iq2_xxs, iq2, 3);
+    list_rows(grid_iq2_xs, set_iq2_xs, iq2, 3);
+    list_rows(grid_iq2_s, set_iq2_s, iq2, 3);
+    list_rows(grid_iq3_xxs, set_iq3_xxs, iq3_xxs, 8);
+    list_rows(grid_iq3_s, set_iq3_s, iq3_s, 8);
+}
 
 const uint32_t *
 grid_of(enum weight_type type)
 {
+    static pthread_once_t listed = PTHREAD_ONCE_INIT;
+    pthread_once(&listed, list_all_rows);
     switch (type) {
     case WEIGHT_IQ1_S:
     case WEIGHT_IQ1_M: return grid_iq1;
