@@ -131,6 +131,25 @@ chain_draft_aux(struct round *const *rounds, uint32_t n, enum aux_role role, uin
     return chain_draft(draft, n, rules, NULL);
 }
 
+bool
+chain_rerun(struct round *r, uint32_t from, const token_t *tokens, uint32_t n, uint32_t layers, const struct plan *plan,
+            struct prediction *predictions)
+{
+    slot_t rows[VERIFY_NODES];
+    struct context_probe probes[VERIFY_NODES];
+    const seq_t fork = context_fork(r->ctx, r->seq, from);
+    bool ok = fork != SEQ_NONE;
+    for (uint32_t i = 0; i < n && ok; i++) {
+        rows[i] = context_append(r->ctx, fork, i == 0 ? SLOT_NONE : rows[i - 1], tokens[i]);
+        ok = rows[i] != SLOT_NONE;
+        probes[i] = (struct context_probe){.slot = rows[i], .layer = layers, .temperature = 1};
+    }
+    ok = ok && context_advance(r->ctx, rows, n, layers, plan) && round_inspect(r, probes, n, predictions);
+    if (fork != SEQ_NONE)
+        context_drop(r->ctx, fork);
+    return ok;
+}
+
 /* ---- on a record ---- */
 
 void

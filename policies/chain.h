@@ -35,6 +35,11 @@ struct chain_hook {
     void *user;
 };
 
+/* Runs n tokens, at most VERIFY_NODES, after the first `from` of the text in a fork, which it drops again, and returns
+ * what the last of the layers predicts after each. plan may be NULL. */
+bool chain_rerun(struct round *, uint32_t from, const token_t *, uint32_t n, uint32_t layers, const struct plan *,
+                 struct prediction *);
+
 /* Drafts n chains in step, each by its own rule (all with the same E), and writes their rounds' summaries. Each draft's
  * row runs layers 1..E before the next draft; the last draft's row stays at depth 0, unless drafting stopped before a
  * token, or the hook ran it. The hook may be NULL. False: stop now. */

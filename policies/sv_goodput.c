@@ -3,6 +3,8 @@
 #include <math.h>
 #include <string.h>
 
+#include "policies/chain.h"
+
 /* ---- how many drafts are verified ---- */
 
 double
@@ -86,24 +88,16 @@ after(uint32_t n, uint32_t rows)
 static bool
 verify(struct round *r, uint32_t n, double *ms)
 {
-    slot_t rows[SV_ROWS];
-    struct context_probe probes[SV_ROWS];
+    token_t tokens[SV_ROWS];
     struct prediction predictions[SV_ROWS];
     const uint32_t length = context_length(r->ctx, r->seq), before = length < n ? 0 : length - n;
-    const seq_t fork = context_fork(r->ctx, r->seq, before);
-    bool ok = fork != SEQ_NONE;
-    for (uint32_t i = 0; i < n && ok; i++) {
-        rows[i] = context_append(r->ctx, fork, i == 0 ? SLOT_NONE : rows[i - 1], r->tokens[r->n_tokens - 1]);
-        ok = rows[i] != SLOT_NONE;
-        probes[i] = (struct context_probe){.slot = rows[i], .layer = r->layers, .temperature = 1};
-    }
+    for (uint32_t i = 0; i < n; i++)
+        tokens[i] = r->tokens[r->n_tokens - 1];
     const double since = round_learning_ms(r);
     round_learning_begin(r);
-    ok = ok && context_advance(r->ctx, rows, n, r->layers, NULL) && round_inspect(r, probes, n, predictions);
+    const bool ok = chain_rerun(r, before, tokens, n, r->layers, NULL, predictions);
     round_learning_end(r);
     *ms = round_learning_ms(r) - since;
-    if (fork != SEQ_NONE)
-        context_drop(r->ctx, fork);
     return ok;
 }
 

@@ -16,6 +16,7 @@
 
 #include "engine/events/policy.h"
 #include "engine/session/round.h"
+#include "policies/chain.h"
 #include "policies/swift_search.h"
 
 enum {
@@ -129,23 +130,12 @@ score(struct swift *w, struct round *r, uint32_t window, double *matchness)
 {
     const token_t *g = r->tokens + r->prompt_len;
     struct plan plan = plan_of(w, w->search.proposed);
-    slot_t rows[WINDOW_MOST];
-    struct context_probe probes[WINDOW_MOST];
     struct prediction predictions[WINDOW_MOST];
-    seq_t fork = context_fork(r->ctx, r->seq, r->prompt_len);
-    bool ok = fork != SEQ_NONE;
-    for (uint32_t i = 0; i < window && ok; i++) {
-        rows[i] = context_append(r->ctx, fork, i == 0 ? SLOT_NONE : rows[i - 1], g[i]);
-        ok = rows[i] != SLOT_NONE;
-        probes[i] = (struct context_probe){.slot = rows[i], .layer = w->layers, .temperature = 1};
-    }
-    ok = ok && context_advance(r->ctx, rows, window, w->layers, &plan) && round_inspect(r, probes, window, predictions);
+    const bool ok = chain_rerun(r, r->prompt_len, g, window, w->layers, &plan, predictions);
     uint32_t matched = 0;
     for (uint32_t i = 0; i < window && ok; i++)
         matched += predictions[i].token == g[i + 1];
     *matchness = (double)matched / window;
-    if (fork != SEQ_NONE)
-        context_drop(r->ctx, fork);
     return ok;
 }
 

@@ -391,7 +391,7 @@ arch_read_gguf(struct model *m, const struct gguf *g, const struct arch *arch, s
 {
     struct arch_source s = source_of(m, g, arch);
     struct arch_names names = gguf_names;
-    bool *used = calloc(s.n_tensors + 1, sizeof *used);
+    bool *used = blocks_take(&m->blocks, s.n_tensors + 1, sizeof *used);
     if (used == NULL)
         return err_set(err, ERR_WORK, "%s: out of memory", m->path);
     char key[KEY_SIZE];
@@ -399,13 +399,11 @@ arch_read_gguf(struct model *m, const struct gguf *g, const struct arch *arch, s
     arch_own_names(arch, &names);
     s.names = &names;
     m->desc.rope = arch_rope(arch, LAYER_NAMED_GGUF);
-    bool ok = arch_read_numbers(m, &s, err) && arch_make_layers(m, &s, err) && read_rope(&r) && read_form(&r) &&
-              read_windows(&r) && arch_read_kinds(m, &s, (struct layer_desc *)m->desc.layers, err) &&
-              read_own_numbers(&r) && read_recurrent_layers(&r) && arch_read_recurrent(m, &s, err) &&
-              arch_read_experts(m, &s, err) && read_routing(&r) &&
-              arch_read_tensors(m, &s, gguf_find_tensor(g, gguf_names.head) == NULL, used, err);
-    free(used);
-    return ok;
+    return arch_read_numbers(m, &s, err) && arch_make_layers(m, &s, err) && read_rope(&r) && read_form(&r) &&
+           read_windows(&r) && arch_read_kinds(m, &s, (struct layer_desc *)m->desc.layers, err) &&
+           read_own_numbers(&r) && read_recurrent_layers(&r) && arch_read_recurrent(m, &s, err) &&
+           arch_read_experts(m, &s, err) && read_routing(&r) &&
+           arch_read_tensors(m, &s, gguf_find_tensor(g, gguf_names.head) == NULL, used, err);
 }
 
 /* ---- EAGLE-3 heads ---- */
@@ -460,7 +458,7 @@ arch_read_gguf_head(struct model *m, const struct gguf *g, const struct model *t
 {
     static const struct arch arch = {.gguf = head_arch, .hf = head_arch, .flags = ARCH_GGUF_ADJACENT};
     const struct arch_source s = source_of(m, g, &arch);
-    bool *used = calloc(s.n_tensors + 1, sizeof *used);
+    bool *used = blocks_take(&m->blocks, s.n_tensors + 1, sizeof *used);
     if (used == NULL)
         return err_set(err, ERR_WORK, "%s: out of memory", m->path);
     char key[KEY_SIZE];
@@ -468,17 +466,13 @@ arch_read_gguf_head(struct model *m, const struct gguf *g, const struct model *t
     const struct arch_taking taking = {.model = m, .source = &s, .used = used, .err = err};
     struct arch_head h = {
         .absolute = true, .norm = "enc.output_norm.weight", .feature_norm = "blk.0.attn_norm_2.weight"};
-    if (!read_head_vocabulary(&r, target)) {
-        free(used);
+    if (!read_head_vocabulary(&r, target))
         return false;
-    }
     m->desc.rope = arch_rope(&arch, LAYER_NAMED_GGUF);
-    bool ok =
-        arch_read_numbers(m, &s, err) && arch_make_layers(m, &s, err) && read_rope(&r) && read_head_layers(&r, &h) &&
-        gguf_get_u32(g, key_of(&r, "target_hidden_size"), 0, &h.target_width, err) &&
-        gguf_get_bool(g, key_of(&r, "norm_before_residual"), false, &h.input_normed, err) &&
-        gguf_get_bool(g, key_of(&r, "norm_before_fc"), gguf_find_tensor(g, h.norm) != NULL, &h.norms_features, err) &&
-        arch_take_head(&taking, &h, target);
-    free(used);
-    return ok;
+    return arch_read_numbers(m, &s, err) && arch_make_layers(m, &s, err) && read_rope(&r) && read_head_layers(&r, &h) &&
+           gguf_get_u32(g, key_of(&r, "target_hidden_size"), 0, &h.target_width, err) &&
+           gguf_get_bool(g, key_of(&r, "norm_before_residual"), false, &h.input_normed, err) &&
+           gguf_get_bool(g, key_of(&r, "norm_before_fc"), gguf_find_tensor(g, h.norm) != NULL, &h.norms_features,
+                         err) &&
+           arch_take_head(&taking, &h, target);
 }

@@ -197,7 +197,7 @@ read_understood(struct model *m, const struct hf_folder *f, const struct packed 
     if (f->part_of[0] != '\0' && hf_folder_find(f, names.embedding) == NULL)
         return err_set(err, ERR_WORK, "%s: is a '%s', and the names of its language part's tensors are not supported",
                        f->path, f->part_of);
-    bool *used = calloc(s.n_tensors + 1, sizeof *used);
+    bool *used = blocks_take(&m->blocks, s.n_tensors + 1, sizeof *used);
     if (used == NULL)
         return err_set(err, ERR_WORK, "%s: out of memory", f->path);
     if (packed != NULL)
@@ -209,10 +209,8 @@ read_understood(struct model *m, const struct hf_folder *f, const struct packed 
               arch_read_kinds(m, &s, (struct layer_desc *)m->desc.layers, err);
     if (ok)
         arch_hf_widen(m, f);
-    ok = ok && arch_hf_read_rope(m, f, arch, err) && arch_take_xielu(&taking) &&
-         arch_read_tensors(m, &s, is_tied(f, &s), used, err);
-    free(used);
-    return ok;
+    return ok && arch_hf_read_rope(m, f, arch, err) && arch_take_xielu(&taking) &&
+           arch_read_tensors(m, &s, is_tied(f, &s), used, err);
 }
 
 bool
@@ -334,15 +332,13 @@ read_head(struct model *m, const struct hf_folder *f, const struct arch_head *h,
     names.computable[COMPUTABLE] = "t2d";
     const struct hf_source file = {f, NULL};
     const struct arch_source s = source_of(&file, arch, &names, head_tensor);
-    bool *used = calloc(s.n_tensors + 1, sizeof *used);
+    bool *used = blocks_take(&m->blocks, s.n_tensors + 1, sizeof *used);
     if (used == NULL)
         return err_set(err, ERR_WORK, "%s: out of memory", f->path);
     const struct arch_taking taking = {.model = m, .source = &s, .used = used, .err = err};
     m->desc.rope = arch_rope(arch, LAYER_NAMED_HF);
-    const bool ok = arch_read_numbers(m, &s, err) && arch_make_layers(m, &s, err) && arch_hf_form(m, f, arch, err) &&
-                    arch_hf_read_rope(m, f, arch, err) && arch_take_head(&taking, h, target);
-    free(used);
-    return ok;
+    return arch_read_numbers(m, &s, err) && arch_make_layers(m, &s, err) && arch_hf_form(m, f, arch, err) &&
+           arch_hf_read_rope(m, f, arch, err) && arch_take_head(&taking, h, target);
 }
 
 bool

@@ -20,6 +20,7 @@
 #include "base/json_read.h"
 #include "base/little_endian.h"
 #include "base/utf8.h"
+#include "kernels/tensor.h"
 
 #define LONGEST_HEADER (100u * 1000u * 1000u)
 #define NAME_SHOWN     80
@@ -209,6 +210,26 @@ safetensors_metadata(const struct safetensors *f, const char *key)
 {
     return cJSON_GetStringValue(
         cJSON_GetObjectItemCaseSensitive(cJSON_GetObjectItemCaseSensitive(f->header, "__metadata__"), key));
+}
+
+bool
+safetensors_read_part(const struct safetensors *s, const struct safetensors_part *p, struct err *err)
+{
+    const struct safetensor *t = safetensors_find(s, p->name);
+    const uint32_t rows = p->rows > 0 ? p->rows : 1;
+    if (t == NULL)
+        return err_set(err, ERR_WORK, "%s: %s is missing", s->path, p->name);
+    if (t->type == WEIGHT_TYPES || t->rows != rows || t->cols != p->cols)
+        return err_set(err, ERR_WORK,
+                       "%s: %s is %s (%" PRIu64 ", %" PRIu64 "), expected numbers (%" PRIu32 ", %" PRIu32 ")", s->path,
+                       p->name, t->dtype, t->rows, t->cols, rows, p->cols);
+    float *values = p->values;
+    tensor_blocks(t->type, t->data, safetensors_part_values(p), values);
+    for (size_t i = 0; i < safetensors_part_values(p); i++)
+        if (!isfinite(values[i]))
+            return err_set(err, ERR_WORK, "%s: %s has a value that is not finite; fetch or train it again", s->path,
+                           p->name);
+    return true;
 }
 
 static uint64_t

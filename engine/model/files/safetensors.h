@@ -62,6 +62,10 @@ struct safetensors_note { /* an entry of the file's metadata */
 bool safetensors_write(const char *path, const struct safetensors_note *, size_t n_notes,
                        const struct safetensors_part *, size_t n_parts, struct err *);
 
+/* Reads a tensor of the part's name and shape, of any type with real numbers, into its values as F32. Fails if there is
+ * none, or if a value is not finite. */
+bool safetensors_read_part(const struct safetensors *, const struct safetensors_part *, struct err *);
+
 static inline size_t
 safetensors_part_values(const struct safetensors_part *p)
 {

@@ -281,26 +281,6 @@ find_shape(const struct safetensors *s, const char *path, uint32_t width, uint32
 }
 
 static bool
-read_part(const struct safetensors *s, const char *path, const struct safetensors_part *p, struct err *err)
-{
-    const struct safetensor *t = safetensors_find(s, p->name);
-    const uint32_t rows = p->rows > 0 ? p->rows : 1;
-    if (t == NULL)
-        return err_set(err, ERR_WORK, "%s: %s is missing", path, p->name);
-    if (t->type == WEIGHT_TYPES || t->rows != rows || t->cols != p->cols)
-        return err_set(err, ERR_WORK,
-                       "%s: %s is %s (%" PRIu64 ", %" PRIu64 "), expected numbers (%" PRIu32 ", %" PRIu32 ")", path,
-                       p->name, t->dtype, t->rows, t->cols, rows, p->cols);
-    float *values = p->values;
-    tensor_blocks(t->type, t->data, safetensors_part_values(p), values);
-    for (size_t i = 0; i < safetensors_part_values(p); i++)
-        if (!isfinite(values[i]))
-            return err_set(err, ERR_WORK, "%s: %s has a value that is not finite; fetch or train it again", path,
-                           p->name);
-    return true;
-}
-
-static bool
 read_file(struct accept_head **out, const struct safetensors *s, const char *path, const struct accept_whose *whose,
           struct err *err)
 {
@@ -313,7 +293,7 @@ read_file(struct accept_head **out, const struct safetensors *s, const char *pat
     struct safetensors_part parts[2 * (ACCEPT_HEAD_BLOCKS + 1)];
     const size_t n = ok ? parts_of(h, parts) : 0;
     for (size_t i = 0; i < n && ok; i++)
-        ok = read_part(s, path, &parts[i], err);
+        ok = safetensors_read_part(s, &parts[i], err);
     if (!ok) {
         accept_head_free(h);
         return false;

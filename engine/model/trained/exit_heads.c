@@ -167,22 +167,14 @@ check_model(const struct safetensors *s, const char *path, const struct model *m
 }
 
 static bool
-read_layers(struct exit_heads *h, const struct safetensors *s, const char *path, struct err *err)
+read_layers(struct exit_heads *h, const struct safetensors *s, struct err *err)
 {
     for (size_t k = 0; k < h->n_trained; k++) {
         struct safetensors_part parts[2];
         const size_t n = parts_of(h, k, parts);
-        for (size_t i = 0; i < n; i++) {
-            const struct safetensor *t = safetensors_find(s, parts[i].name);
-            const uint32_t rows = parts[i].rows > 0 ? parts[i].rows : 1;
-            if (t == NULL)
-                return err_set(err, ERR_WORK, "%s: %s is missing", path, parts[i].name);
-            if (t->type != WEIGHT_F32 || t->rows != rows || t->cols != parts[i].cols)
-                return err_set(err, ERR_WORK,
-                               "%s: %s is %s (%" PRIu64 ", %" PRIu64 "), expected F32 (%" PRIu32 ", %" PRIu32 ")", path,
-                               parts[i].name, t->dtype, t->rows, t->cols, rows, parts[i].cols);
-            memcpy(parts[i].values, t->data, safetensors_part_values(&parts[i]) * sizeof(float));
-        }
+        for (size_t i = 0; i < n; i++)
+            if (!safetensors_read_part(s, &parts[i], err))
+                return false;
     }
     return true;
 }
@@ -235,8 +227,8 @@ exit_heads_read(struct exit_heads **out, const char *path, const struct model *m
         return false;
     enum head_kind kind = HEAD_AFFINE;
     struct exit_heads *h = NULL;
-    const bool ok = check_model(s, path, model, &kind, err) && new_heads(&h, s, path, kind, model, err) &&
-                    read_layers(h, s, path, err);
+    const bool ok =
+        check_model(s, path, model, &kind, err) && new_heads(&h, s, path, kind, model, err) && read_layers(h, s, err);
     if (ok)
         h->hash = hash_map(HASH_START, s->map, s->file_bytes, s->data_start);
     safetensors_close(s);
