@@ -2,7 +2,6 @@
 
 #include <ftw.h>
 #include <sys/stat.h>
-#include <unistd.h>
 
 #include "tests/rigs/folders.h"
 #include "tests/rigs/test.h"

@@ -3,7 +3,6 @@
 #include <glob.h>
 #include <math.h>
 
-#include "kernels/cpu/isa.h"
 #include "tests/rigs/test.h"
 
 static uint32_t

@@ -5,7 +5,6 @@
 #include <string.h>
 #include <time.h>
 
-#include "engine/measure/layer_record.h"
 #include "engine/model/trained/sv_profile.h"
 #include "tests/rigs/check_backend.h"
 #include "tests/rigs/heads_rig.h"

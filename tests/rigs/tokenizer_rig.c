@@ -3,7 +3,6 @@
 #include "base/rng.h"
 #include "base/utf8.h"
 #include "engine/model/files/gguf.h"
-#include "tests/rigs/seed.h"
 #include "tests/rigs/test.h"
 
 struct opened

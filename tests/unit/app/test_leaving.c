@@ -9,7 +9,6 @@
 #include <sys/wait.h>
 #include <termios.h>
 #include <unistd.h>
-#include <utmp.h>
 
 #include "tests/rigs/test.h"
 #include "traces/replay.h"

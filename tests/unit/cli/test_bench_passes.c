@@ -1,5 +1,4 @@
 /* Comparison of a benchmark's candidates pass by pass, on simulated passes. */
-#include <math.h>
 
 #include "base/rng.h"
 #include "cli/bench/bench.h"

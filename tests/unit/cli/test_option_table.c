@@ -3,7 +3,6 @@
 #include "kernels/cpu/isa.h"
 #include "tests/rigs/test.h"
 #include "tui/figures/bench_table.h"
-#include "tui/figures/figure.h"
 
 /* fail_msg() with the row's name. */
 #define ROW_ASSERT(row, condition)                                                                                     \

@@ -3,7 +3,6 @@
 #include <unistd.h>
 
 #include "cli/generation/generation.h"
-#include "cli/options/files.h"
 #include "tests/rigs/test.h"
 
 TEST(an_error_of_close_is_reported)

@@ -3,7 +3,6 @@
 #include <malloc.h>
 #include <pthread.h>
 #include <time.h>
-#include <unistd.h>
 
 #include "tests/rigs/test.h"
 #include "tests/rigs/trace_events.h"

@@ -8,7 +8,6 @@
 #include "tests/rigs/test.h"
 #include "tui/figures/drawing.h"
 #include "tui/figures/figure.h"
-#include "tui/terminal/theme.h"
 
 static double
 uniform(uint64_t *state)

@@ -2,7 +2,6 @@
  * predictions and distributions are those of the definitions, over the set. */
 #include <math.h>
 
-#include "base/rng.h"
 #include "kernels/cpu/isa.h"
 #include "kernels/cpu/kv_cache.h"
 #include "kernels/cpu/sampling.h"

@@ -1,5 +1,4 @@
 /* Compares the kernels of every instruction set with the portable ones and with sums in double precision. */
-#include <math.h>
 #include <unistd.h>
 
 #include "kernels/cpu/isa.h"

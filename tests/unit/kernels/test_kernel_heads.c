@@ -1,5 +1,4 @@
 /* The CPU backend's heads, compared with their definitions: predictions, early exit, distributions, verdicts. */
-#include <math.h>
 
 #include "kernels/cpu/sampling.h"
 #include "tests/rigs/cpu_shapes.h"

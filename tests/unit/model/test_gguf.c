@@ -1,8 +1,6 @@
 /* The GGUF reader on valid files. */
-#include <math.h>
 
 #include "engine/model/files/gguf.h"
-#include "tests/golden/tinymodel.h"
 #include "tests/rigs/gguf_bytes.h"
 #include "tests/rigs/test.h"
 

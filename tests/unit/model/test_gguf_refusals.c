@@ -1,6 +1,5 @@
 /* The GGUF reader on files with all kinds of errors. */
 #include <sys/resource.h>
-#include <unistd.h>
 
 #include "engine/model/files/gguf.h"
 #include "tests/golden/tinymodel.h"

@@ -1,12 +1,9 @@
 /* A Hugging Face model's config.json and tensors: optional and required entries. The files are in memory. */
 #include <math.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 #include "engine/model/arch/arch.h"
 #include "engine/model/files/hf_folder.h"
 #include "engine/model/model_open.h"
-#include "engine/model/tokenizer/tokenizer.h"
 #include "tests/rigs/test.h"
 #include "tests/rigs/tiny_folder.h"
 

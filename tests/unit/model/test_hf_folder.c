@@ -1,7 +1,6 @@
 /* Hugging Face folders: complete ones and incomplete ones. */
 #include <cjson/cJSON.h>
 #include <math.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include "engine/model/arch/arch.h"

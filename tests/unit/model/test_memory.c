@@ -1,6 +1,5 @@
 /* The amount of memory, read from simulated /proc and /sys, and models that do not fit. */
 #include <sys/stat.h>
-#include <unistd.h>
 
 #include "engine/model/files/gguf.h"
 #include "engine/model/memory.h"

@@ -1,6 +1,5 @@
 /* The model folders of Ollama and LM Studio, in trees like those that these programs make. */
 #include <sys/stat.h>
-#include <unistd.h>
 
 #include "tests/rigs/folders.h"
 #include "tests/rigs/test.h"

@@ -1,6 +1,5 @@
 /* The layer mask: the sets of skipped sublayers that were in use up to the cursor's round, with their scores. */
 #include "tests/rigs/panel_rig.h"
-#include "tests/rigs/test.h"
 
 /* Round 1 skips two sublayers. Round 3 skips one of them and another one; the score rises. */
 static void

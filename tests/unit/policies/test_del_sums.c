@@ -1,5 +1,4 @@
 /* DEL's sums alone, with small numbers that can be checked by hand. */
-#include <math.h>
 
 #include "policies/del.h"
 #include "tests/rigs/test.h"

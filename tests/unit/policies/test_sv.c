@@ -5,10 +5,8 @@
 
 #include "engine/context/context.h"
 #include "engine/model/trained/sv_profile.h"
-#include "policies/registry.h"
 #include "policies/sv_goodput.h"
 #include "tests/rigs/exact_rig.h"
-#include "tests/rigs/session_fixture.h"
 #include "tests/rigs/test.h"
 
 enum { TOKENS = 120, WINDOW = 6, MOST = 64 };

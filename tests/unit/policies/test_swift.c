@@ -5,7 +5,6 @@
 
 #include "cli/options/commands.h"
 #include "engine/context/context.h"
-#include "policies/registry.h"
 #include "tests/golden/tinymodel.h"
 #include "tests/rigs/exact_rig.h"
 #include "tests/rigs/test.h"

@@ -5,7 +5,6 @@
 #include "engine/session/session_internal.h"
 #include "tests/rigs/copying_policy.h"
 #include "tests/rigs/folders.h"
-#include "tests/rigs/scope_events.h"
 #include "tests/rigs/session_fixture.h"
 #include "tests/rigs/test.h"
 #include "traces/reader.h"

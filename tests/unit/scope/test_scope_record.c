@@ -1,5 +1,4 @@
 /* The record for what-if, which a scope makes from its events. */
-#include <math.h>
 
 #include "cli/generation/generation.h"
 #include "engine/measure/forecast.h"

@@ -3,7 +3,6 @@
 #include "base/rng.h"
 #include "engine/events/draft_vocab.h"
 #include "engine/session/engine.h"
-#include "policies/registry.h"
 #include "tests/rigs/seed.h"
 #include "tests/rigs/session_fixture.h"
 #include "tests/rigs/test.h"

@@ -7,7 +7,6 @@
 
 #include "engine/session/session_internal.h"
 #include "policies/chain.h"
-#include "policies/registry.h"
 #include "tests/rigs/context_inside.h"
 #include "tests/rigs/seed.h"
 #include "tests/rigs/session_rig.h"

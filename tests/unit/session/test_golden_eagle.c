@@ -16,7 +16,6 @@
 #include "tests/rigs/cuda_rig.h"
 #include "tests/rigs/golden_logits.h"
 #include "tests/rigs/seed.h"
-#include "tests/rigs/session_rig.h"
 #include "tests/rigs/test.h"
 
 #define FOLDER "tests/golden/eagle/"

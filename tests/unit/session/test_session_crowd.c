@@ -5,7 +5,6 @@
 #include <pthread.h>
 #include <stdatomic.h>
 
-#include "policies/registry.h"
 #include "tests/rigs/seed.h"
 #include "tests/rigs/session_fixture.h"
 #include "tests/rigs/test.h"

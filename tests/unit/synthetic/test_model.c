@@ -1,5 +1,4 @@
 /* Opening models: every shape, type and option that is supported. */
-#include <math.h>
 #include <unistd.h>
 
 #include "cli/options/commands.h"

@@ -1,6 +1,5 @@
 /* Conversion of a model to Q8_0 while it is opened, against the definition. */
 #include <math.h>
-#include <unistd.h>
 
 #include "engine/model/model_open.h"
 #include "kernels/half.h"

@@ -1,5 +1,4 @@
 /* Every invalid value in a file is refused with an error that names it. */
-#include <unistd.h>
 
 #include "engine/model/model_open.h"
 #include "tests/rigs/built_model.h"

@@ -1,7 +1,6 @@
 /* The purpose of synthetic models: drafts from the exit are right as often as requested, and the text never loops. */
 #include <math.h>
 
-#include "engine/model/model_open.h"
 #include "policies/registry.h"
 #include "tests/rigs/session_rig.h"
 #include "tests/rigs/test.h"

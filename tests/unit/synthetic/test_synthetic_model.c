@@ -3,14 +3,12 @@
 #include <math.h>
 #include <signal.h>
 #include <sys/resource.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include "engine/model/model_open.h"
 #include "engine/model/synthetic/synthetic.h"
 #include "engine/model/tokenizer/tokenizer.h"
 #include "kernels/synthetic.h"
-#include "kernels/tensor.h"
 #include "tests/rigs/cuda_rig.h"
 #include "tests/rigs/synthetic_gguf.h"
 #include "tests/rigs/test.h"

@@ -5,7 +5,6 @@
 #include <sys/mman.h>
 #include <sys/wait.h>
 #include <unistd.h>
-#include <utmp.h>
 
 #include "tests/rigs/test.h"
 #include "tui/terminal/terminal.h"

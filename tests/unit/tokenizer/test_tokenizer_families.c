@@ -4,7 +4,6 @@
 #include <unistd.h>
 
 #include "base/rng.h"
-#include "base/utf8.h"
 #include "engine/model/tokenizer/pretokenizer.h"
 #include "engine/model/tokenizer/tokenizer_normalize.h"
 #include "tests/rigs/seed.h"

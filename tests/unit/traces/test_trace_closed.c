@@ -3,7 +3,6 @@
 #include "tests/rigs/test.h"
 #include "tests/rigs/trace_checks.h"
 #include "traces/schema.h"
-#include "traces/trace_folder.h"
 
 /* Reads all events. Returns the number of those of the table's kind, and the final error in *err. */
 static uint64_t

@@ -1,6 +1,5 @@
 /* Two saved runs as a pair. The two sequences of one run give that run again. In a pair of two runs each is what it is
  * alone, in step, with its own settings. Pairs that cannot be in step are refused. */
-#include <math.h>
 
 #include "engine/scope/scope.h"
 #include "tests/rigs/folders.h"

@@ -6,7 +6,6 @@
 
 #include "engine/model/files/safetensors.h"
 #include "engine/model/model.h"
-#include "engine/model/model_open.h"
 #include "engine/model/trained/exit_heads.h"
 #include "engine/training/head_training.h"
 #include "tests/rigs/seed.h"

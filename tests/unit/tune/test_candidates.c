@@ -3,7 +3,6 @@
 
 #include "engine/measure/metrics.h"
 #include "engine/tune/candidates.h"
-#include "policies/registry.h"
 #include "tests/rigs/test.h"
 
 /* The fastest point is a = 7, b = 0.3; c has no effect. */
