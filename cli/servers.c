@@ -5,8 +5,6 @@
 
 #include "cli/options/files.h"
 
-#define KEY_MOST 4096
-
 /* Reads the key from the environment or a file: it is on no command line, which other users can see. */
 static bool
 read_key(struct server_given *s, const struct options *o, struct err *err)
@@ -29,9 +27,9 @@ read_key(struct server_given *s, const struct options *o, struct err *err)
     while (n > 0 && strchr(" \t\r\n", s->key[n - 1]) != NULL)
         s->key[--n] = '\0';
     s->remote.key = s->key;
-    return s->key != NULL && n > 0 && n <= KEY_MOST && strlen(s->key) == n
-               ? true
-               : err_set(err, ERR_USAGE, "the server's key is no text of 1 to %d bytes", KEY_MOST);
+    if (s->key == NULL)
+        return err_set(err, ERR_WORK, "out of memory for the server's key");
+    return n > 0 || err_set(err, ERR_USAGE, "--key-env or --key-file: the key is empty");
 }
 
 bool

@@ -299,8 +299,8 @@ recognise(struct remote *r, const char *kind, struct err *err)
         if (err->kind != ERR_NONE)
             return false;
     }
-    return err_set(err, ERR_WORK, "%.200s is no %s; there are llama-server, vllm and sglang (--server-kind)", r->url,
-                   kind != NULL ? kind : "server of a known kind");
+    return err_set(err, ERR_WORK, "%.200s is not %s; llama-server, vllm and sglang are known (--server-kind)", r->url,
+                   kind != NULL ? kind : "a server of a known kind");
 }
 
 /* Writes the launcher's command with the options of the present settings. */

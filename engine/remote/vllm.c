@@ -181,7 +181,7 @@ ask_words(struct http *http, struct server_answer *a)
 }
 
 /* Takes the round of the next step that an event's n tokens can be: one with drafts has a token more than it accepted,
- * but the last of an answer may be cut. A round of one token may have had drafts, of which none was accepted, or none:
+ * but the last step of an answer may be cut. A round of one token may have had drafts, of which none was accepted, or none:
  * the first such rounds count as those with drafts. An event contains several rounds if the client was late. */
 static struct server_round
 next_round(struct server_answer *a, size_t *step, size_t n, bool last)
@@ -190,7 +190,7 @@ next_round(struct server_answer *a, size_t *step, size_t n, bool last)
     if (*step >= a->n_steps)
         return r;
     const struct server_round *s = &a->steps[*step];
-    if ((size_t)s->accepted + 1 > n && !(last && n > 1))
+    if ((size_t)s->accepted + 1 > n && !(last && *step + 1 == a->n_steps))
         return r;
     r.n = s->accepted + 1 < n ? s->accepted + 1 : n;
     r.drafted = s->drafted;

@@ -247,6 +247,18 @@ TEST(a_vllm_event_of_a_late_client_contains_several_rounds)
     end(&h);
 }
 
+TEST(a_vllm_round_that_the_limit_cuts_keeps_the_counts_of_the_server)
+{
+    struct heard h;
+    begin(&h);
+    event_of(&h, "1", "");
+    event_of(&h, "2", ",\"finish_reason\":\"length\"");
+    steps_of(&h, "4", "5");
+    assert_true(vllm_kind.finish(NULL, &h.answer));
+    assert_string_equal(h.rounds, "[1 0/0][2 5/4]");
+    end(&h);
+}
+
 TEST(vllm_rounds_without_counts_are_not_counted)
 {
     struct heard h;
@@ -264,7 +276,7 @@ TEST(vllm_counts_that_its_tokens_do_not_have_are_refused)
     begin(&h);
     event_of(&h, "1", "");
     event_of(&h, "2", ",\"finish_reason\":\"length\"");
-    steps_of(&h, "0,4", "5,5");
+    steps_of(&h, "0,4,1", "5,5,5");
     assert_false(vllm_kind.finish(NULL, &h.answer));
     assert_contains(h.answer.err.text, "counts drafts that its tokens do not have");
     end(&h);
