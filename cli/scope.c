@@ -9,50 +9,59 @@
 #include "cli/options/files.h"
 #include "cli/options/option_table.h"
 #include "cli/recording.h"
+#include "cli/scope.h"
 #include "engine/model/memory.h"
 #include "engine/model/model_locations.h"
-#include "tui/app/app.h"
 
 #define WATCHABLE 25.0 /* tokens a second */
 
 /* State that outlives a change of the model. */
 struct showing {
     struct options *o;
-    struct prompt_list prompts;       /* of --prompts, else the bundled ones */
-    struct race_prompt *tune_prompts; /* (n_tune_prompts) of :tune, for the model that is shown */
-    size_t n_tune_prompts;
-    bool chat_unused;     /* that model has a chat template, and prompts do not go through it */
-    char model[PATH_MAX]; /* the model chosen on the screen; "": that of the command line */
+    struct prompt_list prompts; /* of --prompts, else the bundled ones */
+    char model[PATH_MAX];       /* the model chosen on the screen; "": that of the command line */
     struct app_opening next;
     bool ran; /* one of them did */
 };
 
-static int
-show(const struct source *source, struct showing *w, double pace, struct err *err)
+bool
+scope_has_terminal(const char *without, struct err *err)
 {
-    const struct options *o = w->o;
+    return (isatty(STDIN_FILENO) && isatty(STDOUT_FILENO)) ||
+           err_set(err, ERR_USAGE, "the scope needs a terminal; without one use `%s %s`", program_name(), without);
+}
+
+int
+scope_show(const struct options *o, struct live *live, struct app_options app, const char *note, struct err *err)
+{
     char history[1024], presets[1024], command[1024];
-    const struct app_options app = {.theme = o->theme,
-                                    .script = o->script,
-                                    .history_path = state_path(history, sizeof history, "prompts"),
-                                    .prompts = w->prompts.texts,
-                                    .n_prompts = w->prompts.n,
-                                    .tune_prompts = w->tune_prompts,
-                                    .n_tune_prompts = (uint32_t)w->n_tune_prompts,
-                                    .chat_unused = w->chat_unused,
-                                    .presets = config_path(presets, sizeof presets, "presets"),
-                                    .command_path = state_path(command, sizeof command, "command"),
-                                    .data_dir = data_dir(),
-                                    .bundled = bundled_model_path(),
-                                    .opening = &w->next,
-                                    .pace = pace,
-                                    .quit_at_end = o->quit_at_end,
-                                    .once = o->once,
-                                    .own_prompt = o->prompt != NULL};
-    const int status = app_run(source, &app, err);
+    struct recording *recording = NULL;
+    if (!recording_open(&recording, o->trace, &o->trace_bounds, live, err))
+        return command_failed(err);
+    const struct source source = {.live = live,
+                                  .trace = o->trace,
+                                  .saved = o->trace != NULL,
+                                  .note = note,
+                                  .export_to = recording_export,
+                                  .trouble = recording_trouble,
+                                  .user = recording};
+    app.theme = o->theme;
+    app.script = o->script;
+    app.history_path = state_path(history, sizeof history, "prompts");
+    app.presets = config_path(presets, sizeof presets, "presets");
+    app.command_path = state_path(command, sizeof command, "command");
+    app.data_dir = data_dir();
+    app.quit_at_end = o->quit_at_end;
+    app.own_prompt = o->prompt != NULL;
+    const int status = app_run(&source, &app, err);
     if (status == 1 || status == 2 || err->kind != ERR_NONE)
         command_failed(err);
-    return status;
+    struct err trouble = {0};
+    live->ops->post(live, &(struct control){.kind = CONTROL_QUIT}, NULL);
+    bool kept = recording_close(recording, &trouble);
+    if (!kept && (status == 0 || !err_is_memory(&trouble)))                    /* else the screen's own line says it */
+        kept = command_failed(&trouble) == 0 || trouble.kind == ERR_CANCELLED; /* a full trace is no failure */
+    return status == 0 && !kept ? 1 : status;
 }
 
 /* Opens a session. Options of policies may not fit a model that was chosen on the screen: if they are refused, the
@@ -79,18 +88,19 @@ open_session(struct live **s, const struct showing *w, struct engine *engine, st
 
 /* Shows the model with the prompts for :tune that suit it; without memory there are none. */
 static int
-show_tunable(const struct source *source, struct showing *w, double pace, struct err *err)
+show_tunable(struct showing *w, struct live *live, struct app_options app, const char *note, struct err *err)
 {
     struct prompt_list bundled = {0};
     const struct prompt_list *list = w->o->prompts_file != NULL ? &w->prompts : &bundled;
     if (list == &bundled)
         generation_tune_prompts(w->o, &bundled, NULL);
-    w->tune_prompts = list->n > 0 ? calloc(list->n, sizeof *w->tune_prompts) : NULL;
-    w->n_tune_prompts = w->tune_prompts != NULL ? list->n : 0;
-    for (size_t i = 0; i < w->n_tune_prompts; i++)
-        w->tune_prompts[i] = (struct race_prompt){list->texts[i], list->categories[i]};
-    const int status = show(source, w, pace, err);
-    free(w->tune_prompts);
+    struct race_prompt *prompts = list->n > 0 ? calloc(list->n, sizeof *prompts) : NULL;
+    app.tune_prompts = prompts;
+    app.n_tune_prompts = prompts != NULL ? (uint32_t)list->n : 0;
+    for (size_t i = 0; i < app.n_tune_prompts; i++)
+        prompts[i] = (struct race_prompt){list->texts[i], list->categories[i]};
+    const int status = scope_show(w->o, live, app, note, err);
+    free(prompts);
     prompts_free(&bundled);
     return status;
 }
@@ -129,31 +139,21 @@ scope_run_live(struct showing *w, struct engine *engine, struct err *err)
         policy_memory_free(&memory);
         return w->model[0] != '\0' ? NOT_OPENED : command_failed(err);
     }
-    struct recording *recording = NULL;
-    int status = 1;
-    if (recording_open(&recording, o->trace, &o->trace_bounds, live, err)) {
-        const struct source source = {.live = live,
-                                      .trace = o->trace,
-                                      .saved = o->trace != NULL,
-                                      .note = engine->note[0] != '\0' ? engine->note
-                                              : slowed ? "slowed down to be watched:  > faster  < slower  :pace max"
-                                                       : NULL,
-                                      .export_to = recording_export,
-                                      .trouble = recording_trouble,
-                                      .user = recording};
-        w->chat_unused = generation_chat_unused(o, engine);
-        status = show_tunable(&source, w, so.pace, err);
-    } else {
-        status = command_failed(err);
-    }
-    struct err trouble = {0};
-    live->ops->post(live, &(struct control){.kind = CONTROL_QUIT}, NULL);
-    bool kept = recording_close(recording, &trouble);
-    if (!kept && (status == 0 || !err_is_memory(&trouble)))                    /* else the screen's own line says it */
-        kept = command_failed(&trouble) == 0 || trouble.kind == ERR_CANCELLED; /* a full trace is no failure */
+    const struct app_options app = {.prompts = w->prompts.texts,
+                                    .n_prompts = w->prompts.n,
+                                    .chat_unused = generation_chat_unused(o, engine),
+                                    .bundled = bundled_model_path(),
+                                    .opening = &w->next,
+                                    .pace = so.pace,
+                                    .once = o->once};
+    const int status = show_tunable(w, live, app,
+                                    engine->note[0] != '\0' ? engine->note
+                                    : slowed ? "slowed down to be watched:  > faster  < slower  :pace max"
+                                             : NULL,
+                                    err);
     live_close(live);
     policy_memory_free(&memory);
-    return status == 0 && !kept ? 1 : status;
+    return status;
 }
 
 /* ---- which model ---- */
@@ -269,8 +269,7 @@ scope_main(struct options *o, int *status, struct err *err)
         ok = prompts_read(o->prompts_file, &w.prompts, err);
     else /* if this fails, no prompts are offered */
         prompts_bundled("prompts", &w.prompts, NULL);
-    if (ok && (!isatty(STDIN_FILENO) || !isatty(STDOUT_FILENO)))
-        ok = err_set(err, ERR_USAGE, "the scope needs a terminal; without one use `%s run`", program_name());
+    ok = ok && scope_has_terminal("run", err);
     if (ok)
         *status = show_models(&w, o->bare && o->model == NULL && o->synth == NULL && has_models());
     prompts_free(&w.prompts);

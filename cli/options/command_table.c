@@ -29,6 +29,10 @@ const struct command_row command_rows[] = {
         "generates without the scope: text to stdout, a summary to stderr" MODEL, ONE_MODEL, .config = true),
     ROW(COMMAND_REPLAY, "replay", replay_main, "replay [options] TRACE", "shows a saved trace in the scope",
         "one trace is enough", .takes_operand = true, .takes = TAKES_FOLDER, .config = true),
+    ROW(COMMAND_CONNECT, "connect", connect_main, "connect [options] URL",
+        "shows a server as it generates: a llama-server, an SGLang server, or a vLLM server with\n"
+        "--per-request-spec-decode-metrics detailed",
+        "one server is enough", .takes_operand = true, .config = true),
     ROW(COMMAND_BENCH, "bench", bench_main, "bench [options] [MODEL]", "measures policies on the same prompts" MODEL,
         ONE_MODEL, .config = true),
     ROW(COMMAND_TUNE, "tune", tune_main, "tune [options] [MODEL]",

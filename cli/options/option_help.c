@@ -76,7 +76,8 @@ static const struct section {
     {"Prompts, chat and sampling",
      "prompts batch chat-template chat chat-special system chat-var tools chat-date ctx top-k top-p seed ignore-eos"},
     {"Policies and models",
-     "versus companion accept profile heads head lora synth preset list-policies list-presets vocab-counts"},
+     "server server-kind key-env key-file versus companion accept profile heads head lora synth preset list-policies "
+     "list-presets vocab-counts"},
     {"Layers, traces and the screen", "probe trace-probe theme pace trace-max script once quit-at-end"},
     {"Computation and help", "quantize steps speed isa exact threads gpu help version"},
 };
@@ -169,7 +170,7 @@ options_help(enum command command)
     putchar('\n');
     print_options(command);
     if (command == COMMAND_SCOPE) {
-        fputs("\ncommands with --help:", stdout);
+        fputs("\nalso:", stdout);
         for (size_t i = 1; i < n_command_rows; i++)
             if (strchr(command_rows[i].name, ' ') == NULL)
                 printf(" %s", command_rows[i].name);

@@ -6,8 +6,10 @@
 
 #define PROMPTED  (COMMAND_SCOPE | COMMAND_RUN | COMMAND_BENCH)
 #define GENERATES (PROMPTED | COMMAND_TUNE)
-#define SCREEN    (COMMAND_SCOPE | COMMAND_REPLAY | COMMAND_DIFF)
-#define SERVED    COMMAND_RUN /* commands that may use a server */
+#define LIVE      (COMMAND_SCOPE | COMMAND_CONNECT)
+#define SCREEN    (LIVE | COMMAND_REPLAY | COMMAND_DIFF)
+#define TRACED    (LIVE | COMMAND_RUN | COMMAND_TUNE)
+#define SERVED    (COMMAND_RUN | COMMAND_CONNECT) /* commands that may use a server */
 #define TRAINS    (COMMAND_TRAIN_HEADS | COMMAND_TRAIN_EAGLE | COMMAND_TRAIN_ACCEPT | COMMAND_TRAIN_PROFILE)
 #define ANSWERED  (COMMAND_TRAIN_HEADS | COMMAND_TRAIN_EAGLE)    /* the model answers prompts, as chat messages */
 #define DRAFTED   (COMMAND_TRAIN_ACCEPT | COMMAND_TRAIN_PROFILE) /* and an auxiliary model drafts its answers */
@@ -66,10 +68,11 @@ print_version(enum command command)
 
 const struct option_row option_rows[] = {
     /* ---- prompt and length ---- */
-    CALL("prompt", 'p', "TEXT", PROMPTED, set_prompt, "prompt to continue"),
-    CALL("file", 'f', "FILE", PROMPTED, set_prompt_file, "file with the prompt; - is stdin", .takes = TAKES_FILE),
-    TEXT("prompts", 0, "FILE.jsonl", GENERATES, prompts_file, "prompts in Spec-Bench's form, one from each line",
-         .takes = TAKES_FILE,
+    CALL("prompt", 'p', "TEXT", PROMPTED | COMMAND_CONNECT, set_prompt, "prompt to continue"),
+    CALL("file", 'f', "FILE", PROMPTED | COMMAND_CONNECT, set_prompt_file, "file with the prompt; - is stdin",
+         .takes = TAKES_FILE),
+    TEXT("prompts", 0, "FILE.jsonl", GENERATES | COMMAND_CONNECT, prompts_file,
+         "prompts in Spec-Bench's form, one from each line", .takes = TAKES_FILE,
          .more = "A prompt is the first of a line's `turns`. The scope runs the prompts one after the other."),
     CALL("batch", 0, "N|FILE.jsonl", PROMPTED, set_batch, "number of sequences at a time, or prompts for 8",
          .takes = TAKES_FILE,
@@ -78,13 +81,13 @@ const struct option_row option_rows[] = {
                  "draws with --seed, each other one with a seed made from --seed and its number, which --json "
                  "contains. A run with that seed alone gives the same text (sampled under `sv`, and under `swift` "
                  "after a sequence that it learned from: a text of the same distribution)."),
-    SWITCH("chat", 0, GENERATES, chat.on, "prompts as chat messages",
+    SWITCH("chat", 0, GENERATES | COMMAND_CONNECT, chat.on, "prompts as chat messages",
            .more = "Prompts are messages of a dialogue in the form of the model's chat template, up to where the model "
                    "answers; so are prompts that are typed later, which continue the dialogue. The template is Jinja "
                    "and runs as in transformers. If it fails, a line gives the reason, or the template's own message. "
                    "A model without a template gets its prompts unchanged, and a line reports this. `tune` implies "
                    "--chat if the model has a template, and so do the options below."),
-    TEXT("system", 0, "TEXT", GENERATES | ANSWERED, chat.system, "system message",
+    TEXT("system", 0, "TEXT", GENERATES | COMMAND_CONNECT | ANSWERED, chat.system, "system message",
          .more = "Without it, the template's own system message is used, if it has one."),
     CALL("chat-var", 0, "NAME=VALUE", GENERATES | ANSWERED, set_chat_variable, "chat variable", .repeats = true,
          .more = "A variable of the chat template, such as `enable_thinking=false`, `reasoning_effort=low`, "
@@ -101,7 +104,7 @@ const struct option_row option_rows[] = {
                    "--chat prompts are read as `tokenize` reads them: control tokens count."),
     CALL("chat-date", 0, "DATE", GENERATES, set_chat_date, "date for templates", .without = "today",
          .more = "A date is `YYYY-MM-DD` or `YYYY-MM-DD HH:MM`."),
-    WHOLE("tokens", 'n', "N", PROMPTED, tokens, 0, UINT32_MAX / 2,
+    WHOLE("tokens", 'n', "N", PROMPTED | COMMAND_CONNECT, tokens, 0, UINT32_MAX / 2,
           "tokens to generate; 0: up to the end of the context", .def = "256"),
     WHOLE("tokens", 'n', "N", COMMAND_TUNE, tokens, 2, UINT32_MAX / 2, "tokens to generate from each prompt",
           .def = "128"),
@@ -127,11 +130,12 @@ const struct option_row option_rows[] = {
     CALL("preset", 0, "NAME", PROMPTED, set_preset, "saved settings, by name",
          .more = "A preset contains policy, knobs, head and sampling. In the scope `:preset save NAME` writes it to "
                  "`$XDG_CONFIG_HOME/specscope/presets/NAME.json`. Options after --preset override it."),
-    REAL("temp", 0, "T", GENERATES, sampling.temperature, 0, 100, "sampling temperature; 0 is greedy", .def = "0"),
-    WHOLE("top-k", 0, "K", GENERATES, sampling.top_k, 0, 1u << 24, "tokens kept; 0: all", .def = "0",
+    REAL("temp", 0, "T", GENERATES | COMMAND_CONNECT, sampling.temperature, 0, 100, "sampling temperature; 0 is greedy",
+         .def = "0"),
+    WHOLE("top-k", 0, "K", GENERATES | COMMAND_CONNECT, sampling.top_k, 0, 1u << 24, "tokens kept; 0: all", .def = "0",
           .more = "Tokens are sampled from the K most likely ones."),
-    REAL("top-p", 0, "P", GENERATES, sampling.top_p, 1e-6, 1, "nucleus probability", .def = "1"),
-    SWITCH("ignore-eos", 0, GENERATES, ignore_eos, "no stop at an end token"),
+    REAL("top-p", 0, "P", GENERATES | COMMAND_CONNECT, sampling.top_p, 1e-6, 1, "nucleus probability", .def = "1"),
+    SWITCH("ignore-eos", 0, GENERATES | COMMAND_CONNECT, ignore_eos, "no stop at an end token"),
     /* ---- model and backend ---- */
     SWITCH("exact", 0, GENERATES, backend_options.exact, "F32 for all values; slow",
            .more = "Weights, activations, keys and values are in F32, as a reference."),
@@ -160,7 +164,7 @@ const struct option_row option_rows[] = {
     WHOLE("threads", 't', "N", GENERATES | TRAINS, backend_options.threads, 0, 1024, "CPU threads",
           .without = "adaptive",
           .more = "A given number is fixed; without the option the number adapts to the machine's load."),
-    WHOLE("seed", 0, "N", GENERATES | TRAINS, seed, 0, UINT64_MAX, "random seed", .def = "1"),
+    WHOLE("seed", 0, "N", GENERATES | COMMAND_CONNECT | TRAINS, seed, 0, UINT64_MAX, "random seed", .def = "1"),
     TEXT("draft", 0, "MODEL", GENERATES | COMMAND_INFO | COMMAND_TRAIN_ACCEPT | COMMAND_TRAIN_PROFILE, aux[AUX_DRAFT],
          "model or EAGLE-3 head that drafts, or self:E", .model = true, .takes = TAKES_FILE,
          WORDS(aux_words, COUNT(aux_words)), .without = SIBLING("draft"), .more = SELF(SIBLING("draft"))),
@@ -178,7 +182,7 @@ const struct option_row option_rows[] = {
                  "exists. A profile is of one target, draft and companion, and of one temperature; that of other "
                  "models is refused."),
     /* ---- servers ---- */
-    TEXT("server", 0, "URL", SERVED, server.url, "running server that generates, instead of a model",
+    TEXT("server", 0, "URL", COMMAND_RUN, server.url, "running server that generates, instead of a model",
          .more = "A llama-server, a vLLM server (its rounds are counted with --per-request-spec-decode-metrics "
                  "detailed) or an SGLang server. Prompts are sent as token ids, which the server makes. The server's "
                  "own speculation drafts."),
@@ -212,14 +216,13 @@ const struct option_row option_rows[] = {
     CALL("head", 0, "MODE", COMMAND_BENCH, set_head, "head that reads layers", .repeats = true,
          WORDS(head_mode_names, HEAD_MODES), .without = "policy"),
     /* ---- run, tune, the scope, replay ---- */
-    TEXT("trace", 0, "DIR", COMMAND_SCOPE | COMMAND_RUN | COMMAND_TUNE, trace, "new folder for a trace",
-         .takes = TAKES_FOLDER),
-    CALL("trace-max", 0, "SIZE", COMMAND_SCOPE | COMMAND_RUN | COMMAND_TUNE, set_trace_max, "size limit, such as 200M",
+    TEXT("trace", 0, "DIR", TRACED, trace, "new folder for a trace", .takes = TAKES_FOLDER),
+    CALL("trace-max", 0, "SIZE", TRACED, set_trace_max, "size limit, such as 200M",
          .more = "K, M and G are 2^10, 2^20 and 2^30 bytes. Without the option only the disk limits a trace. A full "
                  "trace ends after a whole round and replays up to there, and the run continues. The limit also "
                  "applies to the events that the scope keeps for `:export`."),
-    CALL("trace-probe", 0, "WHICH|N", COMMAND_SCOPE | COMMAND_RUN | COMMAND_TUNE, set_trace_probe,
-         "probed layers in a trace", WORDS(trace_probe_words, COUNT(trace_probe_words)), .def = "all",
+    CALL("trace-probe", 0, "WHICH|N", TRACED, set_trace_probe, "probed layers in a trace",
+         WORDS(trace_probe_words, COUNT(trace_probe_words)), .def = "all",
          .more = "'policy' are those that the policy or the verification read. A number N adds the others in every Nth "
                  "round. 'off' is none. Layers are most of a trace's bytes."),
     TEXT("theme", 0, "NAME", SCREEN, theme, "colours", .takes = TAKES_FILE, WORDS(theme_words, COUNT(theme_words))),
@@ -231,11 +234,11 @@ const struct option_row option_rows[] = {
            .more =
                "As `tail -F`, it waits for TRACE/run.json, then shows what the trace contains and what is added, round "
                "by round, until the trace is closed. Any program may write it; docs/traces.md describes the format."),
-    SWITCH("once", 0, COMMAND_SCOPE, once, "no automatic next prompt",
+    SWITCH("once", 0, LIVE, once, "no automatic next prompt",
            .more = "Without it, the next prompt of the list, --prompts or those that come with the program, starts "
                    "five seconds later unless a key is pressed; not after a prompt of your own (-p or typed), in a "
-                   "batch, with --script or with --quit-at-end."),
-    SWITCH("quit-at-end", 0, COMMAND_SCOPE, quit_at_end, "exit when the run ends"),
+                   "batch, on a server without --prompts, with --script or with --quit-at-end."),
+    SWITCH("quit-at-end", 0, LIVE, quit_at_end, "exit when the run ends"),
     TEXT("json", 0, "FILE", COMMAND_RUN | COMMAND_BENCH | COMMAND_TUNE | COMMAND_DIFF, json,
          "file for results as JSON; - is stdout", .takes = TAKES_FILE, .more = REPLACES),
     TEXT("csv", 0, "FILE", COMMAND_RUN | COMMAND_BENCH | COMMAND_TUNE, csv, "file for results as CSV; - is stdout",

@@ -32,7 +32,7 @@ struct conflict {
 #define THE_MODEL                                                                                                      \
     "exact", "isa", "gpu", "synth", "lora", "quantize", "backend", "threads", "heads", "draft", "companion", "accept", \
         "profile", "vocab-counts", "json"
-#define GENERATES (COMMAND_SCOPE | COMMAND_RUN | COMMAND_BENCH)
+#define GENERATES (COMMAND_SCOPE | COMMAND_RUN | COMMAND_BENCH | COMMAND_CONNECT)
 
 static const struct conflict conflicts[] = {
     {COMMAND_BENCH, "speed", false, {"steps"}, "they are two measurements; give one of them"},

@@ -25,7 +25,8 @@ enum command {
     COMMAND_DOCTOR = 16384,
     COMMAND_TUNE = 32768,
     COMMAND_TRAIN_EAGLE = 65536,
-    COMMAND_ALL = 131071
+    COMMAND_CONNECT = 131072,
+    COMMAND_ALL = 262143
 };
 
 #define COMPARES (COMMAND_BENCH | COMMAND_TUNE) /* commands with several policies; all policies if none is given */

@@ -55,9 +55,10 @@ struct trace_bounds { /* limits of a trace; zeros: none */
 #define RUN_EXPERTS_MOST 4096u /* most experts of a layer in a run that can be traced */
 
 struct run_info {
-    uint32_t format;  /* TRACE_FORMAT */
-    char version[16]; /* of specscope */
-    char model_path[512], model_name[64], arch[32], types[64];
+    uint32_t format;      /* TRACE_FORMAT */
+    char version[16];     /* of specscope */
+    char model_path[512]; /* a file; "TinyLlama-1.1B,6,0.75", weights by formula; "http://…", a server */
+    char model_name[64], arch[32], types[64];
     uint32_t layers, width, heads, kv_heads, ffn, vocab, ctx;
     /* A letter for each layer of a model whose layers differ: 'a' attention, 'w' attention within a window, 'r'
      * recurrent. "": all layers are of one kind, or in an older trace */

@@ -297,6 +297,8 @@ metrics_measures(const struct metrics *m, const struct tally *t)
     double drafted = (double)t->drafted, accepted = (double)t->accepted, emitted = (double)t->emitted;
     double rounds = (double)t->rounds, layers = (double)m->layers;
     double work_us = t->draft_us + t->verify_us, all_us = work_us + t->probe_us;
+    /* a source that tells neither work nor parts has the round's time as that of the verification */
+    const bool whole = t->drafted > 0 && !(t->draft_us > 0) && isnan(t->layers);
     struct measures s = {
         .tokens_per_s = ratio(emitted * 1e6, work_us),
         .tokens_per_s_all_in = ratio(emitted * 1e6, work_us + t->learning_us),
@@ -307,7 +309,7 @@ metrics_measures(const struct metrics *m, const struct tally *t)
         .discard_rate = ratio(drafted - accepted, emitted),
         .verification_rate = ratio(rounds, emitted),
         .modelled = ratio((emitted - t->shared) * (layers + m->rho), t->layers + m->rho * t->heads),
-        .draft_share = ratio(t->draft_us, all_us),
+        .draft_share = whole ? (double)NAN : ratio(t->draft_us, all_us),
         .verify_share = ratio(t->verify_us, all_us),
         .probe_share = ratio(t->probe_us, all_us),
         .heads_share = ratio(t->heads_us, all_us),

@@ -128,6 +128,7 @@ describe(struct remote *r, const struct remote_options *o)
     const struct server_facts *f = &r->facts;
     info->format = TRACE_FORMAT;
     snprintf(info->version, sizeof info->version, "%s", SPECSCOPE_VERSION);
+    snprintf(info->model_path, sizeof info->model_path, "%s", r->url);
     snprintf(info->model_name, sizeof info->model_name, "%s", f->model);
     snprintf(info->types, sizeof info->types, "%s", f->types);
     snprintf(info->backend, sizeof info->backend, "%s", r->kind->name);

@@ -262,9 +262,16 @@ add_model(struct bar *bar, const struct followed *f)
             draft = info->aux[role].name;
     if (draft[0] != '\0')
         printable_text(draft, strlen(draft), aux, sizeof aux);
+    const char *host = info->layers <= 1 ? strstr(info->isa, " at ") : NULL; /* "0.5.0 at 127.0.0.1:8080" */
+    if (host != NULL)
+        bar_add(bar, ROLE_TEXT, 5, false, "%s %.*s ·", info->backend, (int)(host - info->isa), info->isa);
     bar_add(bar, ROLE_TEXT, 5, false, "%s%s%s", name, draft[0] != '\0' ? " + " : "", aux);
+    bar->item[bar->n - 1].joined = host != NULL;
     bar->item[bar->n - 1].least = LEAST_NAME;
-    bar_add(bar, ROLE_TEXT, 5, false, "· %u layer%s%s", (unsigned)info->layers, plural(info->layers), runs_on);
+    if (host != NULL)
+        bar_add(bar, ROLE_TEXT, 5, false, "· %s", host + strlen(" at "));
+    else
+        bar_add(bar, ROLE_TEXT, 5, false, "· %u layer%s%s", (unsigned)info->layers, plural(info->layers), runs_on);
     bar->item[bar->n - 1].joined = true;
     if (threads < info->threads && machine != info->isa) {
         bar_add(bar, ROLE_WARN, 8, false, "of %u (faster)", (unsigned)info->threads);
@@ -379,10 +386,14 @@ measures_draw(const struct scope *s, const struct landscape *l, const struct can
     else
         bar_add(&bar, ROLE_TEXT, 1, false, "tokens/round %.2f ±%.2f", length.value, length.se);
     number(&bar, 2, "acceptance", now.acceptance_rate, 2, "");
-    number(&bar, 4, "eTPL", now.etpl, 3, "");
+    const bool work = !isnan(m->total.layers); /* the source tells the rounds' work */
+    if (work)
+        number(&bar, 4, "eTPL", now.etpl, 3, "");
     number(&bar, 6, "discard", now.discard_rate, 2, "");
-    number(&bar, 7, "eq. 5", now.predicted, 2, "×");
-    add_forecast(&bar, s, l, &window);
+    if (work)
+        number(&bar, 7, "eq. 5", now.predicted, 2, "×");
+    if (work)
+        add_forecast(&bar, s, l, &window);
     if (m->prefill_us >= LONG_PREFILL) {
         char prompt[64];
         bar_add(&bar, ROLE_TEXT, 5, false, "%s", metrics_prefill_text(m, prompt, sizeof prompt));

@@ -393,7 +393,9 @@ run_open(struct app *app, const char *rest, struct err *err)
     struct app_opening next;
     struct model_summary summary;
     if (opening == NULL)
-        return err_set(err, ERR_USAGE, "a replay cannot open a model: it shows a recorded run; start %s MODEL for that",
+        return err_set(err, ERR_USAGE, "%s; start %s MODEL for that",
+                       follow_live(&app->run) ? "a server has one model"
+                                              : "a replay cannot open a model: it shows a recorded run",
                        program_name());
     if (rest[0] == '\0')
         return list_models(app, err);

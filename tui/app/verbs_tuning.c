@@ -542,6 +542,12 @@ put_chat(FILE *out, const struct asked_info *asked, const char *before)
     put_given(out, "--chat-date", asked->chat_date);
 }
 
+static bool
+is_server(const struct run_info *info)
+{
+    return strstr(info->model_path, "://") != NULL;
+}
+
 /* Writes the prompt, its template, the context and the number of tokens. */
 static void
 put_text(FILE *out, const struct segment *s, const struct run_info *info, const char *prompt, const char *before)
@@ -550,7 +556,8 @@ put_text(FILE *out, const struct segment *s, const struct run_info *info, const 
     const bool list = s->prompt == 0 && asked->prompts[0] != '\0', one = info->prompts == info->sequences;
     put_chat(out, asked, before);
     put_switch(out, "--ignore-eos", asked->ignore_eos);
-    fprintf(out, " -c %u", (unsigned)info->ctx);
+    if (!is_server(info))
+        fprintf(out, " -c %u", (unsigned)info->ctx);
     if (asked->batch > 0 || (info->sequences > 1 && one)) /* older traces lack the request */
         fprintf(out, " --batch %u", (unsigned)(asked->batch > 0 ? asked->batch : info->sequences));
     fprintf(out, " -n %u", (unsigned)info->tokens);
@@ -569,16 +576,20 @@ shell_command(const struct segment *s, const struct run_info *info, const char *
     if (out == NULL)
         return NULL;
     fprintf(out, "%s run", program_name());
-    put_policy(out, s, info);
-    put_models(out, info);
-    put_machine(out, info);
+    if (is_server(info)) {
+        put_option(out, "--server", info->model_path);
+    } else {
+        put_policy(out, s, info);
+        put_models(out, info);
+        put_machine(out, info);
+    }
     put_sampling(out, s, info);
     put_text(out, s, info, prompt, before);
     /* Weights by formula have a shape in the place of a file: "TinyLlama-1.1B,6,0.75". */
     const bool synthetic = strchr(info->model_path, '/') == NULL && strchr(info->model_path, ',') != NULL;
     if (synthetic)
         put_option(out, "--synth", info->model_path);
-    else if (info->model_path[0] != '\0')
+    else if (info->model_path[0] != '\0' && !is_server(info))
         put_option(out, "--", info->model_path); /* it may begin with '-' */
     if (fclose(out) == 0)
         return text;

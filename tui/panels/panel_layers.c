@@ -399,7 +399,7 @@ layers_popup(const struct layers_panel *p, const struct view *v, const struct ca
                                                                               : "no layer was probed at this position");
         if (!gone && probe_is_share(probe))
             canvas_print(&inside, 1, 0, ROLE_DIM, "(at most %s of the time)", probe);
-        if (v->live && !gone && strcmp(probe, "all") != 0)
+        if (v->live && !gone && probe[0] != '\0' && strcmp(probe, "all") != 0)
             canvas_text(&inside, 2, 0, ROLE_DIM, "(:probe all probes every layer)");
     } else {
         draw_top(s, &inside, &cells[layer]);
@@ -688,6 +688,15 @@ mouse_layers(void *state, const struct view *v, const struct canvas *c, int y, i
     return false;
 }
 
+/* Inactive if the only layer is the output, unless most tokens have its prediction. */
+static bool
+active_layers(const struct view *v)
+{
+    const struct scope *s = v->scope;
+    return scope_info(s)->layers > 1 || (scope_now(s)->round > 0 && 2 * scope_model_probed(s, MODEL_TARGET, 1) >
+                                                                        metrics_generated(&scope_now(s)->metrics));
+}
+
 static const struct key_help keys[] = {
     {"h j k l, arrows", "move the cursor; PgUp PgDn by a page"},
     {"0 $ K J", "first and last position, top and bottom layer"},
@@ -709,6 +718,7 @@ const struct panel_ops panel_layers = {
     .weight = 4,
     .min_cols = 30,
     .rows = rows_layers,
+    .active = active_layers,
     .keys = keys,
     .state_size = sizeof(struct layers_panel),
     .draw = draw_layers,

@@ -180,11 +180,12 @@ draw_reliability(void *state, const struct view *v, const struct canvas *c)
         draw_spurious(c, c->rows - 1, a, 1, "trained");
 }
 
-/* Inactive for a policy without drafts. */
+/* Inactive for a policy without drafts, and if no draft of the run has a confidence. */
 static bool
 active_reliability(const struct view *v)
 {
-    return scope_draft_origin(v->scope) != DRAFTS_NONE;
+    const struct draft_counts *run = &scope_run_aggregates(v->scope)->drafts;
+    return scope_draft_origin(v->scope) != DRAFTS_NONE && (run->steps == 0 || run->calibration.all > 0);
 }
 
 static const struct key_help keys[] = {

@@ -305,6 +305,12 @@ mouse_run(void *state, const struct view *v, const struct canvas *c, int y, int 
     return true;
 }
 
+static bool
+active_run(const struct view *v)
+{
+    return scope_info(v->scope)->layers > 1;
+}
+
 static const struct key_help keys[] = {
     {"← →", "point at a token; with Shift ten columns at a time: all panels go there"},
     {"Home $", "the first, the last one"},
@@ -318,6 +324,7 @@ const struct panel_ops panel_run = {
     .name = "run",
     .title = "whole run",
     .brief = "← → point  f follow",
+    .active = active_run,
     .place = PANEL_MIDDLE,
     .alone = true,
     .weight = 4,

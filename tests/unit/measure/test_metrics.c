@@ -297,6 +297,32 @@ TEST(the_drafts_time_is_split_where_it_is_known)
     assert_near(0.6, s.draft_share, 1e-9);
 }
 
+TEST(a_round_of_which_only_the_time_is_known_has_no_shares_of_it)
+{
+    struct metrics m;
+    struct event e = {.type = EVENT_ROUND,
+                      .round_end = {.verify_us = 1000,
+                                    .drafted = 3,
+                                    .verified = 3,
+                                    .accepted = 2,
+                                    .emitted = 3,
+                                    .exit_layer = -1,
+                                    .d_max = -1,
+                                    .w_max = -1,
+                                    .layers_loaded = NAN,
+                                    .heads_loaded = NAN,
+                                    .heads_us = NAN}};
+    metrics_begin(&m, 1, (double)NAN);
+    metrics_event(&m, &e);
+    const struct measures s = metrics_measures(&m, &m.total);
+    assert_near(3000, s.tokens_per_s, 1e-9);
+    assert_near(2.0 / 3, s.acceptance_rate, 1e-9);
+    assert_true(isnan(s.draft_share));
+    assert_true(isnan(s.modelled));
+    assert_true(isnan(s.etpl));
+    assert_true(isnan(s.predicted));
+}
+
 TEST(learning_passes_are_shown_after_the_speed)
 {
     struct metrics m;
