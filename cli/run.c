@@ -28,6 +28,7 @@ struct printer {
     struct utf8_stream stream;
     bool terminal, quiet; /* quiet: JSON goes to stdout */
     bool broken;          /* stdout accepts no more output */
+    bool begun;           /* a text was printed */
     size_t printed;       /* texts of a batch */
 };
 
@@ -37,6 +38,7 @@ put(struct printer *p, const char *text, size_t len)
     if (p->quiet || p->broken)
         return;
     char safe[512];
+    p->begun = p->begun || len > 0;
     while (len > 0 && !p->broken) {
         size_t n = len < 64 ? len : 64;
         while (n < len && n > 1 && ((unsigned char)text[n] & 0xC0) == 0x80) /* whole characters */
@@ -342,7 +344,7 @@ run_session(struct running *r, size_t first, struct prompt_text *batch, cJSON **
     if (r->engine == NULL && !open_server(r, &g, &printer, err))
         return false;
     const bool ok = generate(&g, &out, err);
-    if (ok && o->batch == 0)
+    if (o->batch == 0 && (ok || printer.begun))
         end_text(&printer);
     if (ok && g.session.versus != NULL)
         compare_sides(&out, &g.session);

@@ -12,6 +12,7 @@
 #include "engine/remote/remote_internal.h"
 
 #define COMMAND_MOST 8192
+#define EMPTY_MOST   1000 /* events without a token, one after another */
 
 /* ---- events ---- */
 
@@ -388,6 +389,7 @@ take_round(void *user, const struct server_round *s, const struct server_token *
 struct stream {
     struct remote *r;
     struct server_answer answer;
+    uint32_t empty; /* events without a token since the last one with one */
 };
 
 static bool
@@ -407,9 +409,12 @@ take_event(void *user, const char *data, size_t n)
         server_label(why, sizeof why, server_text(error, "message"));
         going = err_set(&s->answer.err, ERR_WORK, "the server stopped: %s", why);
     }
+    const uint64_t before = s->answer.read;
     going = going && s->r->kind->event(&s->answer, event);
     cJSON_Delete(event);
-    return going;
+    s->empty = s->answer.read > before ? 0 : s->empty + 1;
+    return going &&
+           (s->empty < EMPTY_MOST || answer_refuse(&s->answer, "has events without tokens and without an end"));
 }
 
 /* Posts a request for the rest of the text. Returns false if the run fails; `end`: why it is over, "": it is not. */
@@ -429,6 +434,7 @@ request(struct remote *r, char end[16], struct err *err)
         .sampling = r->current.sampling,
         .seed = r->current.seed,
     };
+    s.answer.most = asked.tokens;
     r->again = false;
     if (!remote_reach(r, r->kind->name, err))
         return false;

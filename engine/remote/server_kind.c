@@ -122,6 +122,10 @@ answer_token(struct server_answer *a, const cJSON *id)
         answer_refuse(a, "contains a token that its vocabulary lacks");
         return NULL;
     }
+    if (++a->read > a->most && a->most > 0) {
+        answer_refuse(a, "contains more tokens than were requested");
+        return NULL;
+    }
     if (!array_grow(&a->tokens, &a->room, a->n_tokens + 1, sizeof *a->tokens)) {
         err_set(&a->err, ERR_WORK, "out of memory for the server's answer");
         return NULL;

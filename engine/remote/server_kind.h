@@ -50,6 +50,7 @@ struct server_answer {
     struct server_round now;    /* the round of these tokens */
     uint64_t drafted, accepted; /* so far */
     uint64_t made;              /* tokens so far */
+    uint64_t most, read;        /* tokens that were requested (0: no limit), and that came */
     bool first;                 /* the answer's first token, which the prompt's forward pass gave, is still to come */
     struct server_round *later; /* (n_later) events whose drafts the last one tells, and */
     struct server_round *steps; /* (n_steps) the rounds that have drafts; both owned */

@@ -28,14 +28,14 @@ def counts(n, accepted):
     return dict(TOKEN, timings={"draft_n": n, "draft_n_accepted": accepted, "predicted_ms": n, "prompt_ms": n})
 
 
-# The bytes of a stream: what follows the first honest token.
+# The bytes of a stream: what follows two honest tokens.
 STREAMS = {
     "honest": lambda: [event(TOKEN), event(LAST), event(b"[DONE]")],
     "wrong-json": lambda: [event(b'{"content": " b", "tokens": [26')],
     "no-object": lambda: [event(b"[[7]]"), event(b"3")],
     "deep-json": lambda: [event(b"[" * 200000)],
-    "invalid-utf8": lambda: [event(b'{"content": "\xff\xfe\xc0\x80", "tokens": [262], "stop": false}'), event(LAST)],
-    "escapes": lambda: [event(dict(TOKEN, content="\x1b]0;owned\x07\x1b[2J\r\x9b31m")), event({"error": {"message": "\x1b[31mred"}})],
+    "invalid-utf8": lambda: [event(b'{"content": "\xff\xfe\xc0\x80", "tokens": [300], "stop": false}'), event(LAST)],
+    "escapes": lambda: [event(dict(TOKEN, tokens=[300], content="\x1b]0;owned\x07\x1b[2J\r\x9b31m")), event({"error": {"message": "\x1b[31mred"}})],
     "negative-counts": lambda: [event(counts(-5, -9)), event(dict(TOKEN, tokens=[-7])), event(LAST)],
     "huge-counts": lambda: [event(counts(1e300, 1e308)), event(dict(TOKEN, tokens=[4e18] * 3)), event(counts(2**63, 2**64)), event(LAST)],
     "wrong-types": lambda: [event(dict(TOKEN, content=3, tokens="x", stop="no", timings=[1])), event(LAST)],
@@ -101,7 +101,7 @@ class Handler(BaseHTTPRequestHandler):
         part, _, path = self.path[1:].partition("/")
         self.rfile.read(int(self.headers.get("Content-Length", 0)))
         if path == "tokenize":
-            self.answer({"tokens": [1, 2, 3]})
+            self.answer({"tokens": [{"id": i, "piece": " a"} for i in (1, 2, 3)]})
         elif path == "detokenize":
             self.answer({"content": " a"})
         elif path == "apply-template":
@@ -135,7 +135,7 @@ class Handler(BaseHTTPRequestHandler):
             time.sleep(1000)
         elif part in STREAMS or part in ("cut", "stalled"):
             self.begin(200, "text/event-stream", ("Transfer-Encoding", "chunked"))
-            self.chunk(event(TOKEN))
+            self.chunk(event(TOKEN) * 2)  # of the prompt, and a round
             if part == "stalled":
                 time.sleep(1000)
             for piece in STREAMS.get(part, list)():

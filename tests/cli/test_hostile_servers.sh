@@ -1,0 +1,88 @@
+#!/bin/sh
+# A server that plays every part (tests/servers/hostile.py): `run --server` fails in one line or generates what was
+# honest, writes a readable trace, and no raw byte reaches the terminal.
+. "$(dirname "$0")/checks.sh"
+if [ -z "$HAVE_PYTHON" ]; then
+    skip "hostile servers are refused in one line" "there is no python3"
+    finish
+fi
+python3 tests/servers/hostile.py --port 0 >"$TMP/port" &
+SERVER=$!
+trap 'kill $SERVER; rm -rf "$TMP"' EXIT
+until [ -s "$TMP/port" ]; do sleep 0.05; done
+read -r PORT _ <"$TMP/port"
+KEY=sk-secret-of-the-test
+export KEY
+
+part() { # part: generates 20 tokens on it
+    rm -rf "$TMP/trace"
+    specscope run --server "http://127.0.0.1:$PORT/$1" --key-env KEY -p "Once upon" -n 20 --trace "$TMP/trace"
+}
+readable() { # the trace has a whole round
+    "$PROGRAM" diff "$TMP/trace" "$TMP/trace" | grep -q '^texts: the same'
+}
+lacks_key() { ! grep -rqF "$KEY" "$TMP/trace" "$TMP/out" "$TMP/err"; }
+fails() { # part, what the message contains
+    part "$1"
+    check "a server with the part '$1' is an error in one line" [ "$status" = 1 ]
+    check "the error of the part '$1' is one printable line" one_line
+    check "the error of the part '$1' has the reason" grep -q -e "$2" "$TMP/err"
+    check "the key is in no output of the part '$1'" lacks_key
+}
+fails_after_round() { # the same, after the first round
+    fails "$@"
+    check "the trace of the part '$1' is readable" readable
+}
+
+group "answers that break off in a stream"
+fails_after_round wrong-json "no JSON object"
+fails_after_round no-object "no JSON object"
+fails_after_round deep-json "no JSON object"
+fails_after_round escapes 'the server stopped: \\x1b\[31mred'
+fails_after_round negative-counts "vocabulary lacks"
+fails_after_round huge-counts "vocabulary lacks"
+fails_after_round falling-counts "fewer drafts than before"
+fails_after_round many-drafts "not possible\|fewer drafts than before"
+fails_after_round many-tokens "more tokens than were requested"
+fails_after_round endless "more tokens than were requested"
+fails_after_round endless-empty "events without tokens"
+fails_after_round endless-comment "4 MB without an event"
+fails_after_round endless-line "4 MB without an event"
+fails_after_round cut "no answer from"
+
+group "answers that are no stream"
+fails redirect "which is not followed"
+fails unauthorized 'wrong key: Bearer \**.* --key-file'
+fails html "status 500"
+fails wrong-type "instead of a stream of events"
+fails endless-header "header"
+fails garbage "no answer from"
+
+group "answers with odd contents"
+for odd in honest invalid-utf8 wrong-types; do
+    part "$odd"
+    check "a server with the part '$odd' generates" [ "$status" = 0 ]
+    check "the trace of the part '$odd' is readable" readable
+done
+
+group "terminals"
+if command -v script >/dev/null 2>&1; then
+    in_terminal "'$PROGRAM' run --server http://127.0.0.1:$PORT/escapes -p x -n 20"
+    check "text and errors of a server have no control characters on a terminal" \
+        [ "$(LC_ALL=C tr -d '\r\n -~\200-\377' <"$TMP/screen" | wc -c)" -eq 0 ]
+    check "escape sequences of a server are text on a terminal" grep -q 'x1b\]0;owned' "$TMP/screen"
+else
+    skip "text and errors of a server have no control characters on a terminal" "there is no script(1)"
+fi
+
+group "servers that are silent"
+rm -f "$TMP/out"
+"$PROGRAM" run --server "http://127.0.0.1:$PORT/stalled" -p x -n 20 --trace "$TMP/stalled" >"$TMP/out" 2>"$TMP/err" </dev/null &
+RUN=$!
+until [ -s "$TMP/out" ]; do sleep 0.05; done
+kill -INT $RUN
+wait $RUN
+check "Ctrl-C ends the wait for a stalled server" grep -q 'end: cancelled' "$TMP/err"
+rm -rf "$TMP/trace" && mv "$TMP/stalled" "$TMP/trace"
+check "the trace of a stalled server is readable" readable
+finish
