@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "cli/generation/generation.h"
 #include "cli/options/files.h"
 
 /* Reads the key from the environment or a file: it is on no command line, which other users can see. */
@@ -53,6 +54,7 @@ server_given_read(struct server_given *s, const struct options *o, struct err *e
         .seed = o->seed,
         .tokens = o->tokens,
         .ignore_eos = o->ignore_eos,
+        .cancel = generation_interruption(),
     };
     if (o->n_set > o->n_config_set || o->versus != NULL || o->batch > 0)
         return err_set(err, ERR_USAGE,

@@ -200,6 +200,7 @@ remote_open(struct live **out, const struct remote_options *o, struct err *err)
     r->paused = o->paused;
     r->moves = !o->paused;
     r->cause = "start";
+    r->opens = o->cancel;
     snprintf(r->url, sizeof r->url, "%s", o->url != NULL ? o->url : "");
     snprintf(r->info.policy, sizeof r->info.policy, "%s", o->policy);
     r->info.sampling = o->sampling;
@@ -211,6 +212,10 @@ remote_open(struct live **out, const struct remote_options *o, struct err *err)
     ok = ok && remote_reach(r, o->kind, err) && event_log_open(&r->log, 0, err);
     if (ok)
         describe(r, o);
+    r->opens = NULL;
+    http_close(r->http); /* the next one has the flag of requests */
+    r->http = NULL;
+    ok = ok && http_open(&r->http, &(struct http_options){.url = r->url, .key = r->key, .cancel = &r->cancel}, err);
     if (ok && (r->words = calloc(r->info.vocab / 64 + 1, sizeof *r->words)) == NULL)
         ok = err_set(err, ERR_WORK, "out of memory");
     *out = ok ? &r->live : NULL;

@@ -37,7 +37,8 @@ struct remote_options {
     uint64_t seed;
     uint32_t tokens; /* to generate; 0: until the end */
     bool ignore_eos;
-    bool paused, stay; /* as in struct session_options */
+    bool paused, stay;         /* as in struct session_options */
+    const atomic_bool *cancel; /* ends remote_open(), also the start of a server; NULL: nothing does */
 };
 
 /* Asks the server for its kind and its model; a launch starts it first. Fails in one line if there is none, it is of no

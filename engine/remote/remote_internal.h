@@ -36,6 +36,7 @@ struct remote {
     struct err failure;
     char url[512];
     atomic_bool cancel, quits; /* a request ends; also a start of a server */
+    const atomic_bool *opens;  /* the flag that ends remote_open(); NULL: it is over */
 
     /* of the thread */
     struct settings current, launched;

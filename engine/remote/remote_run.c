@@ -337,14 +337,15 @@ remote_reach(struct remote *r, const char *kind, struct err *err)
         launch_close(r->launch);
         r->launch = NULL;
         if (!command_of(r, command, sizeof command, err) ||
-            !launch_open(&r->launch, command, LAUNCH_START_S, &r->quits, err))
+            !launch_open(&r->launch, command, LAUNCH_START_S, r->opens != NULL ? r->opens : &r->quits, err))
             return false;
         r->launched = r->current;
         pthread_mutex_lock(&r->lock);
         snprintf(r->url, sizeof r->url, "%s", launch_url(r->launch));
         pthread_mutex_unlock(&r->lock);
     }
-    const struct http_options options = {.url = r->url, .key = r->key, .cancel = &r->cancel};
+    const struct http_options options = {
+        .url = r->url, .key = r->key, .cancel = r->opens != NULL ? r->opens : &r->cancel};
     return http_open(&r->http, &options, err) && recognise(r, kind, err);
 }
 

@@ -6,10 +6,10 @@ if [ -z "$HAVE_PYTHON" ]; then
     skip "hostile servers are refused in one line" "there is no python3"
     finish
 fi
-python3 tests/servers/hostile.py --port 0 >"$TMP/port" &
+python3 tests/servers/hostile.py --port 0 --mute "$TMP/mute" >"$TMP/port" &
 SERVER=$!
 trap 'kill $SERVER; rm -rf "$TMP"' EXIT
-until [ -s "$TMP/port" ]; do sleep 0.05; done
+wait_until test -s "$TMP/port"
 read -r PORT _ <"$TMP/port"
 KEY=sk-secret-of-the-test
 export KEY
@@ -76,13 +76,19 @@ else
 fi
 
 group "servers that are silent"
-rm -f "$TMP/out"
-"$PROGRAM" run --server "http://127.0.0.1:$PORT/stalled" -p x -n 20 --trace "$TMP/stalled" >"$TMP/out" 2>"$TMP/err" </dev/null &
-RUN=$!
-until [ -s "$TMP/out" ]; do sleep 0.05; done
-kill -INT $RUN
-wait $RUN
+silent() { # part, file that is not empty when the program waits
+    rm -rf "$TMP/out" "$TMP/stalled"
+    "$PROGRAM" run --server "http://127.0.0.1:$PORT/$1" -p x -n 20 --trace "$TMP/stalled" >"$TMP/out" 2>"$TMP/err" </dev/null &
+    RUN=$!
+    wait_until test -s "$2"
+    kill -INT $RUN
+    wait $RUN
+    status=$?
+}
+silent stalled "$TMP/out"
 check "Ctrl-C ends the wait for a stalled server" grep -q 'end: cancelled' "$TMP/err"
 rm -rf "$TMP/trace" && mv "$TMP/stalled" "$TMP/trace"
 check "the trace of a stalled server is readable" readable
+silent mute "$TMP/mute" # the server writes the file
+check "Ctrl-C ends the wait for a server that does not say what it is" [ "$status" = 130 ]
 finish

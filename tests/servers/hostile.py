@@ -3,7 +3,7 @@
 POST /endless/completion answers with events that never end. Requests about the model are answered honestly, as
 llama-server does, so that a client comes as far as its first prompt.
 
-usage: tests/servers/hostile.py --host 127.0.0.1 --port PORT [--tls FILE] [--ignore-term] [--children FILE]
+usage: tests/servers/hostile.py --host 127.0.0.1 --port PORT [--tls FILE] [--ignore-term] [--children FILE] [--mute FILE]
 """
 import argparse
 import json
@@ -84,6 +84,10 @@ class Handler(BaseHTTPRequestHandler):
             self.answer({})
         elif part == "seen":
             self.answer(seen)
+        elif part == "mute":
+            with open(self.server.mute, "w", encoding="ascii") as file:
+                file.write("asked\n")
+            time.sleep(1000)
         elif path == "props":
             self.answer({"default_generation_settings": {"n_ctx": 512}, "model_path": "hostile.gguf", "model_alias": "hostile",
                          "total_slots": 1, "build_info": "b1-hostile", "chat_template": ""})
@@ -161,8 +165,10 @@ def main():
     options.add_argument("--tls", help="a file with a certificate and its key")
     options.add_argument("--ignore-term", action="store_true")
     options.add_argument("--children", metavar="FILE", help="starts two processes, one in a session of its own; writes all ids")
+    options.add_argument("--mute", metavar="FILE", help="written when the part 'mute' is asked")
     o = options.parse_args()
     server = Server((o.host, o.port), Handler)
+    server.mute = o.mute
     if o.tls:
         context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
         context.load_cert_chain(o.tls)
