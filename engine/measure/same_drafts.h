@@ -1,0 +1,48 @@
+/* Compares the drafts that two engines accepted for the same prompts (docs/methods.md: Head or engine). Draft i of a
+ * round is tested if the drafts before it were accepted: n_i drafts were tested, k_i accepted. With a greedy target and
+ * the same drafter both engines' rounds are equal. Where they are not, Fisher's exact test is made at each position,
+ * with Holm's correction, and labels of the engines are exchanged within prompts: a permutation test with the prompts
+ * as blocks, whose statistic is the largest of all positions (Westfall and Young 1993). Fewer drafts are accepted at a
+ * position if both are below SAME_DRAFTS_LEVEL. */
+#ifndef ENGINE_MEASURE_SAME_DRAFTS_H
+#define ENGINE_MEASURE_SAME_DRAFTS_H
+
+#include "base/err.h"
+#include "engine/measure/positions.h"
+
+#define SAME_DRAFTS_DRAWS 10000
+#define SAME_DRAFTS_LEVEL 0.01
+
+struct draft_round {
+    uint32_t drafted, accepted;
+};
+
+struct draft_pair { /* a prompt's rounds, here (0) and there (1); the prompt's forward pass gives the first token */
+    const struct draft_round *rounds[2]; /* (n) */
+    size_t n[2];
+    /* Tokens with which both texts begin. Drafts of the last one and of later ones are not compared: engines shorten
+     * the last round of a text in different ways. */
+    uint32_t common;
+};
+
+struct same_drafts {
+    uint32_t positions;                            /* at which an engine tested drafts */
+    uint64_t n[2][POSITIONS], k[2][POSITIONS];     /* tested and accepted, here and there */
+    uint32_t longest[2];                           /* drafts of a round, not shortened */
+    double fisher[POSITIONS], permuted[POSITIONS]; /* p that so few are accepted there, corrected for all positions */
+    uint32_t fewer_from;                           /* the first position with fewer, from 1; 0: none */
+    bool equal;                                    /* all rounds are equal; else the first difference: */
+    size_t prompt;
+    uint32_t token, draft; /* tokens before its round, and the draft of the round; from 0 and from 1 */
+};
+
+/* Compares n prompts. Fails only if memory runs out. */
+bool same_drafts(struct same_drafts *, const struct draft_pair *, size_t n, uint64_t seed, struct err *);
+
+/* Fisher's exact test: the probability that at most k1 of n1 are accepted if k0 + k1 of n0 + n1 are, and all are equally
+ * likely. */
+double same_drafts_fisher(uint64_t k0, uint64_t n0, uint64_t k1, uint64_t n1);
+/* Wilson's 95% interval of a rate; n > 0. */
+void same_drafts_interval(uint64_t k, uint64_t n, double *low, double *high);
+
+#endif
