@@ -57,17 +57,28 @@ tail_logits(struct tail *t, uint32_t row, uint32_t layers, struct err *err)
     return false;
 }
 
-/* Returns the variance of a row's differences. A difference that all logits have changes no choice. */
-static double
-variance(const float *a, const float *b, uint32_t vocab)
+/* Finds the two best logits. */
+static void
+best_two(const float *z, uint32_t vocab, token_t two[2])
 {
-    double sum = 0, squares = 0;
-    for (uint32_t v = 0; v < vocab; v++) {
-        const double d = (double)a[v] - (double)b[v];
-        sum += d;
-        squares += d * d;
-    }
-    return fmax(0, squares / vocab - sum / vocab * (sum / vocab));
+    two[0] = z[1] > z[0];
+    two[1] = 1 - two[0];
+    for (uint32_t v = 2; v < vocab; v++)
+        if (z[v] > z[two[0]]) {
+            two[1] = two[0];
+            two[0] = (token_t)v;
+        } else if (z[v] > z[two[1]]) {
+            two[1] = (token_t)v;
+        }
+}
+
+/* Returns by how much the margin of a's two best tokens differs in b. */
+static double
+change(const float *a, const float *b, uint32_t vocab)
+{
+    token_t two[2];
+    best_two(a, vocab, two);
+    return (double)(a[two[0]] - a[two[1]]) - (double)(b[two[0]] - b[two[1]]);
 }
 
 enum divergence_verdict
@@ -80,10 +91,9 @@ divergence_judge(float distance, float sigma)
 static void
 judge(struct divergence *d, const float *z, uint32_t vocab)
 {
-    d->best = 0;
-    for (uint32_t v = 1; v < vocab; v++)
-        if (z[v] > z[d->best])
-            d->best = (token_t)v;
+    token_t two[2];
+    best_two(z, vocab, two);
+    d->best = two[0];
     d->margin = z[d->here] - z[d->there];
     d->distance = z[d->best] - fminf(z[d->here], z[d->there]);
     d->bound = 4 * d->sigma;
@@ -96,7 +106,7 @@ divergence_measure(struct divergence *d, const struct engine *exact, const struc
 {
     const uint32_t vocab = exact->model->desc.vocab, layers = exact->model->desc.n_layers;
     struct tail a = {0}, b = {0};
-    double sum = 0;
+    double squares = 0;
     d->rows = n < DIVERGENCE_ROWS ? n : DIVERGENCE_ROWS;
     bool ok = (n > 0 && (uint32_t)d->here < vocab && (uint32_t)d->there < vocab) ||
               err_set(err, ERR_WORK, "a token where the texts part is not one of the model's %u", (unsigned)vocab);
@@ -104,10 +114,11 @@ divergence_measure(struct divergence *d, const struct engine *exact, const struc
          tail_read(&b, rounded, tokens, n, d->rows, cancel, err);
     for (uint32_t i = 0; i < d->rows && ok; i++) {
         ok = tail_logits(&a, i, layers, err) && tail_logits(&b, i, layers, err);
-        sum += ok ? variance(a.z, b.z, vocab) : 0;
+        const double by = ok ? change(a.z, b.z, vocab) : 0;
+        squares += by * by;
     }
     if (ok) { /* a.z is the last row's */
-        d->sigma = (float)sqrt(sum / d->rows);
+        d->sigma = (float)sqrt(squares / d->rows);
         judge(d, a.z, vocab);
     }
     tail_close(&a);

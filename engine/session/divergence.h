@@ -1,8 +1,8 @@
 /* Why two greedy texts part (docs/methods.md: Divergence). After the tokens that both have, one engine chose x and
  * another y. The logits are computed again in exact arithmetic (F32) and in the quantised arithmetic of another engine on
- * the same model. Rounding explains the parting if x and y are closer to the best logit than 4 standard deviations of
- * the differences between these two arithmetics over the last 64 positions. It does not if one is more than three times
- * as far. */
+ * the same model. σ is the standard deviation by which the margin of the two best tokens differs between these two, over
+ * the last 64 positions. Rounding explains the parting if x and y are at most 4 σ below the best logit, and does not if
+ * one of them is more than 12 σ below it. */
 #ifndef ENGINE_SESSION_DIVERGENCE_H
 #define ENGINE_SESSION_DIVERGENCE_H
 
@@ -18,7 +18,7 @@ struct divergence {
     token_t best;        /* in exact arithmetic */
     float margin;        /* z_here − z_there */
     float distance;      /* of the farther one of both from the best logit */
-    float sigma, bound;  /* of the logits' differences; 4 σ */
+    float sigma, bound;  /* bound: 4 σ */
     uint32_t rows;       /* positions that they are from */
     enum divergence_verdict verdict;
 };
