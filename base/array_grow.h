@@ -1,6 +1,5 @@
 /* Memory of arrays whose length is not known in advance. */
-#ifndef BASE_ARRAY_GROW_H
-#define BASE_ARRAY_GROW_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -24,5 +23,3 @@ array_grow(void *array, size_t *room, size_t wanted, size_t size)
     *room = more;
     return true;
 }
-
-#endif

@@ -1,7 +1,6 @@
 /* An allocator for the memory of one owner (weights, a KV cache, a training). Pieces are zeroed, aligned to 64 bytes,
  * and freed all at once. */
-#ifndef BASE_BLOCKS_H
-#define BASE_BLOCKS_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -35,5 +34,3 @@ struct blocks {
  * from calloc, which uses the system's zero pages: a KV cache costs no memory until it is written. */
 void *blocks_take(struct blocks *, size_t n, size_t size);
 void blocks_free(struct blocks *);
-
-#endif

@@ -1,6 +1,5 @@
 /* The monotonic clock, for durations and deadlines. Its zero is arbitrary. */
-#ifndef BASE_CLOCK_H
-#define BASE_CLOCK_H
+#pragma once
 
 #include <stdint.h>
 #include <time.h>
@@ -24,5 +23,3 @@ clock_fine_us(void)
 {
     return (double)clock_ns() * 1e-3;
 }
-
-#endif

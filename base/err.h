@@ -1,6 +1,5 @@
 /* Errors: one sentence for the user with what happened, where, and what to do about it. */
-#ifndef BASE_ERR_H
-#define BASE_ERR_H
+#pragma once
 
 #include <errno.h>
 #include <stdarg.h>
@@ -63,5 +62,3 @@ err_is_memory(const struct err *e)
 /* Fills e (which may be NULL) and returns false, so that a failing function can `return err_set(e, kind, format, …)`.
  * It is a macro because clang's analyzer does not follow functions with variable arguments. */
 #define err_set(...) (err_fill(__VA_ARGS__), err_false())
-
-#endif

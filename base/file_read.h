@@ -1,6 +1,5 @@
 /* Maps model files read-only, reads small files into memory, and finds the files embedded in a static build. */
-#ifndef BASE_FILE_READ_H
-#define BASE_FILE_READ_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -39,5 +38,3 @@ bool embedded_file(const char *path, const unsigned char **bytes, size_t *n);
 const char *embedded_name(size_t i);
 /* Returns whether `path` is an embedded file or exists on disk; if not, errno is that of access(). */
 bool file_exists(const char *path);
-
-#endif

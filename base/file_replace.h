@@ -1,8 +1,7 @@
 /* Writes a file completely or not at all: to a temporary file in the same folder, which is then renamed. A reader sees
  * the old or the new content, also after a crash, and never a part. A symbolic link stays, and its target is
  * replaced. */
-#ifndef BASE_FILE_REPLACE_H
-#define BASE_FILE_REPLACE_H
+#pragma once
 
 #include <stddef.h>
 #include <stdio.h>
@@ -73,5 +72,3 @@ bool stream_close(FILE *, const char *path, struct err *);
 
 /* Writes all n bytes to a descriptor. Returns false with errno set. */
 bool file_put(int fd, const void *bytes, size_t n);
-
-#endif

@@ -1,11 +1,8 @@
 /* Functions that both host and device compile are static inline HOST_DEVICE. */
-#ifndef BASE_HOST_DEVICE_H
-#define BASE_HOST_DEVICE_H
+#pragma once
 
 #ifdef __CUDACC__
 #define HOST_DEVICE __host__ __device__
 #else
 #define HOST_DEVICE
-#endif
-
 #endif

@@ -1,8 +1,7 @@
 /* Tables of the fields of JSON objects: each field once, with its place in a C struct, from which it is printed and
  * parsed. Texts may hold any bytes and are escaped as in the CSV tables. Parsing reports the first wrong field; after
  * that every function does nothing and returns NULL, 0 or false. */
-#ifndef BASE_JSON_FIELDS_H
-#define BASE_JSON_FIELDS_H
+#pragma once
 
 #include <cjson/cJSON.h>
 #include <stdbool.h>
@@ -78,5 +77,3 @@ void fields_parse(struct fields *, const cJSON *from, const struct field *table,
 bool field_refuse(struct fields *, const char *key, const char *what);
 /* Returns a member that is an array of at most `most` items; NULL: refused, or missing and not needed. */
 const cJSON *field_array(struct fields *, const cJSON *from, const char *key, bool needed, int most);
-
-#endif

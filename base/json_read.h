@@ -1,6 +1,5 @@
 /* Parses JSON input with cJSON and distinguishes invalid JSON from a lack of memory. */
-#ifndef BASE_JSON_READ_H
-#define BASE_JSON_READ_H
+#pragma once
 
 #include <cjson/cJSON.h>
 #include <stdbool.h>
@@ -15,5 +14,3 @@ bool json_read_python(cJSON **out, const char *text, size_t n);
 /* Like json_read(), but for text typed by a user: only whitespace may follow the value. Sets *wrong to 0 if the text is
  * valid; otherwise *wrong is the line, from 1, of the first error or of the text after the value, and *out is NULL. */
 bool json_read_typed(cJSON **out, const char *text, size_t n, size_t *wrong);
-
-#endif

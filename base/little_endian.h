@@ -1,6 +1,5 @@
 /* Little-endian numbers in files, without alignment. */
-#ifndef BASE_LITTLE_ENDIAN_H
-#define BASE_LITTLE_ENDIAN_H
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -21,5 +20,3 @@ put_little_endian(unsigned char *at, size_t n, uint64_t v)
     for (size_t i = 0; i < n; i++)
         at[i] = (unsigned char)(v >> (8 * i));
 }
-
-#endif

@@ -1,8 +1,7 @@
 /* System-dependent functions: features of Linux that differ or are missing on other systems (macOS, the BSDs). A
  * missing feature is omitted or replaced by a slower way. Only this module tests for the operating system, except
  * kernels that query the processor. */
-#ifndef BASE_PLATFORM_H
-#define BASE_PLATFORM_H
+#pragma once
 
 #include <pthread.h>
 #include <stdatomic.h>
@@ -60,5 +59,3 @@ struct platform_processors platform_processors(void);
 void platform_processor(char *model, size_t n_model, char *features, size_t n_features);
 /* Reads the bracketed word of a small file, b of "a [b] c". Returns false if there is none. */
 bool platform_bracketed(const char *path, char *out, size_t n);
-
-#endif

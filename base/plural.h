@@ -1,6 +1,5 @@
 /* Plural endings for printf: printf("%u layer%s", n, plural(n)) prints "1 layer", "2 layers". */
-#ifndef BASE_PLURAL_H
-#define BASE_PLURAL_H
+#pragma once
 
 #include <stdint.h>
 
@@ -9,5 +8,3 @@ plural(uint64_t n)
 {
     return n == 1 ? "" : "s";
 }
-
-#endif

@@ -4,8 +4,7 @@
  * no state is stored between calls.
  * By state, where the order of calls is fixed or irrelevant: SplitMix64 (Steele, Lea, Flood, "Fast splittable
  * pseudorandom number generators", OOPSLA 2014). */
-#ifndef BASE_RNG_H
-#define BASE_RNG_H
+#pragma once
 
 #include <stdint.h>
 
@@ -90,5 +89,3 @@ rng_sequence_seed(uint64_t seed, uint32_t sequence)
 {
     return sequence == 0 ? seed : splitmix64_mix(seed + sequence * SPLITMIX64_STEP);
 }
-
-#endif

@@ -1,6 +1,5 @@
 /* A borrowed range of bytes, of a mapped file or a text: not terminated, and not necessarily UTF-8. */
-#ifndef BASE_SLICE_H
-#define BASE_SLICE_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -30,5 +29,3 @@ slice_compare(struct slice a, struct slice b)
     const int order = memcmp(a.data, b.data, a.len < b.len ? a.len : b.len);
     return order != 0 ? order : (a.len > b.len) - (a.len < b.len);
 }
-
-#endif

@@ -1,6 +1,5 @@
 /* Runs a function in a child process, for libraries that end the process, or hang, when memory runs out. */
-#ifndef BASE_SUBPROCESS_H
-#define BASE_SUBPROCESS_H
+#pragma once
 
 #include <stddef.h>
 
@@ -13,5 +12,3 @@ typedef bool (*subprocess_fn)(void *user, void *answer, struct err *);
  * the parent. Fails with the error of work(); or with ERR_WORK and `what` in front if fork() failed, a signal ended the
  * child, or it took longer than 30 s. */
 bool subprocess_run(subprocess_fn work, void *user, void *answer, size_t n, const char *what, struct err *err);
-
-#endif

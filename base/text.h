@@ -2,8 +2,7 @@
  * first (printable_text()).
  *
  * A cluster is the content of one cell, or two for wide characters: a character and its combining marks. */
-#ifndef BASE_TEXT_H
-#define BASE_TEXT_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -34,5 +33,3 @@ size_t text_ascii_cluster(const char *utf8, char out[TEXT_ASCII], int *columns);
 void text_ascii(char *text);
 /* Returns the beginning of the cluster that ends at byte `at`; 0 at the beginning. */
 size_t text_before(const char *utf8, size_t at);
-
-#endif

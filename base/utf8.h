@@ -1,6 +1,5 @@
 /* UTF-8 from untrusted sources, and printable forms of it. */
-#ifndef BASE_UTF8_H
-#define BASE_UTF8_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -73,5 +72,3 @@ void make_printable(char *text, size_t n);
 
 /* Returns the value of a hexadecimal digit; -1 if the character is not one. */
 int hex_digit(char);
-
-#endif

@@ -1,6 +1,5 @@
 /* Draft models of tune --drafts: the models of a place whose vocabulary matches the target's. */
-#ifndef CLI_DRAFTS_H
-#define CLI_DRAFTS_H
+#pragma once
 
 #include "engine/session/engine.h"
 #include "engine/tune/tuner.h"
@@ -32,5 +31,3 @@ bool drafts_open(struct drafts *, struct engine *, const char *place, struct err
 void drafts_close(struct drafts *, struct engine *);
 /* Prints how many models are draft models, and how many are not, for which reasons. */
 void drafts_print(const struct drafts *, const char *place);
-
-#endif

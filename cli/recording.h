@@ -1,7 +1,6 @@
 /* A live run of the scope is always recorded: into the folder that --trace names, else into a temporary one that is
  * deleted in the end, so that `:export` can save any run, also one that turned out interesting only afterwards. */
-#ifndef CLI_RECORDING_H
-#define CLI_RECORDING_H
+#pragma once
 
 #include "engine/events/live.h"
 
@@ -15,5 +14,3 @@ bool recording_export(void *recording, const char *dir, struct err *);
 const char *recording_trouble(void *recording);
 /* Closes the trace; a temporary one is deleted. False: the trace had stopped, for the reason in *err. */
 bool recording_close(struct recording *, struct err *);
-
-#endif

@@ -1,6 +1,5 @@
 /* A server from the command line: --server, --server-kind, --key-env, --key-file. */
-#ifndef CLI_SERVERS_H
-#define CLI_SERVERS_H
+#pragma once
 
 #include "cli/options/options.h"
 #include "engine/remote/remote.h"
@@ -15,5 +14,3 @@ struct server_given {
 /* Fails with ERR_USAGE if an option is not one for a server, or there is no key where one is to be. */
 bool server_given_read(struct server_given *, const struct options *, struct err *);
 void server_given_free(struct server_given *); /* overwrites the key */
-
-#endif

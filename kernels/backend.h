@@ -19,8 +19,7 @@
  * each other.
  *
  * Layers are numbered 1..L. "Depth d" of a row means that layers 1..d have run on it; depth 0 is the embedding. */
-#ifndef KERNELS_BACKEND_H
-#define KERNELS_BACKEND_H
+#pragma once
 
 #ifdef __cplusplus /* kernels/cuda includes this file as C++ */
 #include <atomic>
@@ -469,5 +468,3 @@ struct backend_ops {
 };
 
 extern const struct backend_ops cpu_backend;
-
-#endif

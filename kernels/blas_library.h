@@ -1,6 +1,5 @@
 /* The BLAS of training: the plug-in specscope-blas.so, loaded at its first use; a static program contains it. */
-#ifndef KERNELS_BLAS_LIBRARY_H
-#define KERNELS_BLAS_LIBRARY_H
+#pragma once
 
 #include <cblas.h>
 #include <stdint.h>
@@ -24,5 +23,3 @@ struct blas_library {
  * environment. Later calls return the result of the first. NULL: the library cannot be used. May be called from any
  * thread. */
 const struct blas_library *blas_library(uint32_t threads, struct err *);
-
-#endif

@@ -1,7 +1,6 @@
 /* Tables of those GGUF types that encode values as table indices, and functions to decode their blocks. The tables are
  * part of the format. */
-#ifndef KERNELS_CODEBOOKS_H
-#define KERNELS_CODEBOOKS_H
+#pragma once
 
 #include "kernels/backend.h"
 #include "kernels/half.h"
@@ -70,5 +69,3 @@ grid_unit(enum weight_type type)
 
 /* Decodes a block to y (256). */
 void grid_values(enum weight_type, const unsigned char *block, float *y);
-
-#endif

@@ -4,8 +4,7 @@
  *   kind(NAME, field, rows, cols, GGUF's name)
  *
  * In this list `ffn` is the expert's. GGUF stores all experts of a layer consecutively in one tensor. */
-#ifndef KERNELS_EXPERTS_H
-#define KERNELS_EXPERTS_H
+#pragma once
 
 #include <math.h>
 
@@ -89,5 +88,3 @@ void expert_tensor_shape(const struct model_desc *, uint32_t e, enum expert_tens
 
 /* Checks a layer's experts; a part of model_desc_fits(). */
 bool experts_fit(const struct model_desc *, uint32_t layer, struct err *);
-
-#endif

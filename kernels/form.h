@@ -1,7 +1,6 @@
 /* Differences between architectures other than sizes and tensors: the form of a model and of a layer. Llama's form is
  * all zero. */
-#ifndef KERNELS_FORM_H
-#define KERNELS_FORM_H
+#pragma once
 
 #include <math.h>
 #include <stdbool.h>
@@ -182,5 +181,3 @@ form_alibi_bias(const struct alibi *a, float slope, uint32_t own, uint32_t posit
                                   : -slope * (float)(own - position);
     return form_factor(a->scale) * bias;
 }
-
-#endif

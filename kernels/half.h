@@ -1,6 +1,5 @@
 /* Conversion of 16-bit floats: IEEE binary16 (F16) and bfloat16 (BF16). */
-#ifndef KERNELS_HALF_H
-#define KERNELS_HALF_H
+#pragma once
 
 #include <stdint.h>
 #include <string.h>
@@ -82,5 +81,3 @@ bf16_nearest(float x)
 {
     return bf16_to_f32(f32_to_bf16(x));
 }
-
-#endif

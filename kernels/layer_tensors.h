@@ -10,8 +10,7 @@
  * expressions of `d`, a struct model_desc, and `n`, the struct layer_sizes of the layer. Names lack the suffix that the
  * kind determines (layer_tensor_name()), except complete names, which begin with "=". The order determines the files
  * and random numbers of synthetic models. */
-#ifndef KERNELS_LAYER_TENSORS_H
-#define KERNELS_LAYER_TENSORS_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -169,5 +168,3 @@ void layer_tensor_shape(const struct model_desc *, uint32_t layer, enum layer_te
  * `optional` is the set of the optional tensors that the backend supports; a model with others
  * is refused. Returns false with an error on failure. */
 bool model_desc_fits(const struct model_desc *, layer_set_t optional, struct err *);
-
-#endif

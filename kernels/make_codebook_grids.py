@@ -19,8 +19,7 @@ A_LINE = 112
 
 out = """/* The grids of GGUF's IQ types, as ggml defines them (ggml/src/ggml-common.h), as sets of rows: written by
  * make_codebook_grids.py, which describes the form. */
-#ifndef KERNELS_CODEBOOK_GRIDS_H
-#define KERNELS_CODEBOOK_GRIDS_H
+#pragma once
 """
 for name, numbers in GRIDS.items():
     kind = getattr(quants, "IQ1_S" if name == "IQ1" else name)
@@ -34,5 +33,4 @@ for name, numbers in GRIDS.items():
     text = "".join(f"{x:x}" for x in bits.reshape(-1, 4) @ [1, 2, 4, 8])
     lines = [f'    "{text[i:i + A_LINE]}"' for i in range(0, len(text), A_LINE)]
     out += f"\nstatic const char set_{name.lower()}[] =\n" + "\n".join(lines) + ";\n"
-out += "\n#endif\n"
 (pathlib.Path(__file__).parent / "codebook_grids.h").write_text(out)

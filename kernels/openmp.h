@@ -1,7 +1,6 @@
 /* OpenMP directives if the compiler supports them; without -fopenmp loops run on the caller's thread. For rare loops
  * only: requests use a team (kernels/team.h). */
-#ifndef KERNELS_OPENMP_H
-#define KERNELS_OPENMP_H
+#pragma once
 
 #include <stddef.h>
 #ifdef _OPENMP
@@ -21,5 +20,3 @@ openmp_thread(void)
     return 0;
 #endif
 }
-
-#endif

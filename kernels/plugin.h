@@ -1,7 +1,6 @@
 /* Loads plug-ins. The CUDA backend is in a plug-in, specscope-cuda.so, so that the program also runs on machines
  * without CUDA. */
-#ifndef KERNELS_PLUGIN_H
-#define KERNELS_PLUGIN_H
+#pragma once
 
 #include "kernels/backend.h"
 
@@ -24,5 +23,3 @@ bool plugin_find(const char *file, char *path, size_t n);
 
 /* Returns whether the machine has an NVIDIA GPU, usable or not. */
 bool plugin_gpu_in_sight(void);
-
-#endif

@@ -1,6 +1,5 @@
 /* Matrix products in host memory, used by training. A backend may offer them. */
-#ifndef KERNELS_PRODUCTS_H
-#define KERNELS_PRODUCTS_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -32,5 +31,3 @@ struct product_ops {
     bool (*keep)(struct products *, const float *, size_t n, struct err *);
     bool (*multiply)(struct products *, const struct host_product *, struct err *);
 };
-
-#endif

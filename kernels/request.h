@@ -1,8 +1,7 @@
 /* Checks and defaults that all backends share. The checks cover whether a request is well-formed: numbers are in range
  * and lists are consistent. They do not cover whether the entries that it names contain valid data; only the backend
  * can check that. */
-#ifndef KERNELS_REQUEST_H
-#define KERNELS_REQUEST_H
+#pragma once
 
 #include "kernels/backend.h"
 
@@ -53,5 +52,3 @@ uint32_t request_first_layer(const struct forward_pass *w);
 bool request_not_numbers(uint32_t layer, struct err *);
 /* Returns whether an error is the one that request_not_numbers() sets. */
 bool request_is_not_numbers(const struct err *);
-
-#endif

@@ -10,8 +10,7 @@
  * Q4_0 and Q4_K contain three bits of n: 16 (2 (n >> 5) + 1), and Q6_K five: 4 (2 (n >> 3) + 1); 1 and -1 become 0. So
  * their deviations are nearly the same. Where all n of a scale are 1 or -1 (in 32 columns, of Q6_K 16), they are
  * kept. */
-#ifndef KERNELS_SYNTHETIC_H
-#define KERNELS_SYNTHETIC_H
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -74,6 +73,4 @@ size_t synthetic_row_bytes(enum weight_type, uint32_t cols);
 void synthetic_row(const struct tensor *, uint32_t row, void *out);
 /* Writes the row in F32 to y (cols), like tensor_row(). */
 void synthetic_row_f32(const struct tensor *, uint32_t row, float *y);
-#endif
-
 #endif

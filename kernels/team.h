@@ -5,8 +5,7 @@
  *
  * A team adjusts its size by measuring the time of passes (team_sizing.h); the remaining helpers sleep. The result of a
  * chunk must not depend on the thread or on the size of the team. */
-#ifndef KERNELS_TEAM_H
-#define KERNELS_TEAM_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -62,5 +61,3 @@ range_times(struct range r, size_t n)
 {
     return (struct range){r.first * n, r.last * n};
 }
-
-#endif

@@ -3,8 +3,7 @@
  * system gives its processor to another process or because it waits for a helper that does not run, a smaller team is
  * tried for one window and kept if it is faster. A team smaller than its maximum tries a larger size in the same way. A
  * failed trial is repeated after a pause of up to a second. */
-#ifndef KERNELS_TEAM_SIZING_H
-#define KERNELS_TEAM_SIZING_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -28,5 +27,3 @@ void team_sizing_open(struct team_sizing *, uint32_t most);
 /* Records a pass of `units` units of work that ended at now_ns and took took_ns; the leader ran for ran_ns of it. */
 void team_sizing_pass(struct team_sizing *, uint32_t kind, double units, uint64_t took_ns, uint64_t ran_ns,
                       uint64_t now_ns);
-
-#endif

@@ -1,6 +1,5 @@
 /* Tensors in file formats: row sizes, and conversion of values of any type to F32. */
-#ifndef KERNELS_TENSOR_H
-#define KERNELS_TENSOR_H
+#pragma once
 
 #include "kernels/backend.h"
 
@@ -37,5 +36,3 @@ tensor_six_bits(const unsigned char *s, size_t j, size_t above)
 
 /* Checks that a part of a trained head is F32 of shape (rows, cols); else returns false with an error. */
 bool tensor_fits_head(const struct tensor *, uint32_t rows, uint32_t cols, struct err *);
-
-#endif

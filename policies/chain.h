@@ -1,7 +1,6 @@
 /* Drafting a chain at one fixed exit layer, for layerskip, fsm, dv, del and the policies with a draft model
  * (docs/policies/layerskip.md, DEL). */
-#ifndef POLICIES_CHAIN_H
-#define POLICIES_CHAIN_H
+#pragma once
 
 #include "engine/session/round.h"
 #include "policies/what_if.h"
@@ -52,5 +51,3 @@ bool chain_run(struct chain_end *const *, uint32_t n, uint32_t to, slot_t *rows)
 void chain_what_if(struct what_if *, const struct chain_rule *);
 /* The same for `most` drafts of the record's draft model. */
 void chain_what_if_drafted(struct what_if *, uint32_t most);
-
-#endif

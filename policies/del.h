@@ -1,7 +1,6 @@
 /* DEL's arithmetic (docs/policies/del.md): decayed sums of matches and confidences per layer, and the choice of
  * exit layer and length from them. */
-#ifndef POLICIES_DEL_H
-#define POLICIES_DEL_H
+#pragma once
 
 #include "engine/events/policy.h"
 
@@ -33,5 +32,3 @@ struct del_bounds {
 };
 /* argmax of TPL over layers e_min..e_max and lengths 0..d_max; ties: the smaller length, then the smaller layer. */
 struct del_choice del_choose(const struct del_sums *, struct del_bounds);
-
-#endif

@@ -1,8 +1,7 @@
 /* Parts of the commands of other engines that do the same as a policy (struct policy_ops). engine/tune/engine_flags.c
  * describes the placeholders, and lists the sources in which the options were read. docs/engines.md explains how the
  * engines differ. */
-#ifndef POLICIES_ENGINE_COMMANDS_H
-#define POLICIES_ENGINE_COMMANDS_H
+#pragma once
 
 #define LLAMA     "llama-server -m <target>"
 #define VLLM      "vllm serve <target><sampling>"
@@ -16,5 +15,3 @@
 #define VLLM_SAMPLES   "<sampled:, \"draft_sample_method\": \"probabilistic\">"
 #define SGLANG_SAMPLES "<chain-sampled: --speculative-use-rejection-sampling>"
 #define EXIT           "model.generate(**inputs, assistant_early_exit=<exit_layer><sampling>)"
-
-#endif

@@ -1,7 +1,6 @@
 /* Drafts copied from earlier text, for the policies ngram and suffix (docs/policies/ngram.md). No
  * model predicts them, so they depend on the text alone, and what-if can repeat them exactly. */
-#ifndef POLICIES_LOOKUP_H
-#define POLICIES_LOOKUP_H
+#pragma once
 
 #include "engine/session/round.h"
 #include "policies/what_if.h"
@@ -53,5 +52,3 @@ bool lookup_draft(struct policy *const *, struct round *const *, uint32_t n,
 /* The same for the drafts of a round of a record, and for all of its rounds, verified. */
 void lookup_what_if_round(struct what_if *, const struct lookup_rule *);
 bool lookup_what_if(const struct layer_record *, struct lookup_rule, struct tally *); /* returns true */
-
-#endif

@@ -1,9 +1,6 @@
 /* The registry: every policy of the program, in the order in which lists show them. */
-#ifndef POLICIES_REGISTRY_H
-#define POLICIES_REGISTRY_H
+#pragma once
 
 #include "engine/events/policy.h"
 
 extern const struct policy_ops *const policy_registry[]; /* NULL-terminated */
-
-#endif

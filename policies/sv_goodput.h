@@ -6,8 +6,7 @@
  *
  * p̂_j, the probability that draft j is accepted if all drafts before it are, is p[j - 1]; latency[γ], above 0, is
  * that of a whole round. */
-#ifndef POLICIES_SV_GOODPUT_H
-#define POLICIES_SV_GOODPUT_H
+#pragma once
 
 #include "engine/session/round.h"
 
@@ -63,5 +62,3 @@ void sv_latency_drafted(struct sv_latency *, uint32_t window, uint32_t sequences
 /* Returns the ms of a round of n sequences that drafts `window` tokens of each and verifies `rows` rows, in forward
  * passes of at most SV_ROWS; NAN: unknown. */
 double sv_latency_of(const struct sv_latency *, uint32_t window, uint32_t sequences, uint32_t rows);
-
-#endif

@@ -2,8 +2,7 @@
  *
  * Switches are the attention and MLP sublayers of layers 2..L-1: switch 2i is the attention of layer 2 + i, switch
  * 2i + 1 its MLP; true means skipped. Every set has the same number of skipped switches. */
-#ifndef POLICIES_SWIFT_SEARCH_H
-#define POLICIES_SWIFT_SEARCH_H
+#pragma once
 
 #include "base/blocks.h"
 #include "engine/events/policy.h"
@@ -77,5 +76,3 @@ void search_score(struct swift_search *, double matchness);
 void *search_save(const struct swift_search *);
 /* Continues where the saved search stopped. A search of another shape (switches, skipped) changes nothing. */
 void search_load(struct swift_search *, const void *saved);
-
-#endif

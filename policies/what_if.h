@@ -4,8 +4,7 @@
  * A draft is right if its layer agrees with the target. After a wrong draft the record has no predictions, because the
  * target's text continues differently: later drafts are wrong, too, and the layers' confidences are drawn from the
  * record (record->lost). */
-#ifndef POLICIES_WHAT_IF_H
-#define POLICIES_WHAT_IF_H
+#pragma once
 
 #include "engine/measure/layer_record.h"
 #include "engine/measure/metrics.h"
@@ -52,5 +51,3 @@ void what_if_propose_token(struct what_if *, uint32_t depth, bool right);
 void what_if_verify(struct what_if *);  /* computes drafted, accepted, emitted and cut, and adds them to `out` */
 void what_if_ask_all(struct what_if *); /* after that: looks at all layers of the rows that are kept,
                                            * at, …, at + emitted − 1 */
-
-#endif

@@ -11,8 +11,7 @@
  * VERIFY_NODES, counts at most 65535, enumerations in range, runs ascend, texts are terminated, names (policy, knob,
  * key, stop_reason) have no control characters, and policies are declared. Texts of controls and vocabulary may contain
  * any bytes, and reals are any float. */
-#ifndef TRACES_READER_H
-#define TRACES_READER_H
+#pragma once
 
 #include "engine/events/event.h"
 #include "engine/events/run_info.h"
@@ -40,5 +39,3 @@ uint64_t trace_reader_time(const struct trace_reader *, const struct event *);
 bool trace_reader_next(struct trace_reader *, struct event *, struct err *);
 /* brief: LAYER, EXPERTS and SERIES events, most of a trace, are skipped. */
 bool trace_reader_rewind(struct trace_reader *, bool brief, struct err *);
-
-#endif

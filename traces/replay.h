@@ -11,8 +11,7 @@
  * true once.
  *
  * All runs follow one another on the time line. */
-#ifndef TRACES_REPLAY_H
-#define TRACES_REPLAY_H
+#pragma once
 
 #include "traces/trace_pair.h"
 
@@ -60,5 +59,3 @@ void replay_goto(struct replay *, uint64_t round);    /* to the end of a round; 
 void replay_stop(struct replay *);                    /* stops after the last returned event */
 /* Continues to play if it was playing. */
 void replay_goto_fraction(struct replay *, double); /* of the duration; 0: the start, 1: the very end */
-
-#endif

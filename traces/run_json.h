@@ -1,7 +1,6 @@
 /* run.json: the facts of a run that do not change, as JSON. Paths, names and the prompt may contain any bytes and are
  * escaped as in the tables. 64-bit numbers are strings. Reals are printed so that they are read back exactly. */
-#ifndef TRACES_RUN_JSON_H
-#define TRACES_RUN_JSON_H
+#pragma once
 
 #include "engine/events/run_info.h"
 #include "traces/schema.h"
@@ -26,5 +25,3 @@ bool run_json_close(const char *text, const struct trace_end *, bool cut, char *
  * messages. On success the caller frees the members of *info with run_info_free(). */
 bool run_json_parse(const char *name, const char *text, size_t len, struct run_info *info, struct trace_end *,
                     struct err *);
-
-#endif

@@ -1,7 +1,6 @@
 /* The tables of a trace: each column once, with the offset of its value in struct event, for both writer and reader. A
  * value that does not apply (NAN, -1) is an empty field. A table contains one kind of event. */
-#ifndef TRACES_SCHEMA_H
-#define TRACES_SCHEMA_H
+#pragma once
 
 #include "engine/events/event.h"
 #include "engine/events/run_info.h"
@@ -93,5 +92,3 @@ bool column_read(const struct column *, struct event *, char *field, size_t n, c
 /* Both return the bytes written; not terminated. */
 size_t number_write_whole(char out[NUMBER_ROOM], uint64_t);
 size_t number_write_real(char out[NUMBER_ROOM], float); /* nine digits, from which the same float is read */
-
-#endif

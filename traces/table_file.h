@@ -1,6 +1,5 @@
 /* A table of a trace, written and read line by line. */
-#ifndef TRACES_TABLE_FILE_H
-#define TRACES_TABLE_FILE_H
+#pragma once
 
 #include <csv.h>
 
@@ -68,5 +67,3 @@ bool table_rewind(struct table_file *, struct err *);
 bool table_next(struct table_file *, const struct run_info *, uint64_t last, struct err *);
 /* Writes the error of the present line; returns false. */
 bool table_refuse(const struct table_file *, const char *column, const char *what, struct err *);
-
-#endif

@@ -1,6 +1,5 @@
 /* The folder of a trace: creating, opening, copying. */
-#ifndef TRACES_TRACE_FOLDER_H
-#define TRACES_TRACE_FOLDER_H
+#pragma once
 
 #include <signal.h>
 #include <stddef.h>
@@ -23,5 +22,3 @@ void trace_signals_restore(const sigset_t *before);
  * it is NULL. Creates `to` if it is missing (its parent must exist); refuses a folder that contains a trace. A failure
  * leaves no files. */
 bool trace_copy(const char *from, const char *to, const char *run_json, struct err *);
-
-#endif

@@ -5,8 +5,7 @@
  * controls of the two runs' screens are omitted.
  *
  * The stream satisfies the guarantees of reader.h; event numbers ascend. */
-#ifndef TRACES_TRACE_PAIR_H
-#define TRACES_TRACE_PAIR_H
+#pragma once
 
 #include "traces/reader.h"
 
@@ -30,5 +29,3 @@ uint64_t trace_pair_duration_us(const struct trace_pair *);
 /* The next event; its texts are valid until the next call. False with err->kind == ERR_NONE at the end. */
 bool trace_pair_next(struct trace_pair *, struct event *, struct err *);
 bool trace_pair_rewind(struct trace_pair *, bool brief, struct err *); /* brief: as trace_reader_rewind() */
-
-#endif

@@ -1,8 +1,7 @@
 /* Verdicts have no lines of their own, because a draft's line contains its verdict. So the writer keeps drafts until
  * their verdicts are known (struct draft_queue), and the reader keeps verdicts until they are due (struct
  * verdict_queue). */
-#ifndef TRACES_VERDICTS_H
-#define TRACES_VERDICTS_H
+#pragma once
 
 #include "engine/events/event.h"
 
@@ -41,5 +40,3 @@ const char *verdict_queue_add(struct verdict_queue *, const struct event *draft)
 bool verdict_queue_due(struct verdict_queue *, uint64_t last, const struct event *next, const struct event *whose);
 /* Returns the verdict that is due, which must exist. */
 void verdict_queue_next(struct verdict_queue *, uint64_t last, const struct event *next, struct event *out);
-
-#endif

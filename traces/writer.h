@@ -2,8 +2,7 @@
  * never waits. The lines of a round are written before the round's line in rounds.csv. So a process killed at any
  * instant leaves a trace that replays up to its last complete round. If a write fails or the log overflows, the trace
  * stops with a message, and the run continues. */
-#ifndef TRACES_WRITER_H
-#define TRACES_WRITER_H
+#pragma once
 
 #include "engine/events/event.h"
 #include "engine/events/run_info.h"
@@ -24,5 +23,3 @@ bool trace_writer_copy(struct trace_writer *, const char *to, struct err *);
 /* Writes the rest of the log, marks the trace as closed in run.json, frees the writer. No events may be appended
  * meanwhile. Fails if writing had stopped or the end could not be written; ERR_CANCELLED: the trace was full. */
 bool trace_writer_close(struct trace_writer *, struct err *);
-
-#endif

@@ -1,7 +1,6 @@
 /* The benchmark: bench.c runs it, bench_grid.c makes the list of settings, bench_report.c prints table, CSV and JSON,
  * and bench_speed.c measures speed and steps without a policy. */
-#ifndef CLI_BENCH_BENCH_H
-#define CLI_BENCH_BENCH_H
+#pragma once
 
 #include "cli/generation/acceptance.h"
 #include "cli/generation/generation.h"
@@ -80,5 +79,3 @@ bool bench_speed(struct engine *, const struct options *, double load_s, struct 
 /* --steps: measures the parts of a round: rows verified together relative to one row, a probe relative to a layer.
  * Prints a table, or JSON to options->json. All figures are medians of interleaved repetitions in one run. */
 bool bench_steps(struct engine *, const struct options *, struct err *);
-
-#endif

@@ -1,6 +1,5 @@
 /* Findings about a machine, one line each, by topic. */
-#ifndef CLI_DOCTOR_DOCTOR_H
-#define CLI_DOCTOR_DOCTOR_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -42,5 +41,3 @@ void doctor_models(struct findings *);
 void doctor_files(struct findings *); /* config, presets, history, where traces go */
 /* The model of the options: costs of its steps, and each policy's forecast with the reason where there is no gain. */
 bool doctor_model(struct findings *, const struct options *, struct err *);
-
-#endif

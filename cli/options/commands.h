@@ -1,6 +1,5 @@
 /* The subcommands, and folders of data and of the user. */
-#ifndef CLI_OPTIONS_COMMANDS_H
-#define CLI_OPTIONS_COMMANDS_H
+#pragma once
 
 #include <stddef.h>
 
@@ -24,5 +23,3 @@ const char *bundled_model_path(void);
  * names no home, or the path is too long. */
 const char *config_path(char *out, size_t n, const char *name);
 const char *state_path(char *out, size_t n, const char *name);
-
-#endif

@@ -1,6 +1,5 @@
 /* Whole files and prompt lists. */
-#ifndef CLI_OPTIONS_FILES_H
-#define CLI_OPTIONS_FILES_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -35,5 +34,3 @@ void prompts_free(struct prompt_list *);
 /* The prompts that come with the program: "prompts", for the benchmark and the scope, "prompts-tune", three of each
  * category, for a race of the program's own models, and "prompts-tasks", ten of each, for a race of other models. */
 bool prompts_bundled(const char *name, struct prompt_list *, struct err *);
-
-#endif

@@ -1,7 +1,6 @@
 /* Functions that the training commands share: the check of --out, the models, the device that multiplies, the order of
  * rows, and the progress bar. */
-#ifndef CLI_TRAIN_TRAIN_H
-#define CLI_TRAIN_TRAIN_H
+#pragma once
 
 #include "base/file_replace.h"
 #include "cli/options/options.h"
@@ -84,5 +83,3 @@ struct train_texts {
 bool train_texts_open(struct train_texts *, const struct options *, const struct engine *, double training_s,
                       struct err *);
 void train_texts_close(struct train_texts *);
-
-#endif

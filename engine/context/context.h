@@ -11,8 +11,7 @@
  *
  * Nothing is allocated after context_open() but features. context_error() returns the error of the last call, ERR_NONE
  * if it succeeded. A cancelled call changes no depth and can be repeated. */
-#ifndef ENGINE_CONTEXT_CONTEXT_H
-#define ENGINE_CONTEXT_CONTEXT_H
+#pragma once
 
 #include "engine/model/trained/exit_heads.h"
 #include "kernels/backend.h"
@@ -240,5 +239,3 @@ void dist_pool_release(struct dist_pool *); /* releases all distributions, of al
 
 /* A context calls this when it is closed. */
 void dist_pool_forget(struct dist_pool *, const struct context *);
-
-#endif

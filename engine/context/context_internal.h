@@ -1,6 +1,5 @@
 /* Types and functions that the files of engine/context share. Private to that folder. */
-#ifndef ENGINE_CONTEXT_CONTEXT_INTERNAL_H
-#define ENGINE_CONTEXT_CONTEXT_INTERNAL_H
+#pragma once
 
 #include "base/blocks.h"
 #include "engine/context/context.h"
@@ -163,5 +162,3 @@ bool context_wait(struct context *);
 /* Handles a request that the backend refused: waits for queued work, then sets the error. Returns false. */
 bool context_refused(struct context *, const char *what);
 void context_clear_error(struct context *);
-
-#endif

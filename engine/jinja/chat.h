@@ -3,8 +3,7 @@
  * lstrip_blocks, break and continue, `generation`, json.dumps() for `tojson`, raise_exception, strftime_now). Only the
  * part of Jinja that models' templates use is supported. An unsupported statement, filter or method is an error that
  * contains its name and the template's line. */
-#ifndef ENGINE_JINJA_CHAT_H
-#define ENGINE_JINJA_CHAT_H
+#pragma once
 
 #include <stdint.h>
 #include <time.h>
@@ -67,5 +66,3 @@ struct chat_dialogue {
  * template fails, rejects the dialogue with raise_exception() or exceeds its bounds (ERR_WORK), or if tools or context
  * are not JSON (ERR_USAGE). */
 bool chat_render(const struct chat *, const struct chat_dialogue *, char **text, size_t *len, struct err *);
-
-#endif

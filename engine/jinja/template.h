@@ -1,8 +1,7 @@
 /* The internal interfaces of the template engine: values and the state of a rendering, tokens, the syntax tree, the
  * parser, calls of builtins, and evaluation. Values are small and passed by copy; they point into the arena of their
  * rendering. Only a namespace, a generator and a loop are mutable. */
-#ifndef ENGINE_JINJA_TEMPLATE_H
-#define ENGINE_JINJA_TEMPLATE_H
+#pragma once
 
 #include <stdarg.h>
 #include <stdint.h>
@@ -509,5 +508,3 @@ enum ending execute(struct render *, const struct node *first, struct buffer *ou
 
 /* Reads an attribute of `loop`; *known is false if it does not have the attribute. */
 bool loop_attribute(struct render *, struct loop *, struct slice name, struct value *, bool *known);
-
-#endif

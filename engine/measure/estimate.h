@@ -6,8 +6,7 @@
  *     se(R)² = Σ (y − R·x)² / (n·(n − 1)·x̄²),   x̄ = Σx / n
  *
  * Samples count as independent. A drift over many samples (a machine that heats up) is not part of the error. */
-#ifndef ENGINE_MEASURE_ESTIMATE_H
-#define ENGINE_MEASURE_ESTIMATE_H
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -114,5 +113,3 @@ void sliced_round(struct sliced *, double tokens, double seconds);
 void sliced_slice(struct sliced *, double tokens_per_s);
 /* Returns the rounds' speed over autoregressive decoding's; NAN: fewer than SLICES_LEAST samples. */
 struct estimate sliced_speedup(const struct sliced *);
-
-#endif

@@ -1,7 +1,6 @@
 /* Forecasts of what-if (docs/forecasts.md: What-if): the measures of the simulated rounds of a policy over a layer
  * record, with their uncertainty, and the gain of one setting over another on the same text. */
-#ifndef ENGINE_MEASURE_FORECAST_H
-#define ENGINE_MEASURE_FORECAST_H
+#pragma once
 
 #include "engine/events/policy.h"
 #include "engine/measure/estimate.h"
@@ -82,5 +81,3 @@ bool effects_forecast(struct effect_text *text, const struct segments *, const s
  * same tokens. Returns NAN and DIFFERENCE_UNKNOWN if only measures of different texts are known. */
 struct difference effects_difference(const struct effects * /* or NULL */, const struct segments *,
                                      const struct run_info *, const struct segment *a, const struct segment *b);
-
-#endif

@@ -1,8 +1,7 @@
 /* Predictions of the target's layers at the latest positions of a text: what-if simulates changes of knobs on this
  * record before they are made (docs/forecasts.md: What-if). Row i of a record is the token at position first + i; its
  * cells are predictions of the token after it. Rows are consecutive, and all of one text. */
-#ifndef ENGINE_MEASURE_LAYER_RECORD_H
-#define ENGINE_MEASURE_LAYER_RECORD_H
+#pragma once
 
 #include "engine/events/cost_model.h"
 #include "engine/events/draft_vocab.h"
@@ -173,5 +172,3 @@ void wrong_paths_reset(struct wrong_paths *); /* removes all confidences */
 /* Sets record->lost and lost_se from the confidences (docs/forecasts.md: What-if). Without any, they are the
  * prior's. */
 void wrong_paths_estimate(const struct wrong_paths *, struct layer_record *);
-
-#endif

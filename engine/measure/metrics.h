@@ -1,6 +1,5 @@
 /* Measures of a run, computed from events alone (docs/methods.md, Measures). */
-#ifndef ENGINE_MEASURE_METRICS_H
-#define ENGINE_MEASURE_METRICS_H
+#pragma once
 
 #include "engine/events/event.h"
 #include "engine/measure/estimate.h"
@@ -106,5 +105,3 @@ struct measures metrics_measures(const struct metrics *, const struct tally *);
  * 0. n <= METRICS_SHARES. */
 #define METRICS_SHARES 8
 void metrics_percents(const double *share, int *percent, int n);
-
-#endif

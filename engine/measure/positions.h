@@ -8,8 +8,7 @@
  *
  * The rank of the target's token in the drafter's list at the first rejection shows whether a wider draft (a tree) or a
  * longer one would accept more: with rank 2 a second candidate at that position would have been accepted. */
-#ifndef ENGINE_MEASURE_POSITIONS_H
-#define ENGINE_MEASURE_POSITIONS_H
+#pragma once
 
 #include "engine/events/event.h"
 #include "engine/measure/estimate.h"
@@ -42,5 +41,3 @@ uint64_t positions_ranked(const struct positions *);
 struct estimate positions_rank(const struct positions *, uint32_t rank);
 /* Writes "2nd 41%, 3rd 18%, later 41%": the shares of the ranks that occurred; "" if none is known. Returns out. */
 const char *positions_ranks_text(const struct positions *, char *out, size_t n);
-
-#endif

@@ -1,8 +1,7 @@
 /* Why a setting is not faster than plain decoding (docs/forecasts.md: Why there is no gain): three numbers of its
  * rounds, the reason that follows from them, and the remedies that a forecast found. Rounds are measured, or simulated
  * by a forecast. */
-#ifndef ENGINE_MEASURE_REASON_H
-#define ENGINE_MEASURE_REASON_H
+#pragma once
 
 #include "engine/measure/forecast.h"
 #include "engine/measure/metrics.h"
@@ -89,5 +88,3 @@ void reason_print(const struct reason *, const struct remedies *, const char *po
 const char *reason_text(const struct reason_line *, char *out, size_t n);
 /* Returns a few words for the kind: "no gain: wrong drafts". */
 const char *reason_verdict(const struct reason *);
-
-#endif

@@ -2,8 +2,7 @@
  * are built from events alone, so that a replay has the same segments as the run. Changes that take effect together,
  * with no round between them, begin one segment. A knob that returns to its value before any round ran has not
  * changed. All runs of a race are one segment. */
-#ifndef ENGINE_MEASURE_SEGMENTS_H
-#define ENGINE_MEASURE_SEGMENTS_H
+#pragma once
 
 #include "engine/events/run_info.h"
 #include "engine/events/settings.h"
@@ -82,5 +81,3 @@ struct estimate segment_speedup(const struct segment *, const struct run_info *)
 void segment_letter(uint32_t number, char out[8]);
 /* Writes what changed: "τ 0.7", with `arrows` "τ 0.55→0.7"; "layerskip", "start", "again", "new prompt". */
 void segment_text(const struct segment *, const struct run_info *, bool arrows, char *out, size_t n);
-
-#endif

@@ -1,6 +1,5 @@
 /* Measures the available memory and estimates whether a model fits into it. */
-#ifndef ENGINE_MODEL_MEMORY_H
-#define ENGINE_MODEL_MEMORY_H
+#pragma once
 
 #include "engine/model/model.h"
 
@@ -22,5 +21,3 @@ uint64_t memory_of_run(const struct model *, uint32_t ctx, bool exact);
  * not, sets *err (ERR_WORK) with the sizes. */
 bool memory_fits(const struct model *, uint32_t ctx, bool exact, bool quantize, uint64_t available, uint64_t taken,
                  struct err *);
-
-#endif

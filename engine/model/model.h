@@ -1,7 +1,6 @@
 /* A model: its description for a backend, its tokenizer, and facts for display. engine/model/model_open.h opens
  * one. */
-#ifndef ENGINE_MODEL_MODEL_H
-#define ENGINE_MODEL_MODEL_H
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -118,5 +117,3 @@ void final_norm_free(struct final_norm *);
 /* out = h / rms(h) ∘ weight + bias, all (width), with h less its mean with LayerNorm; out may be h. Returns
  * 1 / rms(h). */
 float final_norm_apply(const struct final_norm *, const float *h, float *out);
-
-#endif

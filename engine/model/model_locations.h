@@ -1,7 +1,6 @@
 /* Finds models in the caches of other programs: Hugging Face, Ollama, LM Studio, llama.cpp. Nothing is ever downloaded.
  * Environment variables are read at each call. */
-#ifndef ENGINE_MODEL_MODEL_LOCATIONS_H
-#define ENGINE_MODEL_MODEL_LOCATIONS_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -40,5 +39,3 @@ struct ollama_blobs {
 /* Reads a manifest of n bytes; anything else yields no blobs. Paths contain only hexadecimal digits of the text.
  * Returns false if out of memory. */
 bool ollama_manifest_blobs(const char *text, size_t n, struct ollama_blobs *);
-
-#endif

@@ -1,7 +1,6 @@
 /* Opens a model from a GGUF file, a Hugging Face folder or synthetic weights. Only this module depends on all
  * formats. */
-#ifndef ENGINE_MODEL_MODEL_OPEN_H
-#define ENGINE_MODEL_MODEL_OPEN_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -62,5 +61,3 @@ void model_summary(struct model_summary *, const char *path, uint64_t available)
 
 /* Opens the tokenizer of a Hugging Face folder: tokenizer.json, or else tokenizer.model. */
 bool folder_tokenizer_open(struct tokenizer **, const char *folder, struct err *);
-
-#endif

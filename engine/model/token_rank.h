@@ -6,8 +6,7 @@
  *
  * A file of counts is text: the line "specscope token counts 1", the line "vocabulary N", and one line "ID COUNT" for
  * each token that was counted, in any order. `specscope train heads` writes one. */
-#ifndef ENGINE_MODEL_TOKEN_RANK_H
-#define ENGINE_MODEL_TOKEN_RANK_H
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -34,5 +33,3 @@ bool token_counts_write(const char *path, const uint64_t *counts, uint32_t vocab
 bool token_counts_read(const char *path, uint64_t *counts, uint32_t vocab, struct err *);
 /* The same for n bytes in memory, followed by a zero byte; `path` is for messages. */
 bool token_counts_parse(const char *path, const char *text, size_t n, uint64_t *counts, uint32_t vocab, struct err *);
-
-#endif

@@ -2,8 +2,7 @@
  * confident and wrong. Those of the run and of the newest segment are updated with each round, over all sequences (with
  * two settings: of the one in focus). Those of other rounds are computed on request, as far as the rounds are in
  * memory. Figures share the statistics and the steps. */
-#ifndef ENGINE_SCOPE_AGGREGATES_H
-#define ENGINE_SCOPE_AGGREGATES_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -94,5 +93,3 @@ const struct aggregates *scope_run_aggregates(const struct scope *);
 const struct aggregates *scope_segment_aggregates(const struct scope *); /* of the newest segment */
 /* Sums rounds first … last of the sequence in focus, as far as they are in memory. */
 void scope_aggregate(const struct scope *, uint32_t first, uint32_t last, struct aggregates *);
-
-#endif

@@ -1,8 +1,7 @@
 /* The view model: everything that the screen shows, built from events alone. It has a bounded size and drops the oldest
  * positions and rounds; the trace keeps them. Positions are absolute positions in the sequence. Its functions are for
  * one thread. */
-#ifndef ENGINE_SCOPE_SCOPE_H
-#define ENGINE_SCOPE_SCOPE_H
+#pragma once
 
 #include "engine/events/event.h"
 #include "engine/events/run_info.h"
@@ -370,5 +369,3 @@ uint32_t scope_find_round(const struct scope *, const struct until *, uint32_t n
  * layers were probed, by the current head. Returns NULL, or the reason why there are none: the text was sampled, or
  * layers were not probed. */
 const char *scope_record(const struct scope *, struct layer_record *out);
-
-#endif

@@ -2,8 +2,7 @@
  * sequence_cells.c, scope_sequence.c (one sequence), scope_batch.c (the sequences), scope.c (opening, vocabulary,
  * notes), scope_read.c, aggregates.c, scope_layers.c (layers, models, experts), scope_versus.c, scope_events.c
  * (events). scope_record.c only reads. */
-#ifndef ENGINE_SCOPE_SCOPE_INTERNAL_H
-#define ENGINE_SCOPE_SCOPE_INTERNAL_H
+#pragma once
 
 #include "engine/events/sampling_knobs.h"
 #include "engine/events/settings.h"
@@ -128,5 +127,3 @@ void scope_begin_run(struct scope *);
 void scope_layer_event(struct scope *, struct scope_sequence *, const struct event *);
 void scope_experts_event(const struct scope *, struct scope_sequence *, const struct event *);
 void scope_series_event(const struct scope *, struct scope_sequence *, const struct event *);
-
-#endif

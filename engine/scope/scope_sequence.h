@@ -1,7 +1,6 @@
 /* The history of one sequence: its positions with the layers' predictions, its rounds, its policy's values. It does not
  * depend on the scope. Only engine/scope includes it. */
-#ifndef ENGINE_SCOPE_SCOPE_SEQUENCE_H
-#define ENGINE_SCOPE_SCOPE_SEQUENCE_H
+#pragma once
 
 #include "engine/measure/layer_record.h"
 #include "engine/scope/scope.h"
@@ -76,5 +75,3 @@ struct scope_round *sequence_open_round(struct scope_sequence *, const struct ev
 struct scope_round *sequence_newest(struct scope_sequence *); /* it must exist */
 void sequence_forget_from(struct scope_sequence *, uint32_t pos);
 void sequence_lost(struct scope_sequence *); /* after lost events: drops the open round */
-
-#endif

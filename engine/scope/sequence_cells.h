@@ -1,8 +1,7 @@
 /* Data of a sequence for each position and each round, in rings: the layers of auxiliary models, a mixture's experts,
  * the values of series, and of positions whose cells were dropped one byte per layer. Only engine/scope includes it,
  * and the panel of the whole run. */
-#ifndef ENGINE_SCOPE_SEQUENCE_CELLS_H
-#define ENGINE_SCOPE_SEQUENCE_CELLS_H
+#pragma once
 
 #include "engine/scope/scope.h"
 
@@ -77,5 +76,3 @@ void expert_cells_close(struct expert_cells *);
 void round_values_keep(struct ring *, uint32_t max_rounds, uint32_t cells, const float *before, uint32_t round,
                        uint32_t index, float value);
 const float *round_values_up_to(const struct ring *, uint32_t round); /* of this round or the newest one before it */
-
-#endif

@@ -1,6 +1,5 @@
 /* A model on a backend, ready to run. Sessions, the benchmark and tests use it. */
-#ifndef ENGINE_SESSION_ENGINE_H
-#define ENGINE_SESSION_ENGINE_H
+#pragma once
 
 #include <limits.h>
 
@@ -124,5 +123,3 @@ uint64_t engine_aux_hash(const struct engine *, enum aux_role); /* for self:E th
 bool engine_beside(const struct model *, const char *ending, char out[PATH_MAX]);
 /* Writes the path of the role's model beside the model at `path`. False: there is none. */
 bool engine_sibling(const char *path, enum aux_role, char out[PATH_MAX]);
-
-#endif

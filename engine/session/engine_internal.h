@@ -1,7 +1,6 @@
 /* Functions that the engine's files share: engine.c (backend, weights, heads) and engine_files.c (files of the
  * model). */
-#ifndef ENGINE_SESSION_ENGINE_INTERNAL_H
-#define ENGINE_SESSION_ENGINE_INTERNAL_H
+#pragma once
 
 #include "engine/model/model_open.h"
 #include "engine/session/engine.h"
@@ -40,5 +39,3 @@ bool engine_profile_find(struct engine *, const struct engine_options *, struct 
 void engine_recall(const struct engine *, struct policy *first, uint32_t sequences);
 void engine_keep(struct engine *, const struct policy *first, uint32_t sequences); /* out of memory: it is not kept */
 void engine_forget(struct engine *);                                               /* all of it */
-
-#endif

@@ -1,7 +1,6 @@
 /* Controls on their way from any thread to the engine's. A control in the mailbox was parsed and checked, and consists
  * of values: it cannot be refused any more. */
-#ifndef ENGINE_SESSION_MAILBOX_H
-#define ENGINE_SESSION_MAILBOX_H
+#pragma once
 
 #include <pthread.h>
 #include <stdatomic.h>
@@ -75,5 +74,3 @@ void mailbox_rest(struct mailbox *);  /* it is `resting` until it takes the next
 void mailbox_share(struct mailbox *); /* all sequences have the settings of the first */
 
 void mail_free(struct mail *); /* with all mail after it */
-
-#endif

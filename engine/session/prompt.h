@@ -1,6 +1,5 @@
 /* Prompts: text and tokens. A text is tokenised once, on the thread that posts it. */
-#ifndef ENGINE_SESSION_PROMPT_H
-#define ENGINE_SESSION_PROMPT_H
+#pragma once
 
 #include "engine/jinja/chat.h"
 #include "engine/model/tokenizer/tokenizer.h"
@@ -45,5 +44,3 @@ struct prompt {
 bool prompt_read(struct prompt *, const struct prompt_format *, const char *text, size_t len, const char *before,
                  struct err *);
 void prompt_free(struct prompt *); /* what it owns, not itself */
-
-#endif

@@ -18,8 +18,7 @@
  *   context_fork, context_drop          a sequence of its own, gone by the end of the call
  *   context_append                      to such a fork, and to the rows of a feature drafter, which are dropped after
  *                                       the round; the round's tree grows by round_propose() */
-#ifndef ENGINE_SESSION_ROUND_H
-#define ENGINE_SESSION_ROUND_H
+#pragma once
 
 #include "engine/context/context.h"
 #include "engine/events/policy.h"
@@ -151,5 +150,3 @@ void round_report(struct round *, const char *key, int index, double value); /* 
 /* Sets the reason for stopping and the policy's state in the ROUND event; -1 / NAN: does not apply. exit_layer may be
  * NO_LAYER. */
 void round_summary(struct round *, const char *stop_reason, int exit_layer, double threshold, int d_max, int w_max);
-
-#endif

@@ -1,7 +1,6 @@
 /* A sequence of a session: its tokens, its rows in all contexts, its policies and its round. When it ends, the next
  * sequence of the run may take its place. Only the engine's thread uses it. */
-#ifndef ENGINE_SESSION_SEQUENCE_H
-#define ENGINE_SESSION_SEQUENCE_H
+#pragma once
 
 #include "engine/events/draft_vocab.h"
 #include "engine/model/model.h"
@@ -147,5 +146,3 @@ seq_shows_verified(const struct sequence *q) /* Are the last layer's predictions
 {
     return q->current.probe == PROBE_POLICY || q->current.probe == PROBE_SHARE;
 }
-
-#endif

@@ -4,8 +4,7 @@
  *
  * a in [0, 1] is the probability that the target accepts a candidate, w what a rejection weighs. The models stay as
  * they are. */
-#ifndef ENGINE_TRAINING_ACCEPT_TRAINING_H
-#define ENGINE_TRAINING_ACCEPT_TRAINING_H
+#pragma once
 
 #include "base/blocks.h"
 #include "engine/model/trained/accept_head.h"
@@ -87,5 +86,3 @@ struct accept_prompt {
 /* Reads up to options.sequences prompts in shared passes. Each gives the rows that it would give alone. A response ends
  * with the target's end of sequence. */
 bool accept_data_prompts(struct accept_data *, struct accept_prompt *, size_t n, struct err *);
-
-#endif

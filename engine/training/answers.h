@@ -1,7 +1,6 @@
 /* The target's own answers to prompts: the text that heads and drafters are trained on. Several answers share a pass
  * over the weights; when one ends, the next prompt takes its place. */
-#ifndef ENGINE_TRAINING_ANSWERS_H
-#define ENGINE_TRAINING_ANSWERS_H
+#pragma once
 
 #include "engine/training/reader.h"
 
@@ -38,5 +37,3 @@ struct answers_options {
 bool answers_write(struct answers *out, const struct engine *, const token_t *tokens, const size_t *begin, size_t n,
                    const struct answers_options *, const atomic_bool *cancel, struct err *);
 void answers_free(struct answers *);
-
-#endif

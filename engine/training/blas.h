@@ -1,7 +1,6 @@
 /* Who multiplies the matrices of training: the BLAS that the program was linked with, or a GPU where the engine's
  * backend has products (kernels/backend.h). */
-#ifndef ENGINE_TRAINING_BLAS_H
-#define ENGINE_TRAINING_BLAS_H
+#pragma once
 
 #include "engine/session/engine.h"
 #include "kernels/products.h"
@@ -27,5 +26,3 @@ void blas_keep(struct blas *, const float *, size_t n);
 void blas_multiply(struct blas *, const struct host_product *);
 /* Has the device failed since it was opened? *err is why. */
 bool blas_failed(struct blas *, struct err *);
-
-#endif

@@ -1,8 +1,7 @@
 /* Writes an EAGLE-3 head (eagle_head.h): a GGUF file of the architecture `eagle3`, as llama.cpp reads it, or a folder
  * of SpecForge's form (LlamaForCausalLMEagle3), which vLLM lists. engine/model/arch/arch_drafter.c opens
  * both. The embedding is the target's, so it is not stored. */
-#ifndef ENGINE_TRAINING_EAGLE_FILE_H
-#define ENGINE_TRAINING_EAGLE_FILE_H
+#pragma once
 
 #include "engine/training/eagle_head.h"
 
@@ -14,5 +13,3 @@ bool eagle_file_possible(const char *path, struct err *);
  * whole blocks, and F32 otherwise; a folder has F32. If the target is a GGUF file, the head's file contains a copy of
  * its tokenizer, which llama.cpp needs. */
 bool eagle_file_write(const struct eagle_head *, const struct model *target, const char *path, struct err *);
-
-#endif

@@ -1,7 +1,6 @@
 /* An EAGLE-3 head in training (Li et al. 2025, arXiv:2503.01840; docs/policies/eagle.md): its sizes and its weights in
  * F32. eagle_training.h trains it, and eagle_file.h writes it. */
-#ifndef ENGINE_TRAINING_EAGLE_HEAD_H
-#define ENGINE_TRAINING_EAGLE_HEAD_H
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -65,5 +64,3 @@ eagle_part(const struct eagle_head *h, enum eagle_part part)
 {
     return h->values + h->at[part];
 }
-
-#endif

@@ -1,7 +1,6 @@
 /* The training of an EAGLE-3 head, for its three files: eagle_training.c has the loss and the optimizer's step,
  * eagle_layer.c the drafter's layer and its gradients, eagle_attention.c their attention. */
-#ifndef ENGINE_TRAINING_EAGLE_INTERNAL_H
-#define ENGINE_TRAINING_EAGLE_INTERNAL_H
+#pragma once
 
 #include "engine/training/adam.h"
 #include "engine/training/eagle_training.h"
@@ -102,5 +101,3 @@ void eagle_run_step(struct eagle_training *, uint32_t step);
 void eagle_head_back(struct eagle_training *, uint32_t step, float *gradient);
 /* From slope_h of all steps: adds the gradients by all other weights. */
 void eagle_back(struct eagle_training *, uint32_t steps, float *gradient);
-
-#endif

@@ -9,8 +9,7 @@
  *
  * q is the head's distribution over its vocabulary S, and p is the target's, restricted to S and scaled to sum to 1. A
  * base is part of step s if the tokens predicted in steps 1 to s are in the answer and in S. */
-#ifndef ENGINE_TRAINING_EAGLE_TRAINING_H
-#define ENGINE_TRAINING_EAGLE_TRAINING_H
+#pragma once
 
 #include <stdatomic.h>
 
@@ -58,5 +57,3 @@ void eagle_loss(struct eagle_training *, const struct eagle_window *, size_t n, 
 /* One step of AdamW; adds the scores from before it to *score. The gradient's norm is clipped to 1. */
 void eagle_training_step(struct eagle_training *, const struct eagle_window *, size_t n, uint32_t steps, float rate,
                          struct eagle_score *score);
-
-#endif

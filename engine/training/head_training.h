@@ -8,8 +8,7 @@
  * within S: a head that drafts tokens of S alone has nothing to learn from the probability of all others, and a row
  * counts for as much as S has of it. The model's weights stay as they are; what its own head does besides (LayerNorm, a
  * bias, a scale or a cap of logits) is done by all of these. */
-#ifndef ENGINE_TRAINING_HEAD_TRAINING_H
-#define ENGINE_TRAINING_HEAD_TRAINING_H
+#pragma once
 
 #include <stdatomic.h>
 #include <stddef.h>
@@ -111,5 +110,3 @@ void head_training_score(struct head_training *, bool lens, const struct head_ro
  * vocab: of the lens; whole: of the model. */
 uint64_t head_training_bytes(enum head_kind, size_t n_layers, uint32_t width, uint32_t vocab, uint32_t whole,
                              const struct head_training_options *);
-
-#endif

@@ -4,8 +4,7 @@
  *
  * Greedy decoding (temperature 0): drafts are the draft model's first choices, A is 1 where the target's is the same,
  * and s and a are of the distributions at temperature 1, or both would be 0 or 1. */
-#ifndef ENGINE_TRAINING_PROFILE_DATA_H
-#define ENGINE_TRAINING_PROFILE_DATA_H
+#pragma once
 
 #include "engine/model/trained/sv_profile.h"
 #include "engine/training/reader.h"
@@ -41,5 +40,3 @@ struct profile_prompt {
 
 /* Reads up to options.sequences prompts in shared passes. Each gives the counts that it would give alone. */
 bool profile_data_prompts(struct profile_data *, struct profile_prompt *, size_t n, struct err *);
-
-#endif

@@ -1,8 +1,7 @@
 /* Runs a model over texts and returns its logits after each token, to collect training data on the host. Several texts
  * share a pass over the weights, each in a lane of its own; the results of one text are the same bits whatever the
  * others contain. */
-#ifndef ENGINE_TRAINING_READER_H
-#define ENGINE_TRAINING_READER_H
+#pragma once
 
 #include "engine/context/context.h"
 #include "engine/session/engine.h"
@@ -43,5 +42,3 @@ typedef bool (*reader_fn)(void *user, struct reader *, uint32_t at, slot_t);
 bool reader_read(struct reader *, const struct reader_text *, size_t n, reader_fn each);
 /* The last layer's logits (vocab) after the row. */
 bool reader_logits(struct reader *, slot_t, float *z);
-
-#endif

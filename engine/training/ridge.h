@@ -1,6 +1,5 @@
 /* Linear regression of vectors on vectors of the same width, by normal equations and Cholesky's factorisation. */
-#ifndef ENGINE_TRAINING_RIDGE_H
-#define ENGINE_TRAINING_RIDGE_H
+#pragma once
 
 #include <stdatomic.h>
 #include <stdbool.h>
@@ -15,5 +14,3 @@ struct blas;
  * ran out; a and b are then unchanged, as they are when *cancel (NULL: never) becomes true before the end. */
 bool ridge_fit(struct blas *, const float *x, const float *y, size_t stride, size_t n, uint32_t width,
                const atomic_bool *cancel, float *a, float *b);
-
-#endif

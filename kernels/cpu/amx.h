@@ -1,6 +1,5 @@
 /* Products of many rows with AMX tiles; cpu_isa_amx is the avx512vnni table with these functions. */
-#ifndef KERNELS_CPU_AMX_H
-#define KERNELS_CPU_AMX_H
+#pragma once
 
 #include "kernels/cpu/isa.h"
 
@@ -11,5 +10,3 @@ bool amx_usable(void);
 
 /* matmul_fn (isa.h) for interleaved weights with Q8_0 xor 0x80; its results equal avx512vnni's bit by bit. */
 void amx_matmul(const struct matrix *, const struct acts *x, size_t n, size_t first, size_t last, float *y, size_t ld);
-
-#endif

@@ -1,6 +1,5 @@
 /* AVX-512 primitives for cpu/simd.h, shared by the instruction sets with and without VNNI. */
-#ifndef KERNELS_CPU_AVX512_H
-#define KERNELS_CPU_AVX512_H
+#pragma once
 
 #include <immintrin.h>
 
@@ -126,5 +125,3 @@ v_store_i8(int8_t *p, vec a)
 {
     _mm_storeu_si128((__m128i *)(void *)p, _mm512_cvtsepi32_epi8(_mm512_cvtps_epi32(a)));
 }
-
-#endif

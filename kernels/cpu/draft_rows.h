@@ -6,8 +6,7 @@
  *
  * The outputs of a set begin with its base. Those of its recent tokens begin at the next piece, so that pieces of the
  * base are the same for all sets. */
-#ifndef KERNELS_CPU_DRAFT_ROWS_H
-#define KERNELS_CPU_DRAFT_ROWS_H
+#pragma once
 
 #include "kernels/cpu/forward.h"
 
@@ -30,5 +29,3 @@ bool cpu_draft_set(struct kv_cache *, uint32_t set, uint32_t base, const token_t
  * starts at their first output. full: a matrix that takes the head's place, which is not interleaved; or NULL. */
 void draft_multiply(const struct worker *, uint32_t set, const struct matrix *full, const struct acts *, size_t n,
                     struct range part, float *z, size_t ld);
-
-#endif

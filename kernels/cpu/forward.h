@@ -1,6 +1,5 @@
 /* The steps of a request: distribution of work to the team's threads, and activations for products. */
-#ifndef KERNELS_CPU_FORWARD_H
-#define KERNELS_CPU_FORWARD_H
+#pragma once
 
 #include "kernels/cpu/kv_cache.h"
 
@@ -120,5 +119,3 @@ struct exit_watch {
 /* Runs all rows to depth forward.to, or with a watch until the last row exits. Marks the KV cache as cancelled if the
  * cancel flag was set. */
 void forward_run(struct kv_cache *, const struct forward_pass *, const struct exit_watch *);
-
-#endif

@@ -1,6 +1,5 @@
 /* The head: final norm, LM head, softmax statistics. Works on kv_cache.head, a table of (ring entry, layer) rows. */
-#ifndef KERNELS_CPU_HEAD_H
-#define KERNELS_CPU_HEAD_H
+#pragma once
 
 #include "kernels/cpu/forward.h"
 
@@ -43,5 +42,3 @@ struct prediction head_named(const struct kv_cache *, uint32_t set, const struct
 
 /* Marks the KV cache as failed: the logits of a layer are not numbers (NaN). */
 void head_broken(struct kv_cache *, uint32_t layer);
-
-#endif

@@ -2,8 +2,7 @@
  * per instruction set; reference.c is the portable one, against which the others are tested.
  *
  * Every kernel is batch invariant: its result for a (row, output) does not depend on the rest of the call. */
-#ifndef KERNELS_CPU_ISA_H
-#define KERNELS_CPU_ISA_H
+#pragma once
 
 #include <string.h>
 
@@ -160,5 +159,3 @@ const struct cpu_isa *cpu_isa_choose(const char *family, struct err *err);
  * as in matmul_fn. */
 void multiply(const struct cpu_isa *, const struct matrix *, const struct acts *x, size_t n, size_t first, size_t last,
               float *y, size_t ld);
-
-#endif

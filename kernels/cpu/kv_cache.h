@@ -1,7 +1,6 @@
 /* A pool of distributions, which KV caches of several models may share. Each distribution is (vocab) probabilities,
  * with 0 outside the vocabulary of the KV cache that wrote it. */
-#ifndef KERNELS_CPU_KV_CACHE_H
-#define KERNELS_CPU_KV_CACHE_H
+#pragma once
 
 #include "base/blocks.h"
 #include "kernels/cpu/recurrent.h"
@@ -218,5 +217,3 @@ cpu_kv_cache_hidden(const struct kv_cache *s, uint32_t ring, uint32_t depth)
     const struct model_desc *d = &s->weights->desc;
     return s->hidden + ((size_t)ring * (d->n_layers + 1) + depth) * d->width;
 }
-
-#endif

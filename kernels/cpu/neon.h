@@ -1,6 +1,5 @@
 /* NEON primitives for cpu/simd.h, shared by the instruction sets with and without the dot product instruction. */
-#ifndef KERNELS_CPU_NEON_H
-#define KERNELS_CPU_NEON_H
+#pragma once
 
 #include <arm_neon.h>
 
@@ -116,5 +115,3 @@ v_dot2(ints dot, codes w0, codes w1, const int8_t *x)
 }
 
 #define v_dot2_q8 v_dot2 /* signed times signed */
-
-#endif

@@ -5,8 +5,7 @@
  * cache while all rows are multiplied. Conversions thus cost almost nothing. Between two panels of inputs the sums are
  * stored in memory as vectors. Each sum therefore still runs over k in vectors, then across lanes, and has the same
  * bits as with tiles. */
-#ifndef KERNELS_CPU_PANELS_H
-#define KERNELS_CPU_PANELS_H
+#pragma once
 
 #define PANEL_ROWS  ((size_t)3)
 #define PANEL_MANY  24 /* number of rows from which panels are faster than simd.h's tiles */
@@ -140,5 +139,3 @@ DEFINE_PANELS(bf16, uint16_t)
 #define PANEL_KERNELS                                                                                                  \
     [WEIGHT_F32] = {panels_f32, PANEL_MANY}, [WEIGHT_F16] = {panels_f16, PANEL_MANY},                                  \
     [WEIGHT_BF16] = {panels_bf16, PANEL_MANY}
-
-#endif

@@ -7,8 +7,7 @@
  *   v_gather(words, codes)                  words[c] for every lane
  *   Q8_FLIP                                 0x80 if whole bytes are stored plus 128, else 0
  * A group's outputs are in 16 / LANES parts. */
-#ifndef KERNELS_CPU_QUANTS_H
-#define KERNELS_CPU_QUANTS_H
+#pragma once
 
 #include "kernels/codebooks.h"
 #include "kernels/cpu/isa.h"
@@ -201,5 +200,3 @@ scaling_at(const enum weight_type type, const unsigned char *s, const size_t par
     }
     return scaling;
 }
-
-#endif

@@ -7,8 +7,7 @@
  *
  * cpu_state_advance() only notes the committed rows. Each layer applies their updates when a forward pass reads the
  * state next, or before the inputs are overwritten. */
-#ifndef KERNELS_CPU_RECURRENT_H
-#define KERNELS_CPU_RECURRENT_H
+#pragma once
 
 #include "kernels/backend.h"
 #include "kernels/cpu/isa.h"
@@ -82,5 +81,3 @@ bool recurrent_continues(const struct kv_cache *, const struct row *, size_t n);
 /* Computes what a recurrent layer's last matrix reads, (n, value_heads * value_dim), from the prepared activations.
  * `active` (n) are indices of rows of the pass, ancestors first. Returns the result, valid until the next call. */
 float *recurrent_layer(struct kv_cache *, const struct forward_pass *, uint32_t l, size_t n, const uint32_t *active);
-
-#endif

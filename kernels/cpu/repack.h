@@ -25,8 +25,7 @@
  *   Q2_K             d[o], dmin[o] in F16; then for each 16 inputs a byte: scale[o] in its lower half, min[o] in its upper
  * A weight is scale * (quant - zero) without minima, else scale * quant plus or minus the minimum. Four bits of MXFP4
  * and IQ4 are a place in a table of quants. */
-#ifndef KERNELS_CPU_REPACK_H
-#define KERNELS_CPU_REPACK_H
+#pragma once
 
 #include "kernels/codebooks.h"
 #include "kernels/cpu/isa.h"
@@ -210,5 +209,3 @@ scale_bytes(enum weight_type type)
  * buffers of cols/32 * quant_bytes() and cols/(file's block) * scale_bytes() bytes. flip: q8_flip. */
 void repack(enum weight_type, const unsigned char *rows, size_t n, size_t cols, uint8_t flip, unsigned char *q,
             unsigned char *scale);
-
-#endif

@@ -5,8 +5,7 @@
  *   GROUP_TILE                        number of sums that fit into the registers
  * A sum runs over the blocks in order. Integers of a block are added exactly and then scaled in the same way
  * everywhere, so all instruction sets yield the same bits. */
-#ifndef KERNELS_CPU_INTERLEAVED_H
-#define KERNELS_CPU_INTERLEAVED_H
+#pragma once
 
 #include "kernels/cpu/quants.h"
 
@@ -120,5 +119,3 @@ INTERLEAVED_TYPES(DEFINE_MATMUL_GROUPS)
 
 #define MATMUL_ENTRY(name, type) [type] = matmul_##name,
 #define INTERLEAVED_KERNELS      INTERLEAVED_TYPES(MATMUL_ENTRY) SAME_TYPES(MATMUL_ENTRY)
-
-#endif

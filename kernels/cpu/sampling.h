@@ -4,8 +4,7 @@
  *
  * Any logits are accepted: NaN counts as -infinity, and token 0 is the argmax if no logit is finite.
  */
-#ifndef KERNELS_CPU_SAMPLING_H
-#define KERNELS_CPU_SAMPLING_H
+#pragma once
 
 #include "kernels/backend.h"
 
@@ -48,5 +47,3 @@ struct overlap sampling_overlap(const float *d, const float *c, uint32_t n, toke
  * without logits may be any token: outside the vocabulary it is rejected. */
 bool sampling_verify(const struct verify_req *, uint32_t vocab, const float *const *logits, const float *const *q,
                      uint32_t q_vocab, float *p, uint32_t *order, struct verdict *out);
-
-#endif

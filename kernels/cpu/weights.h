@@ -1,6 +1,5 @@
 /* A model's weights for the CPU's kernels: matrices in the type of their file (F32 if exact), norms in F32. */
-#ifndef KERNELS_CPU_WEIGHTS_H
-#define KERNELS_CPU_WEIGHTS_H
+#pragma once
 
 #include "base/blocks.h"
 #include "kernels/cpu/isa.h"
@@ -149,5 +148,3 @@ void form_activate(const struct weights *, uint32_t layer, float *gate, const fl
 void form_cap(float cap, float *x, size_t n);
 /* Clamps the numbers `part` of n rows, ld apart, to [-most, most]; 0 leaves them unchanged. */
 void form_clip(float most, float *x, size_t n, size_t ld, struct range part);
-
-#endif

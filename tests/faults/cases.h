@@ -1,6 +1,5 @@
 /* The commands that faults are tested on, and the kit of small files that they use. */
-#ifndef TESTS_FAULTS_CASES_H
-#define TESTS_FAULTS_CASES_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -45,5 +44,3 @@ struct command {
 void command_make(struct command *, const struct bench *, const struct fault_case *, const char *fault);
 /* Prints the case as a command line. */
 void command_print(const struct command *, const struct fault_case *, const struct bench *, const char *fault);
-
-#endif

@@ -1,6 +1,5 @@
 /* Runs a program under test: its standard output and error in files, or in a terminal of its own, with a time limit. */
-#ifndef TESTS_FAULTS_CHILD_H
-#define TESTS_FAULTS_CHILD_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -44,5 +43,3 @@ void child_close(struct child *);
 
 /* Runs the child for at most `ms` milliseconds, then kills it. Returns false if it had to be killed. */
 bool child_run(struct child *, const struct child_plan *, int ms);
-
-#endif

@@ -1,6 +1,5 @@
 /* Options of programs that draw at random: how many cases, which seed, how long. */
-#ifndef TESTS_FAULTS_DRAWS_H
-#define TESTS_FAULTS_DRAWS_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -20,5 +19,3 @@ struct draws {
 bool draws_read(struct draws *, int argc, char **argv);
 /* Returns true if enough cases are done or the time is over. */
 bool draws_over(const struct draws *, uint64_t done);
-
-#endif

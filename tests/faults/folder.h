@@ -1,6 +1,5 @@
 /* The folder that a program under test runs in, and the files that the program leaves there. */
-#ifndef TESTS_FAULTS_FOLDER_H
-#define TESTS_FAULTS_FOLDER_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -29,5 +28,3 @@ char *whole_file(const char *path, size_t *n);
 /* Returns the parts of the text that are the same from run to run: each number is replaced by #; blanks and lines with
  * the amount of memory left or with a speed are removed. The caller frees it. */
 char *without_numbers(const char *text, size_t n);
-
-#endif

@@ -1,7 +1,6 @@
 /* Checks the end of a run with a fault: the result is that of a run without faults, or one line and status 1 or 2; and
  * every file that is marked as complete is complete. */
-#ifndef TESTS_FAULTS_JUDGE_H
-#define TESTS_FAULTS_JUDGE_H
+#pragma once
 
 #include "tests/faults/cases.h"
 #include "tests/faults/child.h"
@@ -35,5 +34,3 @@ void reference_free(struct reference *);
  * that ran out. A write that failed may be the one that restores the terminal. */
 enum ending judge(const struct reference *, const struct fault_case *, const struct child *, bool ended,
                   enum fault_kind, const struct left *, char why[300]);
-
-#endif

@@ -1,7 +1,6 @@
 /* A page of memory that the driver and the preloaded library share, so that the counts survive every end of the
  * program. */
-#ifndef TESTS_FAULTS_PAGE_H
-#define TESTS_FAULTS_PAGE_H
+#pragma once
 
 #include <stdatomic.h>
 #include <stdint.h>
@@ -42,5 +41,3 @@ struct fault_page {
 #define PAGE_VARIABLE "FAULT_PAGE"
 /* If set, the place of the fault is printed to standard error. */
 #define WHERE_VARIABLE "FAULT_WHERE"
-
-#endif

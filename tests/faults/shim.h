@@ -1,6 +1,5 @@
 /* The preloaded library replaces functions of libc. It counts their calls, and lets the requested call fail. */
-#ifndef TESTS_FAULTS_SHIM_H
-#define TESTS_FAULTS_SHIM_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -26,5 +25,3 @@ void shim_rendering(bool);
 
 /* Begins to count writes to the stream stdout. */
 void shim_take_stdout(void);
-
-#endif

@@ -1,6 +1,5 @@
 /* Runs the whole app on a pseudo-terminal: bytes arrive as from a keyboard, and output is discarded. */
-#ifndef TESTS_FUZZ_APP_RIG_H
-#define TESTS_FUZZ_APP_RIG_H
+#pragma once
 
 #include "tui/app/app_state.h"
 
@@ -14,5 +13,3 @@ void app_rig_size(int rows, int cols);
 /* Writes a trace to the folder: the first so many rounds of the test trace of that name. Long traces are slow, because
  * every input reads them again. */
 void app_rig_trace(const char *root, const char *name, int rounds);
-
-#endif

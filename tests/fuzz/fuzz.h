@@ -1,6 +1,5 @@
 /* Shared code of fuzz targets: the entry that each defines, checks, mutators, and files for the code under test. */
-#ifndef TESTS_FUZZ_FUZZ_H
-#define TESTS_FUZZ_FUZZ_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -70,5 +69,3 @@ void scratch_remove(const char *folder); /* with its contents */
  * data. */
 void try_as_safetensors(const uint8_t *data, size_t size, size_t n_data,
                         void (*use_file)(const unsigned char *, size_t));
-
-#endif

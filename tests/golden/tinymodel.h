@@ -3,8 +3,7 @@
  *
  * A struct tinymodel of zeros is a valid choice: every 0 means the default given below. As a program:
  * `build/tests/tinymodel OUT.gguf --layers 4 --types mixed …` (tinymodel_main.c). */
-#ifndef TESTS_GOLDEN_TINYMODEL_H
-#define TESTS_GOLDEN_TINYMODEL_H
+#pragma once
 
 #include <stddef.h>
 
@@ -57,5 +56,3 @@ bool tinymodel_build(const struct tinymodel *, unsigned char **bytes, size_t *le
 bool tinymodel_write(const char *path, const struct tinymodel *, struct err *);
 /* Writes to a new file in $TMPDIR (or /tmp), its name in path (at least 64 bytes); the caller unlinks it. */
 bool tinymodel_write_temp(char *path, size_t size, const struct tinymodel *, struct err *);
-
-#endif

@@ -5,8 +5,7 @@
  *       259..    nasty pieces if wanted, then ▁, letters, punctuation, ▁a.., syllables, ▁syllables, words of 2 and 3
  *       last two <|end|>, a control token (the EOT), and <|note|>, a user-defined one
  */
-#ifndef TESTS_GOLDEN_TINYVOCAB_H
-#define TESTS_GOLDEN_TINYVOCAB_H
+#pragma once
 
 #include "tests/rigs/gguf_bytes.h"
 
@@ -17,5 +16,3 @@
 void tinyvocab_put(struct gguf_bytes *, uint32_t vocab, uint32_t padding, bool nasty, bool space_prefix);
 /* Returns whether the token is a piece or </s>, not a byte or control token. */
 bool tinyvocab_is_text(uint32_t vocab, uint32_t id);
-
-#endif

@@ -1,8 +1,7 @@
 /* A backend with a small random model and a tree of rows, for tests that speak to kernels/backend.h directly. Node i of
  * the tree has slot and ring entry i (unless a test changes them); nodes 0, 1, 2, … are given in any order in which
  * parents come first. Functions fail the running cmocka test themselves. */
-#ifndef TESTS_RIGS_BACKEND_RIG_H
-#define TESTS_RIGS_BACKEND_RIG_H
+#pragma once
 
 #include "tests/rigs/naive_model.h"
 
@@ -76,5 +75,3 @@ void rig_naive(struct rig *, int node, double *hidden, double *logits); /* (L + 
 void rig_assert_near_naive(struct rig *, int node, double embedding, double bound);
 
 double rig_distance(const float *, const double *, size_t n); /* |a - b| / |b| */
-
-#endif

@@ -1,8 +1,7 @@
 /* Runs sequences that share a context: they draft, are verified, grow and are cut together. Each sequence also has a
  * context of its own, in which the same rows are computed one by one. The results of both contexts must have the same
  * bits, and committed rows must be the oracle's. */
-#ifndef TESTS_RIGS_BATCH_PROGRAM_H
-#define TESTS_RIGS_BATCH_PROGRAM_H
+#pragma once
 
 #include "tests/rigs/naive_model.h"
 
@@ -20,5 +19,3 @@ struct batch_world {
 
 /* Runs random rounds of all sequences. Fails the cmocka test at the first difference. */
 void batch_program_run(const struct batch_world *, uint64_t seed, unsigned rounds);
-
-#endif

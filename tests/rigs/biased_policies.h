@@ -1,7 +1,6 @@
 /* Policies whose tokens have another distribution than the target's, and fair policies that resemble them. Tests must
  * reject the former and accept the latter. */
-#ifndef TESTS_RIGS_BIASED_POLICIES_H
-#define TESTS_RIGS_BIASED_POLICIES_H
+#pragma once
 
 #include "engine/events/policy.h"
 
@@ -14,5 +13,3 @@ struct biased_policies {
 };
 
 void biased_policies(struct biased_policies *);
-
-#endif

@@ -1,6 +1,5 @@
 /* Gives blocks of random bytes sensible scales, which makes them valid blocks of any type. */
-#ifndef TESTS_RIGS_BLOCK_SCALES_H
-#define TESTS_RIGS_BLOCK_SCALES_H
+#pragma once
 
 #include "kernels/backend.h"
 
@@ -8,5 +7,3 @@
  * another format gets the nearest value below. */
 void block_set_scales(enum weight_type, unsigned char *block, uint16_t scale, uint16_t second);
 bool block_has_second(enum weight_type);
-
-#endif

@@ -1,7 +1,6 @@
 /* A tiny model as the bytes of a file in memory, which tests can damage and open. An error in these functions fails the
  * test. */
-#ifndef TESTS_RIGS_BUILT_MODEL_H
-#define TESTS_RIGS_BUILT_MODEL_H
+#pragma once
 
 #include "engine/model/model.h"
 #include "tests/golden/tinymodel.h"
@@ -17,5 +16,3 @@ bool read_bytes(struct model **, const struct built *, struct err *);
 struct model *open_tiny_model(struct built *, const struct tinymodel *);
 /* Opens a file of the repository. */
 struct model *open_golden_model(const char *path);
-
-#endif

@@ -2,11 +2,8 @@
  * request into a queue and returns; the worker compares the request with a record of what was computed, and runs it;
  * results are withheld until wait(). So code that reads a result too early, changes an argument's memory too early, or
  * uses what was never computed fails on every machine. */
-#ifndef TESTS_RIGS_CHECK_BACKEND_H
-#define TESTS_RIGS_CHECK_BACKEND_H
+#pragma once
 
 #include "kernels/backend.h"
 
 extern const struct backend_ops check_backend;
-
-#endif

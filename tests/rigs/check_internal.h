@@ -1,7 +1,6 @@
 /* Declarations that the files of the check backend share: copied requests (check_command.c), the record of what a KV
  * cache contains, and the pool of distributions (both check_ledger.c). */
-#ifndef TESTS_RIGS_CHECK_INTERNAL_H
-#define TESTS_RIGS_CHECK_INTERNAL_H
+#pragma once
 
 #include <stdlib.h>
 
@@ -120,5 +119,3 @@ void ledger_trunk(struct ledger *, seq_t, uint32_t first, const slot_t *, size_t
 void ledger_embedded(struct ledger *, const struct row *, size_t n);
 void ledger_ran(struct ledger *, const struct forward_pass *, uint32_t to);
 void ledger_dists(struct ledger *, const struct dist_req *, size_t n);
-
-#endif

@@ -1,6 +1,5 @@
 /* Bounds of chi-square statistics. */
-#ifndef TESTS_RIGS_CHI_SQUARE_H
-#define TESTS_RIGS_CHI_SQUARE_H
+#pragma once
 
 #include <math.h>
 
@@ -27,5 +26,3 @@ chi_square_limit(double df, double alpha)
     const double k = 2 / (9 * df);
     return df * pow(1 - k + normal_quantile(alpha) * sqrt(k), 3);
 }
-
-#endif

@@ -1,7 +1,6 @@
 /* A fixture for tests of the context: a context on the symbolic backend, with an empty sequence. Functions fail the
  * running cmocka test themselves. */
-#ifndef TESTS_RIGS_CONTEXT_FIXTURE_H
-#define TESTS_RIGS_CONTEXT_FIXTURE_H
+#pragma once
 
 #include "engine/context/context.h"
 #include "tests/rigs/symbolic_backend.h"
@@ -29,5 +28,3 @@ void append_chain(struct fixture *, slot_t parent, token_t first, slot_t *slots,
 void prefill(struct fixture *, size_t n); /* appends n tokens, at most 64 */
 /* Asserts that the row's hidden state was computed from exactly this path of tokens. */
 void assert_saw(struct fixture *, slot_t, const token_t *tokens, size_t n);
-
-#endif

@@ -1,7 +1,6 @@
 /* Small models for tests of the CPU backend: deliberately odd sizes, widths that no vector divides, groups of heads,
  * vocabularies of several pieces, every weight type. */
-#ifndef TESTS_RIGS_CPU_SHAPES_H
-#define TESTS_RIGS_CPU_SHAPES_H
+#pragma once
 
 #include "tests/rigs/backend_rig.h"
 
@@ -17,5 +16,3 @@ double cpu_exact_bound(const struct naive_shape *);
 /* Opens each shape on an instruction set that the seed chooses (SPECSCOPE_LONG=1: on all), and calls check() with the
  * error that rounding may cause. */
 void on_every_isa_and_shape(bool exact, uint64_t seed, void (*check)(struct rig *, double bound));
-
-#endif

@@ -1,7 +1,6 @@
 /* Attention of a random tree of rows after a trunk, as a kernel of its own, and its definition. The including file must
  * define run(kernel, arguments, shared memory). */
-#ifndef TESTS_RIGS_CUDA_ATTENTION_H
-#define TESTS_RIGS_CUDA_ATTENTION_H
+#pragma once
 
 #include <algorithm>
 
@@ -229,5 +228,3 @@ define_attention(const attention_case &c, const struct row &r, uint32_t i, uint3
         x /= sum;
     return out;
 }
-
-#endif

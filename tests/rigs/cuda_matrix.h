@@ -1,7 +1,6 @@
 /* Random matrices of every type in the device's layout, and packed rows of activations. They are packed by
  * kernels/cuda/device/layout.h, independently of kernels/cuda/pack.h. */
-#ifndef TESTS_RIGS_CUDA_MATRIX_H
-#define TESTS_RIGS_CUDA_MATRIX_H
+#pragma once
 
 #include "kernels/cuda/device/layout.h"
 #include "kernels/half.h"
@@ -166,5 +165,3 @@ struct test_rows {
         packed = on_device(halves);
     }
 };
-
-#endif

@@ -1,7 +1,6 @@
 /* Shared code of tests of kernels, on the emulator (tests/emulator) and on a GPU: random numbers, arrays on the device,
  * distances. The including file must define SUCCEEDS(call), which handles a failed call. */
-#ifndef TESTS_RIGS_CUDA_NUMBERS_H
-#define TESTS_RIGS_CUDA_NUMBERS_H
+#pragma once
 
 #include <cmath>
 #include <cstdint>
@@ -76,5 +75,3 @@ difference(const std::vector<double> &want, const float *got)
     }
     return sqrt(apart / all);
 }
-
-#endif

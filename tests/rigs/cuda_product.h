@@ -1,7 +1,6 @@
 /* A product by strips as a kernel of its own, and its definition. The including file must define run(kernel, arguments,
  * shared memory), with any number of blocks. */
-#ifndef TESTS_RIGS_CUDA_PRODUCT_H
-#define TESTS_RIGS_CUDA_PRODUCT_H
+#pragma once
 
 #include "kernels/cuda/device/launch.cuh"
 #include "kernels/cuda/device/tile.cuh"
@@ -115,5 +114,3 @@ define_product(const test_matrix &w, const test_rows &x, uint32_t n)
                     (double)w.values[(size_t)o * w.m.cols + k] * (double)x.values[(size_t)r * w.m.cols + k];
     return y;
 }
-
-#endif

@@ -1,7 +1,6 @@
 /* The CUDA backend for tests: the plug-in $SPECSCOPE_CUDA_PLUGIN on a real GPU (make test-cuda), else the emulated
  * plug-in in the folder of the test program. */
-#ifndef TESTS_RIGS_CUDA_RIG_H
-#define TESTS_RIGS_CUDA_RIG_H
+#pragma once
 
 #include "tests/rigs/backend_rig.h"
 
@@ -31,5 +30,3 @@ void cuda_rig_open(struct rig *, size_t shape, bool exact, uint64_t seed);
 /* Compares with the naive model; if the model is not exact, with the naive model in halves (naive_model.h), within the
  * rounding error. */
 void cuda_rig_assert_near_naive(struct rig *, int node, bool exact);
-
-#endif

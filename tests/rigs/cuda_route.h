@@ -1,7 +1,6 @@
 /* The choice of experts as a kernel of its own, compared with the CPU's (kernels/cpu/route.h). The including file must
  * define run(kernel, arguments, shared memory). */
-#ifndef TESTS_RIGS_CUDA_ROUTE_H
-#define TESTS_RIGS_CUDA_ROUTE_H
+#pragma once
 
 #include "kernels/cuda/device/launch.cuh"
 #include "kernels/cuda/device/route.cuh"
@@ -65,5 +64,3 @@ check_routes(const struct experts_form &f, bool few, bool biased, bool corrected
     cudaFree((void *)a.correction);
     cudaFree(a.out);
 }
-
-#endif

@@ -1,7 +1,6 @@
 /* Shared code of the tests of a forward pass's steps: random numbers, arrays on the emulated device (tests/emulator),
  * launches of a few blocks. Only one source of a C++ program may include it. */
-#ifndef TESTS_RIGS_CUDA_STEPS_H
-#define TESTS_RIGS_CUDA_STEPS_H
+#pragma once
 
 #include <ctime>
 #include <vector>
@@ -19,5 +18,3 @@ run(void (*kernel)(A), A arguments, size_t shared)
     SUCCEEDS(resident_blocks(kernel, 0, BLOCK_THREADS, shared, &all));
     RUN(1, launch_cooperative(kernel, BLOCKS, BLOCK_THREADS, arguments, nullptr, shared));
 }
-
-#endif

@@ -1,6 +1,5 @@
 /* Memory of the (emulated) device for tests that launch kernels themselves. Functions fail the running cmocka test. */
-#ifndef TESTS_RIGS_DEVICE_MEMORY_H
-#define TESTS_RIGS_DEVICE_MEMORY_H
+#pragma once
 
 #include <cuda_runtime_api.h>
 
@@ -42,5 +41,3 @@ on_device(const void *from, size_t bytes)
     send(p, from, bytes);
     return p;
 }
-
-#endif

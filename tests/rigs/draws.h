@@ -1,7 +1,6 @@
 /* A test program's stream of random numbers, drawn by the program's own generator. Its seed is printed, and
  * SPECSCOPE_SEED sets it (seed.h). A program has one stream. */
-#ifndef TESTS_RIGS_DRAWS_H
-#define TESTS_RIGS_DRAWS_H
+#pragma once
 
 #include <math.h>
 
@@ -30,5 +29,3 @@ gaussian(void)
     const double u = 1 - uniform(), v = uniform();
     return (float)(sqrt(-2 * log(u)) * cos(6.283185307179586 * v));
 }
-
-#endif

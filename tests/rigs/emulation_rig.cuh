@@ -1,6 +1,5 @@
 /* Shared code of the emulator's tests: random numbers, memory, kernels in random orders of threads. */
-#ifndef TESTS_RIGS_EMULATION_RIG_CUH
-#define TESTS_RIGS_EMULATION_RIG_CUH
+#pragma once
 
 #include <cmath>
 #include <csetjmp>
@@ -68,5 +67,3 @@ template <class T> struct array {
         SUCCEEDS(__VA_ARGS__);                                                                                         \
         SUCCEEDS(cudaDeviceSynchronize());                                                                             \
     } while (0)
-
-#endif

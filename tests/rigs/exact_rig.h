@@ -1,7 +1,6 @@
 /* Engines in F32 on one thread, for comparison with formulas. The functions read texts from their beginning and record
  * runs. An error fails the test. */
-#ifndef TESTS_RIGS_EXACT_RIG_H
-#define TESTS_RIGS_EXACT_RIG_H
+#pragma once
 
 #include "engine/training/reader.h"
 #include "tests/golden/tinymodel.h"
@@ -23,5 +22,3 @@ void exact_rig_read(const struct engine *, enum reads, const token_t *text, size
 /* Returns options of a greedy session that can choose all policies of the registry and does not end before `tokens`. */
 struct session_options exact_rig_session(const char *policy, const char *prompt, uint32_t tokens);
 struct recorded_run exact_rig_record(struct engine *, const struct session_options *);
-
-#endif

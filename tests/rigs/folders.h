@@ -1,6 +1,5 @@
 /* Folders that tests write to, and files in them. */
-#ifndef TESTS_RIGS_FOLDERS_H
-#define TESTS_RIGS_FOLDERS_H
+#pragma once
 
 /* Creates an empty folder in $TMPDIR or /tmp; path has room for 256 bytes. */
 void make_temp_folder(char path[256]);
@@ -11,5 +10,3 @@ int folder_tear_down(void **state);
 /* Read a whole file into terminated memory that the caller frees, and write one. */
 char *read_text(const char *folder, const char *file);
 void write_text(const char *folder, const char *file, const char *text);
-
-#endif

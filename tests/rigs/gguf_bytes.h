@@ -1,8 +1,7 @@
 /* Builds a GGUF file in memory, little-endian on every machine. The values are written unchecked, so that tests can
  * build invalid files. A failed allocation sets `failed`, and later calls do nothing, so callers check it once, at the
  * end. */
-#ifndef TESTS_RIGS_GGUF_BYTES_H
-#define TESTS_RIGS_GGUF_BYTES_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -158,5 +157,3 @@ put_padding(struct gguf_bytes *b, size_t alignment)
     while (!b->failed && b->len % alignment != 0)
         put_uint(b, 0, 1);
 }
-
-#endif

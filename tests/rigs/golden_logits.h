@@ -1,7 +1,6 @@
 /* Golden logits: reads a text file of them (tests/golden/make_logits_golden.py) and measures a model's distance from
  * them. A file may also contain the tokens that greedy decoding generates next (make_models_golden.py). */
-#ifndef TESTS_RIGS_GOLDEN_LOGITS_H
-#define TESTS_RIGS_GOLDEN_LOGITS_H
+#pragma once
 
 #include "engine/model/model.h"
 #include "engine/model/model_open.h"
@@ -46,5 +45,3 @@ uint32_t golden_strays(const struct backend_ops *, const struct model *, const s
 /* Fails the test unless the list contains the name of every path that consists of the folder, a name and the ending. So
  * no golden file is left without a test. */
 void golden_assert_listed(const char *folder, const char *ending, const char *const *names, size_t n);
-
-#endif

@@ -1,6 +1,5 @@
 /* Untrained heads: their weights are random, and some of their predictions are wrong. */
-#ifndef TESTS_RIGS_HEADS_RIG_H
-#define TESTS_RIGS_HEADS_RIG_H
+#pragma once
 
 #include "engine/model/trained/exit_heads.h"
 #include "engine/session/engine.h"
@@ -15,5 +14,3 @@ bool heads_rig_accept(struct engine *, uint32_t blocks, uint64_t seed, struct er
 /* Gives the engine a random EAGLE-3 head and a layer for multi-token prediction, so that every policy runs. The layer
  * is the target's first one, so some of its drafts are accepted. Does nothing if the backend has no drafters. */
 bool heads_rig_drafters(struct engine *, uint64_t seed, struct err *);
-
-#endif

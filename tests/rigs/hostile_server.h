@@ -1,6 +1,5 @@
 /* The server of tests/servers/hostile.py for test programs. */
-#ifndef TESTS_RIGS_HOSTILE_SERVER_H
-#define TESTS_RIGS_HOSTILE_SERVER_H
+#pragma once
 
 #include "engine/remote/launch.h"
 
@@ -8,5 +7,3 @@
 struct launch *hostile_server(const char *words);
 /* Opens a connection to it that lets it play this part. */
 struct http *hostile_part(const struct launch *, const char *part, struct http_options);
-
-#endif

@@ -1,6 +1,5 @@
 /* Changes of knobs while a session runs, as a user's. */
-#ifndef TESTS_RIGS_KNOB_CHANGES_H
-#define TESTS_RIGS_KNOB_CHANGES_H
+#pragma once
 
 #include "tests/rigs/session_rig.h"
 
@@ -9,5 +8,3 @@
 bool knob_change(struct live *, const struct knob *, int which, uint32_t seq, uint64_t *random, struct err *);
 /* Writes a value for each knob of a policy, in the form of the options; returns their number. */
 size_t knob_settings(const struct policy_info *, int which, uint64_t *random, struct knob_setting *out);
-
-#endif

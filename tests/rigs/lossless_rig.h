@@ -1,8 +1,7 @@
 /* The lossless matrix of one model: runs every policy of the registry, and one whose drafts come from no layer, under
  * settings of its knobs, and compares the tokens with those of autoregressive decoding. Fails the running cmocka test
  * at the first difference. */
-#ifndef TESTS_RIGS_LOSSLESS_RIG_H
-#define TESTS_RIGS_LOSSLESS_RIG_H
+#pragma once
 
 #include "engine/model/trained/exit_heads.h"
 
@@ -35,5 +34,3 @@ struct lossless_model {
 
 /* The seed determines the knobs that are drawn, and whether one or two threads compute. */
 struct lossless_result lossless_run(const struct lossless_model *, const struct lossless_matrix *, uint64_t seed);
-
-#endif

@@ -1,7 +1,6 @@
 /* Forms of real models that the small models of the CPU's and the CUDA backend's tests share (cpu_shapes.c,
  * cuda_rig.c). A macro contains members of struct naive_shape; SHAPE_… is a whole one. */
-#ifndef TESTS_RIGS_MODEL_FORMS_H
-#define TESTS_RIGS_MODEL_FORMS_H
+#pragma once
 
 #include "tests/rigs/backend_rig.h"
 
@@ -54,5 +53,3 @@ route_to_all(struct naive_shape *shape)
     x->groups = x->groups_used = 0;
     x->routing %= ROUTE_SPARSEMIXER; /* its weights are not continuous */
 }
-
-#endif

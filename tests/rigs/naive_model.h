@@ -1,7 +1,6 @@
 /* A transformer without caches, in double precision, which computes every row from its whole path. It is slow but
  * simple: the reference for the context and the backends. Its weights are random and in memory. */
-#ifndef TESTS_RIGS_NAIVE_MODEL_H
-#define TESTS_RIGS_NAIVE_MODEL_H
+#pragma once
 
 #include "kernels/backend.h"
 
@@ -57,5 +56,3 @@ void naive_logits(const struct naive_model *, const double *hidden, double *out)
  * (vocab) logits. */
 void naive_final_norm(const struct naive_model *, const double *hidden, double *out);
 void naive_shape_logits(const struct naive_model *, double *logits);
-
-#endif

@@ -1,6 +1,5 @@
 /* The parts of a naive model: naive_weights.c fills them in, and naive_model.c computes with them. */
-#ifndef TESTS_RIGS_NAIVE_MODEL_INTERNAL_H
-#define TESTS_RIGS_NAIVE_MODEL_INTERNAL_H
+#pragma once
 
 #include "kernels/experts.h"
 #include "tests/rigs/naive_model.h"
@@ -59,5 +58,3 @@ bool naive_experts(const struct naive_model *, const struct naive_layer *, const
 size_t naive_recurrent_numbers(const struct model_desc *, size_t n);
 void naive_recurrent(const struct naive_model *, const struct naive_layer *, double *x, size_t t, double *memory,
                      double *back);
-
-#endif

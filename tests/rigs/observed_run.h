@@ -1,6 +1,5 @@
 /* Runs a session to its end and feeds its events to a scope. */
-#ifndef TESTS_RIGS_OBSERVED_RUN_H
-#define TESTS_RIGS_OBSERVED_RUN_H
+#pragma once
 
 #include "engine/scope/scope.h"
 #include "engine/session/session.h"
@@ -15,5 +14,3 @@ bool observe_run(struct observed_run *, struct engine *, const struct session_op
 void observed_run_close(struct observed_run *);
 /* Returns the scope's record of a run that probes all layers; false: *err has the reason why there is none. */
 bool observe_record(struct engine *, const struct session_options *, struct layer_record *, struct err *);
-
-#endif

@@ -1,6 +1,5 @@
 /* Fixture of the panels' tests: a panel that is drawn into a grid, and a host that records the panel's commands. */
-#ifndef TESTS_RIGS_PANEL_RIG_H
-#define TESTS_RIGS_PANEL_RIG_H
+#pragma once
 
 #include <math.h>
 
@@ -54,5 +53,3 @@ void panel_passed(struct fixture *);
         panel_passed(*state);                                                                                          \
     }                                                                                                                  \
     static void panel_##name(__attribute__((unused)) void **state)
-
-#endif

@@ -1,7 +1,6 @@
 /* Runs a session without a screen and keeps its events in memory. The oracles of the policies are computed from
  * them. */
-#ifndef TESTS_RIGS_RECORDED_RUN_H
-#define TESTS_RIGS_RECORDED_RUN_H
+#pragma once
 
 #include "engine/session/session.h"
 
@@ -18,5 +17,3 @@ void recorded_run_free(struct recorded_run *);
 
 /* Returns the value of a series in a round, or NAN if the round has none. */
 double recorded_value(const struct recorded_run *, uint32_t round, const char *key, int index);
-
-#endif

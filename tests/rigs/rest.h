@@ -1,6 +1,5 @@
 /* A pause that lasts at least so long by the program's own clock. */
-#ifndef TESTS_RIGS_REST_H
-#define TESTS_RIGS_REST_H
+#pragma once
 
 #include <time.h>
 
@@ -13,5 +12,3 @@ rest_ms(uint64_t ms)
     while (clock_ns() < until)
         nanosleep(&(struct timespec){.tv_nsec = 200000}, NULL);
 }
-
-#endif

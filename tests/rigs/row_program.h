@@ -1,7 +1,6 @@
 /* Runs random programs of all operations of a context. It checks them against a shadow of the context's bookkeeping, a
  * model without caches, and a second context that computes the same paths one row at a time. */
-#ifndef TESTS_RIGS_ROW_PROGRAM_H
-#define TESTS_RIGS_ROW_PROGRAM_H
+#pragma once
 
 #include "tests/rigs/naive_model.h"
 
@@ -28,5 +27,3 @@ struct row_counts {
 
 /* Runs n random operations. Fails the cmocka test at the first difference, after printing seed and operation. */
 void row_program_run(const struct row_world *, uint64_t seed, unsigned n, struct row_counts *);
-
-#endif

@@ -1,7 +1,6 @@
 /* Shared code of tests of sampling on the device: a KV cache of the smallest size that they need, random logits and
  * settings. Only one C file of a program may include it, as with draws.h. */
-#ifndef TESTS_RIGS_SAMPLING_BENCH_H
-#define TESTS_RIGS_SAMPLING_BENCH_H
+#pragma once
 
 #include <math.h>
 #include <stdlib.h>
@@ -99,5 +98,3 @@ chi_square(const uint32_t *counts, const double *p, uint32_t n, uint32_t total)
     }
     return x;
 }
-
-#endif

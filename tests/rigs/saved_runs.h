@@ -1,6 +1,5 @@
 /* Traces of runs on tiny models, which tests compare with each other. */
-#ifndef TESTS_RIGS_SAVED_RUNS_H
-#define TESTS_RIGS_SAVED_RUNS_H
+#pragma once
 
 #include "tests/rigs/session_fixture.h"
 
@@ -16,5 +15,3 @@ struct saved_runs {
 /* Set-up and tear-down of a group: *state is a struct saved_runs. */
 int saved_runs_open(void **state);
 int saved_runs_close(void **state);
-
-#endif

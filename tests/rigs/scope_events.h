@@ -1,7 +1,6 @@
 /* Shared code of the tests of the scope and its panels: a simulated decoder whose events are consistent like a
  * session's, and assertions that compare scopes through their public functions. */
-#ifndef TESTS_RIGS_SCOPE_EVENTS_H
-#define TESTS_RIGS_SCOPE_EVENTS_H
+#pragma once
 
 #include "engine/scope/scope.h"
 #include "tests/rigs/trace_events.h"
@@ -39,5 +38,3 @@ void feed(struct scope *, const struct stream *, size_t from); /* feeds the even
 /* The first compares the data of the sequence in focus, the second all data. */
 void assert_same_sequence(const struct scope *, const struct scope *);
 void assert_same_scope(const struct scope *, const struct scope *);
-
-#endif

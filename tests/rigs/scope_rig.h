@@ -1,6 +1,5 @@
 /* Fixture of the scope's tests: a scope and the stream of events that it reads. */
-#ifndef TESTS_RIGS_SCOPE_RIG_H
-#define TESTS_RIGS_SCOPE_RIG_H
+#pragma once
 
 #include <math.h>
 
@@ -21,5 +20,3 @@ int scope_tear_down(void **state);
 #define SCOPE_TEST(name) TEST_WITH(name, scope_set_up, scope_tear_down)
 
 const struct scope *seen(struct fixture *); /* returns the scope after it has read the whole stream */
-
-#endif

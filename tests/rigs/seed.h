@@ -1,8 +1,7 @@
 /* The seed of a test's random numbers: SPECSCOPE_SEED if it is set, otherwise the test's usual one, so that `make test`
  * runs the same cases each time. `make test-long` sets SPECSCOPE_SEED to the time. The seed is printed, so that a
  * failure can be repeated. */
-#ifndef TESTS_RIGS_SEED_H
-#define TESTS_RIGS_SEED_H
+#pragma once
 
 #include <stdint.h>
 #include <stdio.h>
@@ -24,5 +23,3 @@ seed_or(uint64_t usual)
         variable = seed_or(usual);                                                                                     \
     }                                                                                                                  \
     _Static_assert(1, "a semicolon follows")
-
-#endif

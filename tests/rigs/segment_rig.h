@@ -1,7 +1,6 @@
 /* Fixture of the tests of segments: a simulated run of two policies with knobs of their own, and the ROUND lines of its
  * rounds with their settings. */
-#ifndef TESTS_RIGS_SEGMENT_RIG_H
-#define TESTS_RIGS_SEGMENT_RIG_H
+#pragma once
 
 #include "engine/measure/segments.h"
 #include "tests/rigs/test.h"
@@ -38,5 +37,3 @@ void made_choose(struct fixture *, uint32_t policy);
 void made_look_by(struct fixture *, bool trained);
 /* Adds a round of several sequences: a line for each, with its share of the times. */
 void made_play(struct fixture *, uint32_t sequences);
-
-#endif

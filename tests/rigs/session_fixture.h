@@ -1,7 +1,6 @@
 /* A fixture for tests of the session: an engine on a tiny model, which the tests of a program share, and functions that
  * run sessions on it. Functions fail the running cmocka test themselves. */
-#ifndef TESTS_RIGS_SESSION_FIXTURE_H
-#define TESTS_RIGS_SESSION_FIXTURE_H
+#pragma once
 
 #include "tests/golden/tinymodel.h"
 #include "tests/rigs/session_rig.h"
@@ -30,5 +29,3 @@ void session_run(struct engine *, const struct session_options *, session_rig_ho
 void session_control(struct live *, enum control_kind, const char *name, const char *text, uint32_t n);
 /* Returns whether e is the control event `name` with this new text (NULL: any). */
 bool event_is_control(const struct event *e, const char *name, const char *new_text);
-
-#endif

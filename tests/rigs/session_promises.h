@@ -1,6 +1,5 @@
 /* Checks every event of a session against the guarantees in engine/events/event.h. */
-#ifndef TESTS_RIGS_SESSION_PROMISES_H
-#define TESTS_RIGS_SESSION_PROMISES_H
+#pragma once
 
 #include "tests/rigs/session_rig.h"
 
@@ -35,5 +34,3 @@ struct promises {
 
 /* Checks the next event and collects the tokens that it commits. Writes the first broken guarantee to out->wrong. */
 void promises_check(struct promises *, const struct event *);
-
-#endif

@@ -1,7 +1,6 @@
 /* Sessions without a screen, for tests: runs one to its end, calls a hook on its events, and checks that they come in
  * the order of engine/events/event.h. */
-#ifndef TESTS_RIGS_SESSION_RIG_H
-#define TESTS_RIGS_SESSION_RIG_H
+#pragma once
 
 #include "base/rng.h"
 #include "engine/measure/metrics.h"
@@ -50,5 +49,3 @@ double session_rig_knob_value(const struct knob *, int which, uint64_t *random);
 
 #define SESSION_PROMPTS 20
 extern const char *const session_prompts[SESSION_PROMPTS];
-
-#endif

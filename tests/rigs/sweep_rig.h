@@ -1,7 +1,6 @@
 /* A simulated session with specbound's two knobs, and a sweep that controls it. The settings alone determine the
  * results of a run. The session accepts requests at once, but emits a run's events only in made_run(). */
-#ifndef TESTS_RIGS_SWEEP_RIG_H
-#define TESTS_RIGS_SWEEP_RIG_H
+#pragma once
 
 #include "tests/rigs/segment_rig.h"
 
@@ -33,5 +32,3 @@ struct settings made_settings(const struct made *); /* requested */
 void made_sweep(struct made *, const char *grid, char *const *prompts, size_t n);
 void made_next(struct made *);              /* lets the sweep make its next request */
 void made_go_on(struct made *, uint32_t n); /* plays n further runs, or all */
-
-#endif

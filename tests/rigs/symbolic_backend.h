@@ -2,8 +2,7 @@
  * which sublayers were skipped. So any mistake in slots, tables, depths or ring places changes every later number
  * exactly, and the backend is fast. It also checks the contract of kernels/backend.h, and its cancel is harsher than
  * that of any real backend: it clears all trunk tables and every embedding since the last wait(). */
-#ifndef TESTS_RIGS_SYMBOLIC_BACKEND_H
-#define TESTS_RIGS_SYMBOLIC_BACKEND_H
+#pragma once
 
 #include "tests/rigs/naive_model.h"
 
@@ -23,5 +22,3 @@ struct symbolic_calls symbolic_calls(const struct weights *);
 
 /* Like naive_hidden(), with out (depth + 1, SYMBOLIC_WIDTH). */
 void symbolic_hidden(const struct naive_token *path, size_t n, uint32_t depth, double *out);
-
-#endif

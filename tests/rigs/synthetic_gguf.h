@@ -1,6 +1,5 @@
 /* Writes a synthetic model as a GGUF file, so that other programs and the readers of files get the same weights. */
-#ifndef TESTS_RIGS_SYNTHETIC_GGUF_H
-#define TESTS_RIGS_SYNTHETIC_GGUF_H
+#pragma once
 
 #include "engine/model/synthetic/synthetic.h"
 
@@ -9,5 +8,3 @@
  * false, writing stops. */
 bool synthetic_gguf_write(const struct synthetic_weights *, const char *path, progress_fn progress, void *user,
                           struct err *);
-
-#endif

@@ -4,8 +4,7 @@
  * function that prepares *state and one that cleans up, and FIXTURE has the two of the whole program. main() is in
  * test.c: it runs the list in the order of definition, or the tests that its argument matches ('test_a_*'). A program
  * with a main() of its own calls run_listed_tests(). */
-#ifndef TESTS_RIGS_TEST_H
-#define TESTS_RIGS_TEST_H
+#pragma once
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -70,5 +69,3 @@ void set_fixture(CMFixtureFunction prepare, CMFixtureFunction clean);
 
 /* Runs the tests of the list; returns the number of failed ones. */
 int run_listed_tests(void);
-
-#endif

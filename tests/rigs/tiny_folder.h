@@ -1,7 +1,6 @@
 /* A Hugging Face model of one layer, small enough to be made for each test: the bytes of its safetensors file, and a
  * config that matches them. */
-#ifndef TESTS_RIGS_TINY_FOLDER_H
-#define TESTS_RIGS_TINY_FOLDER_H
+#pragma once
 
 #include "kernels/layer_tensors.h"
 
@@ -22,5 +21,3 @@ struct tiny_weights {
 
 /* Returns memory that the caller frees, or NULL if there is none. */
 unsigned char *tiny_weights(const struct tiny_weights *, size_t *len);
-
-#endif

@@ -1,6 +1,5 @@
 /* Tokenizers and random texts for tests. An error in one of these functions fails the test. */
-#ifndef TESTS_RIGS_TOKENIZER_RIG_H
-#define TESTS_RIGS_TOKENIZER_RIG_H
+#pragma once
 
 #include "engine/model/tokenizer/tokenizer.h"
 #include "tests/golden/tinymodel.h"
@@ -32,5 +31,3 @@ void assert_golden_ids(const struct tokenizer *, const char *family, size_t at_l
 /* Writes characters of all kinds, with spaces and letters more often. U+2581 is not among them, because a SentencePiece
  * vocabulary does not distinguish it from a space. A character has at most four bytes. Returns the number of bytes. */
 size_t random_text(uint64_t *random, char *out, size_t characters);
-
-#endif

@@ -1,6 +1,5 @@
 /* Writes streams of events as traces and compares them with what a reader returns. */
-#ifndef TESTS_RIGS_TRACE_CHECKS_H
-#define TESTS_RIGS_TRACE_CHECKS_H
+#pragma once
 
 #include "tests/rigs/folders.h"
 #include "tests/rigs/trace_events.h"
@@ -19,5 +18,3 @@ void assert_reads_back(struct trace_reader *, const struct stream *, uint64_t la
 /* Writes the stream as a trace, asserts that it has all events up to `last`, reads it back twice, and frees the
  * stream. */
 void assert_comes_back(const char *folder, struct stream *, bool closed, uint64_t last);
-
-#endif

@@ -1,7 +1,6 @@
 /* Shared code of the tests of the event log and of traces: a fake run, and random event streams in the order that
  * event.h describes. */
-#ifndef TESTS_RIGS_TRACE_EVENTS_H
-#define TESTS_RIGS_TRACE_EVENTS_H
+#pragma once
 
 #include "engine/events/event.h"
 #include "engine/events/run_info.h"
@@ -48,5 +47,3 @@ bool stream_is_traced(const struct event *);
 /* Asserts with cmocka that every member is equal, floats bit by bit. Skips the members that a trace does not store: a
  * verdict's time and a vocab event's round. */
 void assert_same_event(const struct event *expected, const struct event *got);
-
-#endif

@@ -1,6 +1,5 @@
 /* A run that is traced: a stream of events, the log that they are appended to, and the trace's writer. */
-#ifndef TESTS_RIGS_TRACED_RUN_H
-#define TESTS_RIGS_TRACED_RUN_H
+#pragma once
 
 #include "tests/rigs/trace_checks.h"
 #include "traces/writer.h"
@@ -21,5 +20,3 @@ int traced_run_tear_down(void **state);
 bool traced_run_open(struct traced_run *, size_t cap, struct err *);
 /* Appends the stream's remaining events to the log. */
 void traced_run_append(struct traced_run *);
-
-#endif

@@ -2,8 +2,7 @@
  * runs on it. Greedy tokens must equal those of autoregressive decoding, bit for bit; sampled tokens must equal those
  * of the same run repeated on another number of threads or in a batch. A case is a function of a seed and a number, so
  * that a failure can be repeated. */
-#ifndef TESTS_SOAK_SOAK_H
-#define TESTS_SOAK_SOAK_H
+#pragma once
 
 #include "tests/rigs/session_rig.h"
 
@@ -89,5 +88,3 @@ soak_chance(uint64_t *random, uint32_t percent)
 {
     return soak_below(random, 100) < percent;
 }
-
-#endif

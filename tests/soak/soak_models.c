@@ -1,7 +1,6 @@
 /* Draws the model of a case, its shape and its backend. */
 #include <glob.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include "cli/options/commands.h"

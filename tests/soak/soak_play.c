@@ -2,9 +2,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "engine/events/sampling_knobs.h"
 #include "engine/model/tokenizer/tokenizer.h"
-#include "policies/registry.h"
 #include "tests/rigs/knob_changes.h"
 #include "tests/soak/soak.h"
 

@@ -1,6 +1,5 @@
 /* A table of `bench --csv`: a line for each policy or point of a grid. */
-#ifndef TUI_FIGURES_BENCH_TABLE_H
-#define TUI_FIGURES_BENCH_TABLE_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -62,5 +61,3 @@ double measure_value(const struct named_measure *, const struct measures *);
 struct estimate measure_estimate(const struct named_measure *, const struct estimates *, struct estimate baseline);
 /* Prints "tok_per_s, speedup, …". Returns out. */
 const char *measure_names(char *out, size_t size);
-
-#endif

@@ -2,8 +2,7 @@
  * it, and tests read the list. So figures need no graphics library, and have the same shapes on every machine.
  *
  * Drawing never fails: when memory runs out, later shapes are omitted and no_memory is set. */
-#ifndef TUI_FIGURES_DRAWING_H
-#define TUI_FIGURES_DRAWING_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -180,5 +179,3 @@ void axes_band(struct drawing *, const struct panel_area *, const double *x, con
 /* Draws a bar of the ramp with the names of its ends, 0 and 1 unless given. Returns the width of all. */
 double ramp_legend(struct drawing *, double x, double y, double width, const char *title, const char *low,
                    const char *high);
-
-#endif

@@ -1,6 +1,5 @@
 /* Figures for papers, made from saved events. A kind is a file figure_KIND.c and a word in FIGURE_KINDS. */
-#ifndef TUI_FIGURES_FIGURE_H
-#define TUI_FIGURES_FIGURE_H
+#pragma once
 
 #include "base/err.h"
 #include "tui/figures/drawing.h"
@@ -33,5 +32,3 @@ bool figure_draw(struct drawing *d, const char *kind, const char *const *inputs,
 /* Draws the figure into a file, whose name ends in .svg, .pdf or .png. note: of render_file(); "": none. */
 bool figure_make(const char *file, const char *kind, const char *const *inputs, size_t n, const struct figure_options *,
                  char note[FIGURE_NOTE], struct err *);
-
-#endif

@@ -1,6 +1,5 @@
 /* The interface of a kind of figure, and the caption that all share. */
-#ifndef TUI_FIGURES_FIGURE_KIND_H
-#define TUI_FIGURES_FIGURE_KIND_H
+#pragma once
 
 #include "base/err.h"
 #include "tui/figures/bench_table.h"
@@ -60,5 +59,3 @@ bool render_format_of(const char *file, enum render_format *, struct err *);
 /* Writes the file; a complete new file replaces an old one. PNG has 300 dots per inch. note: one line about characters
  * that no font of this machine has; "": none. */
 bool render_file(const struct drawing *, enum render_format, const char *file, char note[FIGURE_NOTE], struct err *);
-
-#endif

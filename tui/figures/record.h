@@ -1,7 +1,6 @@
 /* One run of a trace for figures: lists of its rounds, drafts, tokens, series and knob changes, and on request the
  * scope at the end of the range. */
-#ifndef TUI_FIGURES_RECORD_H
-#define TUI_FIGURES_RECORD_H
+#pragma once
 
 #include "engine/scope/aggregates.h"
 #include "engine/scope/scope.h"
@@ -111,5 +110,3 @@ double course_when(const struct course *, double tokens);
 size_t texts_common(const struct record *, const struct record *);
 /* Returns whether both texts continue after that, and differ. */
 bool texts_part(const struct record *, const struct record *, size_t common);
-
-#endif

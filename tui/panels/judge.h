@@ -1,7 +1,6 @@
 /* Drafts on a grid and the choice of their number: two parts of the judge panel (panel_judge.c) with drawings of their
  * own. */
-#ifndef TUI_PANELS_JUDGE_H
-#define TUI_PANELS_JUDGE_H
+#pragma once
 
 #include "tui/panels/panel.h"
 
@@ -23,5 +22,3 @@ void judge_draw_grid(const struct judge *, const struct scope *, const struct ca
                      bool transposed);
 /* Draws a bar for each number of drafts, and marks the chosen one. */
 void judge_draw_choice(const struct judge *, const struct scope *, const struct canvas *, uint32_t round);
-
-#endif

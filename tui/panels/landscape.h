@@ -1,7 +1,6 @@
 /* Forecasts of other knob values on the last tokens (docs/forecasts.md: What-if). The app computes them; the knobs
  * panel draws them as strips, one for each knob while the other knobs keep their values, and as a grid of two knobs. */
-#ifndef TUI_PANELS_LANDSCAPE_H
-#define TUI_PANELS_LANDSCAPE_H
+#pragma once
 
 #include "engine/measure/forecast.h"
 #include "tui/panels/panel.h"
@@ -85,5 +84,3 @@ void landscape_grid_ask(struct landscape_cursor *, const struct view *, uint32_t
 void landscape_grid_draw(struct landscape_cursor *, const struct view *, const struct canvas *);
 /* Arrows move the cursor, Enter sets both knobs, w and Esc close the grid. */
 bool landscape_grid_key(struct landscape_cursor *, const struct view *, int key);
-
-#endif

@@ -1,8 +1,7 @@
 /* The layers × tokens panel in three files: panel_layers.c (view state, cells, keys), layers_rows.c (which layers and
  * positions are shown), layers_experts.c (layers × experts, in place of the cells). The panel of the whole run shares
  * layers_beyond(). */
-#ifndef TUI_PANELS_LAYERS_H
-#define TUI_PANELS_LAYERS_H
+#pragma once
 
 #include "tui/panels/panel.h"
 
@@ -72,5 +71,3 @@ const char *layers_name(enum layer_model, int layer, char out[16]);
 /* Draws layers × experts; the rows' labels are already drawn. */
 void layers_experts(struct layers_panel *, const struct view *, const struct canvas *);
 uint32_t layers_experts_position(const struct view *); /* the position of the token whose experts are shown */
-
-#endif

@@ -1,8 +1,7 @@
 /* The interface of a panel, and functions that panels share: the selection, marks of changes, the drafts of a round in
  * one line, the measures up to the cursor. A panel is one file that ends in a table (struct panel_ops), and one line
  * in panels.c; no other code names it. */
-#ifndef TUI_PANELS_PANEL_H
-#define TUI_PANELS_PANEL_H
+#pragma once
 
 #include "engine/scope/aggregates.h"
 #include "engine/scope/scope.h"
@@ -184,5 +183,3 @@ void aggregated_numbers(const struct canvas *c, int y, const char *name, int n, 
 /* Draws a bar over the whole height of the canvas, in eighths of a row. */
 void aggregated_bar(const struct canvas *c, int x, int width, double share, enum role);
 void aggregated_note(void *state, const struct view *, char *out, int n); /* "segment B", "last 32 rounds", "run" */
-
-#endif

@@ -1,8 +1,7 @@
 /* A sequence as flowing text: joins tokens to characters (a token may end within one), escapes unprintable ones, and
  * breaks lines at spaces. Committed text is joined and broken once. The drafts follow its end, with signs for blanks,
  * and never move it; they are computed again for every frame. */
-#ifndef TUI_PANELS_TEXT_FLOW_H
-#define TUI_PANELS_TEXT_FLOW_H
+#pragma once
 
 #include "engine/scope/scope.h"
 #include "tui/terminal/canvas.h"
@@ -108,5 +107,3 @@ void tile_draw(const struct canvas *, const struct scope *, const struct scope_t
                struct flow *flow);
 /* Draws only the end of its text. */
 void tile_text(const struct canvas *, const struct scope *, const struct scope_tile *, struct flow *flow);
-
-#endif

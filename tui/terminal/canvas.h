@@ -2,8 +2,7 @@
  * terminal's abilities determine the look. A canvas is a rectangle, and nothing is drawn outside of it. Text is
  * printable UTF-8 (base/utf8.h), measured in terminal columns (utf8proc). On a terminal without UTF-8, glyphs become
  * ASCII. */
-#ifndef TUI_TERMINAL_CANVAS_H
-#define TUI_TERMINAL_CANVAS_H
+#pragma once
 
 #include <stdio.h>
 
@@ -137,5 +136,3 @@ void canvas_bar(const struct canvas *, int y, int x, int width, double fraction,
 /* A braille line chart of n values (NAN: gap) over [low, high] filling rows × cols; several may overlay. */
 void canvas_plot(const struct canvas *, const float *values, int n, double low, double high, enum role);
 const char *canvas_level(double fraction); /* of a cell's height, from ▁ to █ */
-
-#endif

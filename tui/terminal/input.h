@@ -1,7 +1,6 @@
 /* Keys, the mouse and reports of the terminal, without curses. A key is a Unicode code point (such as 'q', ' ', L'é')
  * or one of the names below. */
-#ifndef TUI_TERMINAL_INPUT_H
-#define TUI_TERMINAL_INPUT_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -87,5 +86,3 @@ int input_patience_ms(const struct input_decoder *);
 /* Sets a 24-bit colour and asks for it (DECRQSS), then asks for the attributes, whose answer every terminal sends and
  * which therefore ends the answers. */
 extern const char *const input_question;
-
-#endif

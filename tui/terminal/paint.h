@@ -4,8 +4,7 @@
  * curses sets 24-bit colours only if terminfo describes a terminal without other colours (xterm-direct), which is rare.
  * On a terminal with 256 colours that also has 24-bit colours, the numbers from PAINT_FIRST_SLOT on are slots: curses
  * uses 256 colours, and terminal_output_end() replaces the number of a slot by its colour. */
-#ifndef TUI_TERMINAL_PAINT_H
-#define TUI_TERMINAL_PAINT_H
+#pragma once
 
 #include "tui/terminal/canvas.h"
 #include "tui/terminal/theme.h"
@@ -51,5 +50,3 @@ int paint_nearest(enum paint_depth, int32_t rgb);
 int32_t paint_rgb(enum paint_depth, int number); /* and back */
 /* The scale of heat as colour numbers: lightness only grows, or only falls where theme.darker is set. Pure. */
 void paint_scale(enum paint_depth, const struct theme *, int numbers[GRID_HEATS]);
-
-#endif

@@ -1,6 +1,5 @@
 /* The terminal: opened, read, suspended, and restored even if the program dies. */
-#ifndef TUI_TERMINAL_TERMINAL_H
-#define TUI_TERMINAL_TERMINAL_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -150,5 +149,3 @@ void signals_library(bool at_work);
 /* The same without a terminal: before signals_install() or after signals_remove(). */
 void signals_library_alone(bool at_work);
 void signals_stop(void); /* stops the job; returns when the job continues */
-
-#endif

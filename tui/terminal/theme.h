@@ -9,8 +9,7 @@
  * contrast. Its lightness only increases or only decreases: "more" is "lighter" or "darker". For terminals with fewer
  * colours "heat-256", "heat-16" and "heat-8" are colour numbers of these palettes; without them the nearest colours
  * that keep the order are used. */
-#ifndef TUI_TERMINAL_THEME_H
-#define TUI_TERMINAL_THEME_H
+#pragma once
 
 #include "base/err.h"
 #include "tui/terminal/canvas.h"
@@ -72,5 +71,3 @@ struct cell_style {
 };
 
 struct cell_style cell_style(const struct theme *, const struct grid_cell *);
-
-#endif

@@ -3,8 +3,7 @@
  * A model is a GGUF file (arch_gguf.c) or a Hugging Face folder (arch_hf.c). The two formats contain the same numbers
  * and tensors under different names. A struct arch_source contains the names and the look-up functions of a format.
  * arch_read_numbers() and arch_read_tensors() look up each value, check it against the others and store it. */
-#ifndef ENGINE_MODEL_ARCH_ARCH_H
-#define ENGINE_MODEL_ARCH_ARCH_H
+#pragma once
 
 #include "base/slice.h"
 #include "engine/model/model.h"
@@ -269,5 +268,3 @@ bool arch_read_hf_head(struct model *, const struct hf_folder *, const struct mo
 /* Returns whether a file or folder contains an EAGLE-3 head. */
 bool arch_gguf_is_head(const struct gguf *);
 bool arch_hf_is_head(const struct hf_folder *);
-
-#endif

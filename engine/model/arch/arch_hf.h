@@ -1,6 +1,5 @@
 /* Readers of config.json: its entries (arch_hf_config.c), and the model's form and RoPE (arch_hf_form.c). */
-#ifndef ENGINE_MODEL_ARCH_ARCH_HF_H
-#define ENGINE_MODEL_ARCH_ARCH_HF_H
+#pragma once
 
 #include <cjson/cJSON.h>
 
@@ -41,5 +40,3 @@ bool arch_hf_form(struct model *, const struct hf_folder *, const struct arch *,
 /* Sets the widths of the layers' MLPs. Call it after arch_read_kinds(). */
 void arch_hf_widen(struct model *, const struct hf_folder *);
 bool arch_hf_read_rope(struct model *, const struct hf_folder *, const struct arch *, struct err *);
-
-#endif

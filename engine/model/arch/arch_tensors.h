@@ -1,7 +1,6 @@
 /* Reads tensors of a model's file: finds them by name, checks shape and type, and returns a whole tensor or the rows of
  * a fused one. arch.c reads single tensors, arch_tensors.c layers and models, arch_drafter.c drafters. */
-#ifndef ENGINE_MODEL_ARCH_ARCH_TENSORS_H
-#define ENGINE_MODEL_ARCH_ARCH_TENSORS_H
+#pragma once
 
 #include "engine/model/arch/arch.h"
 #include "kernels/experts.h"
@@ -99,5 +98,3 @@ void arch_experts_module(const struct arch *, char out[ARCH_NAME_SIZE]);
 
 /* Reads every layer's xIELU parameters from a folder's tensors, if the activation is xIELU. */
 bool arch_take_xielu(const struct arch_taking *);
-
-#endif

@@ -7,8 +7,7 @@
  * changes a weight by at most 2^-11 of the largest value of its group. Values outside F16's range become F32. MXFP4 is
  * not converted, but in a stack of experts with alternating rows of gate and up all rows of gate are moved to the
  * front. */
-#ifndef ENGINE_MODEL_ARCH_PACKED_H
-#define ENGINE_MODEL_ARCH_PACKED_H
+#pragma once
 
 #include "engine/model/arch/arch.h"
 #include "engine/model/files/hf_folder.h"
@@ -94,5 +93,3 @@ bool packed_refuse(const struct packed_job *, const char *why);
 const struct safetensor *packed_piece(const struct packed_job *, const char *ending);
 /* Converts n elements of an unquantised tensor to F32, from element `first`. */
 void packed_reals(const struct safetensor *, size_t first, size_t n, float *out);
-
-#endif

@@ -1,7 +1,6 @@
 /* Reads GGUF files, versions 2 and 3. The file is mapped into memory. Every length, offset, alignment, count and type
  * is checked before it is used to read anything, so a damaged or malicious file causes an error and no other harm. */
-#ifndef ENGINE_MODEL_FILES_GGUF_H
-#define ENGINE_MODEL_FILES_GGUF_H
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -96,5 +95,3 @@ bool gguf_type_size(uint32_t tensor_type, struct gguf_type_size *);
 /* Converts between GGUF's types and the types that backends compute with; WEIGHT_TYPES if backends lack the type. */
 enum weight_type gguf_weight_type(uint32_t tensor_type);
 uint32_t gguf_type_of(enum weight_type);
-
-#endif

@@ -1,7 +1,6 @@
 /* Reads a model in Hugging Face's format: a folder that contains config.json, the weights in one or more *.safetensors
  * files, and tokenizer files. All of it is untrusted input. */
-#ifndef ENGINE_MODEL_FILES_HF_FOLDER_H
-#define ENGINE_MODEL_FILES_HF_FOLDER_H
+#pragma once
 
 #include "engine/model/files/safetensors.h"
 
@@ -34,5 +33,3 @@ bool hf_folder_text(const char *folder, const char *file, char **text, size_t *l
 
 /* Returns true if the path is a folder. */
 bool hf_is_folder(const char *path);
-
-#endif

@@ -1,7 +1,6 @@
 /* Reads and writes safetensors files. A file is mapped into memory. The header's length and every offset, shape and
  * type are checked before they are used to read anything. */
-#ifndef ENGINE_MODEL_FILES_SAFETENSORS_H
-#define ENGINE_MODEL_FILES_SAFETENSORS_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -82,5 +81,3 @@ lfs_pointer(const char *path, const void *bytes, size_t n, struct err *err)
     err_set(err, ERR_WORK, "%s: is a Git LFS pointer, not the file itself; run `git lfs pull` in its folder", path);
     return true;
 }
-
-#endif

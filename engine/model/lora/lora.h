@@ -5,8 +5,7 @@
  * file. Adapters of experts may be modules of each expert, PEFT's target_parameters, or GGUF's stacks. Every kind
  * works with a folder and with a GGUF file of the model: if converters permuted the rows of Q and K, the adapter's are
  * mapped. */
-#ifndef ENGINE_MODEL_LORA_LORA_H
-#define ENGINE_MODEL_LORA_LORA_H
+#pragma once
 
 #include "engine/model/model.h"
 
@@ -14,5 +13,3 @@
  * Fails if the file is not a plain LoRA adapter (DoRA, modules saved whole, biases), if the architecture or the sizes
  * differ from the model's, or if the scale is invalid. */
 bool lora_merge(struct model *, const char *asked, bool exact, struct err *);
-
-#endif

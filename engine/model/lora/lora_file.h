@@ -1,7 +1,6 @@
 /* Reads an adapter's file, in PEFT's or GGUF's format, as pairs of low-rank matrices by the name of the target
  * tensor. */
-#ifndef ENGINE_MODEL_LORA_LORA_FILE_H
-#define ENGINE_MODEL_LORA_LORA_FILE_H
+#pragma once
 
 #include "engine/model/arch/arch.h"
 #include "engine/model/arch/arch_tensors.h"
@@ -41,5 +40,3 @@ bool lora_file_pair(struct lora_file *, const char *stem, uint64_t planes, uint6
 double lora_file_factor(const struct lora_file *, uint32_t rank);
 /* Returns the name of an unused tensor, written to `shown`; NULL if all are used. */
 const char *lora_file_leftover(const struct lora_file *, char *shown, size_t n);
-
-#endif

@@ -24,8 +24,7 @@
  *   logits have a standard deviation of ROUTER_LOGIT. The experts of a row together add as much as an MLP adds.
  * The sizes of a sublayer's outputs before its last matrix are those of normal numbers (silu(g) * u: 0.6). Scales have
  * four bits (kernels/synthetic.h); the rounding error of a tensor's square is compensated in the next tensor. */
-#ifndef ENGINE_MODEL_SYNTHETIC_SYNTHETIC_H
-#define ENGINE_MODEL_SYNTHETIC_SYNTHETIC_H
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -112,5 +111,3 @@ double synthetic_agreement(uint32_t vocab, double tangent);
 #define SYNTHETIC_LEAST_ACCEPTANCE 0.3
 #define SYNTHETIC_MOST_ACCEPTANCE  0.97
 double synthetic_tangent(uint32_t vocab, double acceptance);
-
-#endif

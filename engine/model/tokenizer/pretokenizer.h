@@ -1,7 +1,6 @@
 /* The pre-tokenizer splits a text into words before byte-pair merging; no merge crosses a word boundary. It is a list
  * of steps, each of which is applied to every word that the previous step produced. */
-#ifndef ENGINE_MODEL_TOKENIZER_PRETOKENIZER_H
-#define ENGINE_MODEL_TOKENIZER_PRETOKENIZER_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -95,5 +94,3 @@ struct pretokenizer {
 /* Compiles a pattern in Hugging Face's syntax (`literal`: the text itself) with PCRE2. Returns NULL and sets *err if
  * the pattern is invalid. */
 pcre2_code *pretokenizer_compile(const char *pattern, size_t len, bool literal, struct err *);
-
-#endif

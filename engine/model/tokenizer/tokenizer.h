@@ -1,7 +1,6 @@
 /* Converts text to token ids and back: SentencePiece BPE, Unigram and byte-level BPE. The vocabulary is read from GGUF
  * metadata, Hugging Face's tokenizer.json or SentencePiece's tokenizer.model. */
-#ifndef ENGINE_MODEL_TOKENIZER_TOKENIZER_H
-#define ENGINE_MODEL_TOKENIZER_TOKENIZER_H
+#pragma once
 
 #include "base/slice.h"
 #include "kernels/backend.h"
@@ -91,5 +90,3 @@ size_t utf8_stream_end(struct utf8_stream *, char *out); /* writes held bytes as
  * first id that differs. */
 bool vocabularies_match(const struct tokenizer *target, const char *target_name, const struct tokenizer *other,
                         const char *other_name, struct err *);
-
-#endif

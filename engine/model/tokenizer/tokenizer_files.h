@@ -1,6 +1,5 @@
 /* Internal to the readers of tokenizer.json and of GGUF vocabularies. */
-#ifndef ENGINE_MODEL_TOKENIZER_TOKENIZER_FILES_H
-#define ENGINE_MODEL_TOKENIZER_TOKENIZER_FILES_H
+#pragma once
 
 #include <cjson/cJSON.h>
 
@@ -55,5 +54,3 @@ bool json_read_chat_template(struct tokenizer_json *);
 struct gguf_ends {
     bool pieces, bos, eos;
 };
-
-#endif

@@ -1,7 +1,6 @@
 /* Internal to the tokenizer's files: the trie of pieces, the tables of the vocabulary, and the steps from text to
  * pieces. */
-#ifndef ENGINE_MODEL_TOKENIZER_TOKENIZER_INTERNAL_H
-#define ENGINE_MODEL_TOKENIZER_TOKENIZER_INTERNAL_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -263,5 +262,3 @@ struct merging {
     struct way *ways; /* (n_ways) for a Unigram model */
     size_t n_ways;
 };
-
-#endif

@@ -1,8 +1,7 @@
 /* Normalisation tables: SentencePiece's precompiled map from segments of characters to their normalised form, and the
  * characters that represent bytes in byte-level BPE. The precompiled map consists of the number of bytes of a
  * double-array trie (little-endian, 32 bits), the trie, and NUL-terminated texts. */
-#ifndef ENGINE_MODEL_TOKENIZER_TOKENIZER_NORMALIZE_H
-#define ENGINE_MODEL_TOKENIZER_TOKENIZER_NORMALIZE_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -31,5 +30,3 @@ int byte_of_char(uint32_t code);
 /* Converts characters to bytes; out has room for len bytes. Returns the number of bytes written, or SIZE_MAX if a
  * character represents no byte. */
 size_t byte_chars_read(char *out, const char *text, size_t len);
-
-#endif

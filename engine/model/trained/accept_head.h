@@ -7,8 +7,7 @@
  *
  * The checkpoints that SpecDec++ has published are also accepted. In them all blocks are the same one, and the file
  * contains its weights once. */
-#ifndef ENGINE_MODEL_TRAINED_ACCEPT_HEAD_H
-#define ENGINE_MODEL_TRAINED_ACCEPT_HEAD_H
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -77,5 +76,3 @@ void accept_predictor_close(struct accept_predictor *); /* may be NULL */
 
 /* Returns p̂ of one row; x (width) is norm(h). Not thread-safe. */
 double accept_predictor_ask(struct accept_predictor *, const float *x);
-
-#endif

@@ -1,7 +1,6 @@
 /* Trained heads improve the predictions of early layers. A head is applied between a layer's hidden state and the LM
  * head, or in place of the LM head. A set of heads belongs to one model; its file contains the model's hash. */
-#ifndef ENGINE_MODEL_TRAINED_EXIT_HEADS_H
-#define ENGINE_MODEL_TRAINED_EXIT_HEADS_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -60,5 +59,3 @@ bool exit_heads_read(struct exit_heads **, const char *path, const struct model 
 
 const char *head_kind_name(enum head_kind);              /* "lens", "affine", "full" */
 bool head_kind_from(const char *name, enum head_kind *); /* affine and full */
-
-#endif

@@ -7,8 +7,7 @@
  *
  * Bins have about the same number of observations. In an empty cell p̂ is the mean of the values of its row and its
  * column. A profile belongs to three models and to one way of sampling. */
-#ifndef ENGINE_MODEL_TRAINED_SV_PROFILE_H
-#define ENGINE_MODEL_TRAINED_SV_PROFILE_H
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -64,5 +63,3 @@ bool sv_profile_write(const struct sv_profile *, const char *path, struct err *)
 bool sv_profile_read(struct sv_profile *, const char *path, struct err *);
 /* The same as sv_profile_read(), for n bytes in memory; `path` is for messages. */
 bool sv_profile_parse(struct sv_profile *, const char *path, const char *json, size_t n, struct err *);
-
-#endif

@@ -1,6 +1,5 @@
 /* Runs the smoke test's own kernels with resident blocks, and waits for them. */
-#ifndef TESTS_CUDA_SMOKE_RUN_H
-#define TESTS_CUDA_SMOKE_RUN_H
+#pragma once
 
 #include "tests/cuda/smoke/smoke.h"
 
@@ -37,5 +36,3 @@ run(void (*kernel)(A), A arguments, size_t shared)
     SUCCEEDS(launch_cooperative(kernel, blocks, BLOCK_THREADS, arguments, nullptr, shared));
     SUCCEEDS(cudaDeviceSynchronize());
 }
-
-#endif

@@ -3,8 +3,7 @@
  *
  * A check is a function that returns true, or false with the error in `what`; it also stores measurements there. A
  * runtime call that fails ends the program, because the device is lost. */
-#ifndef TESTS_CUDA_SMOKE_H
-#define TESTS_CUDA_SMOKE_H
+#pragma once
 
 #include <cstdarg>
 #include <cstdio>
@@ -68,5 +67,3 @@ bool smoke_facts(int device);
 void smoke_matrix_sums(char *text, size_t room);
 /* instructions.cu: returns the smallest step of the global timer in nanoseconds. */
 unsigned smoke_tick();
-
-#endif
