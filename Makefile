@@ -307,6 +307,11 @@ test-cuda bench-cuda: golden
 		ALONE="$(CUDA_ALONE:%=$(BUILD)/%)" tests/cuda/here.sh $(BUILD) $(@:%-cuda=%)
 -include $(wildcard $(BUILD)/cuda/kernels/*/*.d $(BUILD)/cuda/kernels/*.d $(BUILD)/cuda/tests/cuda/smoke/*.d)
 
+# Real servers: make test-engines LLAMA_SERVER=PROGRAM VLLM=PROGRAM VLLM_MODEL=FOLDER
+.PHONY: test-engines
+test-engines: all $(BUILD)/tests/tinymodel
+	@BUILD=$(BUILD) LLAMA_SERVER="$(LLAMA_SERVER)" VLLM="$(VLLM)" VLLM_MODEL="$(VLLM_MODEL)" sh tests/engines/test_engines.sh
+
 # ---- tests ----
 $(BUILD)/libtests.a: $(HELP_OBJ) $(filter-out %/main.o,$(CLI_OBJ))
 	@rm -f $@

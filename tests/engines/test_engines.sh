@@ -1,0 +1,81 @@
+#!/bin/sh
+# Real servers: counts of drafts by position are those of the server's own /metrics, exactly, and those of this program's
+# own policy where the text is the same.
+# usage: LLAMA_SERVER=PROGRAM VLLM=PROGRAM VLLM_MODEL=FOLDER sh tests/engines/test_engines.sh
+# VLLM_URL names a vLLM server that runs already, with --per-request-spec-decode-metrics detailed.
+cd "$(dirname "$0")/../.." || exit 1
+. tests/cli/checks.sh
+# Keys and values in F32, as with --exact here: their rounding changes drafts and texts of so small a model.
+LOAD='-t 1 -c 1024 -np 1 --metrics -fa off -ctk f32 -ctv f32'
+head -n 20 models/prompts-tune.jsonl >"$TMP/fables.jsonl"
+head -n 20 models/prompts-tasks.jsonl >"$TMP/tasks.jsonl"
+server=
+trap '[ -z "$server" ] || kill "$server"; rm -rf "$TMP"' EXIT
+
+free_port() {
+    python3 -c 'import socket; s = socket.socket(); s.bind(("127.0.0.1", 0)); print(s.getsockname()[1])'
+}
+start() { # seconds, command without address; sets URL
+    limit=$1
+    shift
+    port=$(free_port)
+    URL=http://127.0.0.1:$port
+    "$@" --host 127.0.0.1 --port "$port" >"$TMP/server.log" 2>&1 &
+    server=$!
+    until python3 -c "import urllib.request; urllib.request.urlopen('$URL/health')" 2>/dev/null; do
+        limit=$((limit - 1))
+        [ $limit -gt 0 ] && kill -0 $server 2>/dev/null || return 1
+        sleep 1
+    done
+}
+end_server() {
+    kill "$server"
+    wait "$server" 2>/dev/null
+    server=
+}
+counted() { # name, further options: runs the prompts and compares with the server's counters
+    name=$1
+    shift
+    python3 tests/servers/counts.py save "$URL" "$TMP/before"
+    works "run --server generates on $name" run --server "$URL" -n 64 "$@" --json "$TMP/$name.json"
+    check "the counts by position of 20 prompts are those of /metrics of $name" python3 tests/servers/counts.py compare \
+        "$URL" "$TMP/before" "$TMP/$name.json"
+    sed 's/^/# /' "$TMP/said"
+}
+of_llama_server() { # name, options of speculation
+    name=$1
+    shift
+    # shellcheck disable=SC2086
+    start 60 "$LLAMA_SERVER" -m models/fables-q8_0.gguf $LOAD "$@" || { check "$name starts" false; return; }
+    counted "$name" --prompts "$TMP/fables.jsonl"
+    end_server
+}
+
+if [ -n "${LLAMA_SERVER:-}" ]; then
+    group "$("$LLAMA_SERVER" --version 2>&1 | sed -n 's/^version: //p')"
+    of_llama_server draft-simple --spec-type draft-simple --spec-draft-model models/fables-draft-q8_0.gguf --spec-draft-n-max 5 \
+        -ctkd f32 -ctvd f32
+    works "run --policy sd generates the same prompts" run --policy sd --set k=5 --exact --prompts "$TMP/fables.jsonl" -n 64 \
+        --json "$TMP/sd.json" models/fables-q8_0.gguf
+    check "where the texts are the same, so are the counts by position of sd" python3 tests/engines/same_counts.py \
+        "$TMP/draft-simple.json" "$TMP/sd.json"
+    sed 's/^/# /' "$TMP/said"
+    of_llama_server ngram-simple --spec-type ngram-simple --spec-ngram-simple-size-n 3 --spec-ngram-simple-size-m 5
+else
+    skip "counts of a llama-server are those of its /metrics" "LLAMA_SERVER is not set"
+fi
+if [ -n "${VLLM_URL:-}" ]; then
+    URL=$VLLM_URL
+    counted vllm --chat --prompts "$TMP/tasks.jsonl"
+elif [ -n "${VLLM:-}" ] && [ -n "${VLLM_MODEL:-}" ]; then
+    group "vLLM"
+    export VLLM_CPU_KVCACHE_SPACE=1
+    start 900 "$VLLM" serve "$VLLM_MODEL" --max-model-len 1024 --dtype bfloat16 --enforce-eager \
+        --per-request-spec-decode-metrics detailed --speculative-config \
+        '{"method":"ngram","num_speculative_tokens":5,"prompt_lookup_max":3,"prompt_lookup_min":1}' || check "vLLM starts" false
+    counted vllm --chat --prompts "$TMP/tasks.jsonl"
+    end_server
+else
+    skip "counts of vLLM are those of its /metrics" "VLLM and VLLM_MODEL are not set"
+fi
+finish
