@@ -9,17 +9,13 @@ static bool
 recognise(struct http *http, struct server_facts *f, struct err *err)
 {
     cJSON *props = server_ask(http, "/props", NULL, err), *models;
-    const cJSON *settings = cJSON_GetObjectItemCaseSensitive(props, "default_generation_settings");
-    const bool own = settings != NULL && cJSON_GetObjectItemCaseSensitive(props, "build_info") != NULL;
+    const bool own = server_at(props, "build_info") != NULL;
     if (own && (models = server_ask(http, "/v1/models", NULL, err)) != NULL) {
-        const cJSON *model = cJSON_GetArrayItem(cJSON_GetObjectItemCaseSensitive(models, "data"), 0);
-        const cJSON *meta = cJSON_GetObjectItemCaseSensitive(model, "meta");
-        const char *alias = server_text(props, "model_alias"), *name = strrchr(alias, '/');
+        const cJSON *meta = server_at(cJSON_GetArrayItem(server_at(models, "data"), 0), "meta");
         server_label(f->version, sizeof f->version, server_text(props, "build_info"));
-        server_label(f->model, sizeof f->model, name != NULL ? name + 1 : alias);
+        server_model(f->model, sizeof f->model, server_text(props, "model_alias"));
         server_label(f->types, sizeof f->types, server_text(props, "model_ftype"));
-        snprintf(f->id, sizeof f->id, "%s", server_text(model, "id"));
-        f->ctx = (uint32_t)server_number(settings, "n_ctx", 1u << 28);
+        f->ctx = (uint32_t)server_number(server_at(props, "default_generation_settings"), "n_ctx", 1u << 28);
         f->vocab = (uint32_t)server_number(meta, "n_vocab", 1u << 24);
         f->width = (uint32_t)server_number(meta, "n_embd", 1u << 24);
         f->parameters = server_number(meta, "n_params", (uint64_t)1 << 53);
@@ -29,27 +25,19 @@ recognise(struct http *http, struct server_facts *f, struct err *err)
     return own && err->kind == ERR_NONE;
 }
 
-static cJSON *
-templated(struct http *http, const struct server_prompt *p, struct err *err)
-{
-    cJSON *json = cJSON_CreateObject();
-    cJSON_AddItemToObject(json, "messages", server_messages(p, err));
-    return server_ask(http, "/apply-template", json, err);
-}
-
 /* The piece of a token is a text, or its bytes as numbers if they are no UTF-8. */
 static void
 piece(struct server_answer *a, token_t token, const cJSON *piece)
 {
     char bytes[256];
     size_t n = 0;
-    const cJSON *byte;
-    if (cJSON_IsString(piece)) {
+    const cJSON *byte = piece != NULL ? piece->child : NULL;
+    for (; byte != NULL && n < sizeof bytes; byte = byte->next)
+        bytes[n++] = (char)byte->valueint;
+    if (cJSON_IsString(piece))
         a->word(a->user, token, piece->valuestring, strlen(piece->valuestring));
-        return;
-    }
-    cJSON_ArrayForEach(byte, piece) if (n < sizeof bytes) bytes[n++] = (char)byte->valueint;
-    a->word(a->user, token, bytes, n);
+    else
+        a->word(a->user, token, bytes, n);
 }
 
 static bool
@@ -57,51 +45,41 @@ tokens(struct http *http, const struct server_facts *f, const struct server_prom
        struct err *err)
 {
     (void)f;
-    cJSON *text = p->chat ? templated(http, p, err) : NULL, *json = cJSON_CreateObject(), *answer = NULL;
-    const cJSON *token;
-    cJSON_AddStringToObject(json, "content", p->chat ? server_text(text, "prompt") : p->text);
-    cJSON_AddTrueToObject(json, "add_special");
-    cJSON_AddTrueToObject(json, "with_pieces");
-    if (p->chat)
-        cJSON_AddTrueToObject(json, "parse_special");
-    else
-        cJSON_AddFalseToObject(json, "parse_special");
-    if (p->chat && text == NULL)
-        cJSON_Delete(json);
-    else
-        answer = server_ask(http, "/tokenize", json, err);
-    cJSON_ArrayForEach(token, cJSON_GetObjectItemCaseSensitive(answer, "tokens"))
-    {
-        const struct server_token *t = answer_token(a, cJSON_GetObjectItemCaseSensitive(token, "id"));
-        if (t == NULL)
-            break;
-        piece(a, t->token, cJSON_GetObjectItemCaseSensitive(token, "piece"));
+    cJSON *text = NULL, *answer = NULL, *json = cJSON_CreateObject();
+    if (p->chat) {
+        cJSON_AddItemToObject(json, "messages", server_messages(p));
+        text = server_ask(http, "/apply-template", json, err);
+        json = text != NULL ? cJSON_CreateObject() : NULL;
     }
+    if (json != NULL) {
+        cJSON_AddStringToObject(json, "content", p->chat ? server_text(text, "prompt") : p->text);
+        cJSON_AddTrueToObject(json, "add_special");
+        cJSON_AddTrueToObject(json, "with_pieces");
+        cJSON_AddBoolToObject(json, "parse_special", p->chat);
+        answer = server_ask(http, "/tokenize", json, err);
+    }
+    const cJSON *list = server_at(answer, "tokens"), *token = list != NULL ? list->child : NULL;
+    for (const struct server_token *t; token != NULL && (t = answer_token(a, server_at(token, "id"))) != NULL;
+         token = token->next)
+        piece(a, t->token, server_at(token, "piece"));
     cJSON_Delete(text);
     cJSON_Delete(answer);
-    return answer != NULL;
+    return list != NULL;
 }
 
-static void
-request(cJSON *to, const struct server_facts *f, const struct server_request *r)
+static cJSON *
+request(const struct server_facts *f, const struct server_request *r)
 {
-    static const char *const greedy[] = {"temperature"}, *const sampled[] = {"temperature", "top_k", "top_p"};
     (void)f;
-    const bool samples = r->sampling.temperature > 0;
-    server_add_ids(to, "prompt", r);
-    cJSON_AddNumberToObject(to, "n_predict", r->tokens);
-    cJSON_AddTrueToObject(to, "stream");
-    cJSON_AddTrueToObject(to, "return_tokens");
-    cJSON_AddTrueToObject(to, "timings_per_token");
-    cJSON_AddNumberToObject(to, "n_probs", PREDICTION_TOP);
-    cJSON_AddBoolToObject(to, "ignore_eos", r->ignore_eos);
-    cJSON_AddNumberToObject(to, "temperature", (double)r->sampling.temperature);
-    cJSON_AddItemToObject(to, "samplers", cJSON_CreateStringArray(samples ? sampled : greedy, samples ? 3 : 1));
-    if (!samples)
-        return;
-    cJSON_AddNumberToObject(to, "top_k", r->sampling.top_k);
-    cJSON_AddNumberToObject(to, "top_p", (double)r->sampling.top_p);
-    cJSON_AddNumberToObject(to, "seed", (double)(r->seed % 0xffffffffu));
+    char sampling[200] = "\"samplers\":[\"temperature\"]";
+    if (r->sampling.temperature > 0)
+        snprintf(sampling, sizeof sampling,
+                 "\"samplers\":[\"temperature\",\"top_k\",\"top_p\"],\"top_k\":%u,\"top_p\":%.17g,\"seed\":%u",
+                 (unsigned)r->sampling.top_k, (double)r->sampling.top_p, (unsigned)(r->seed % 0xffffffffu));
+    return server_json("{\"n_predict\":%u,\"stream\":true,\"return_tokens\":true,\"timings_per_token\":true,"
+                       "\"n_probs\":%d,\"ignore_eos\":%s,\"temperature\":%.17g,%s}",
+                       (unsigned)r->tokens, PREDICTION_TOP, r->ignore_eos ? "true" : "false",
+                       (double)r->sampling.temperature, sampling);
 }
 
 /* ---- the answer ---- */
@@ -109,15 +87,12 @@ request(cJSON *to, const struct server_facts *f, const struct server_request *r)
 static void
 probabilities(struct server_answer *a, struct server_token *t, const cJSON *event)
 {
-    const cJSON *of = cJSON_GetArrayItem(cJSON_GetObjectItemCaseSensitive(event, "completion_probabilities"), 0), *top;
-    cJSON_ArrayForEach(top, cJSON_GetObjectItemCaseSensitive(of, "top_logprobs"))
-    {
-        const cJSON *id = cJSON_GetObjectItemCaseSensitive(top, "id");
-        const double x = cJSON_GetNumberValue(id);
-        if (!(x >= 0 && x < a->facts->vocab))
-            continue;
-        piece(a, (token_t)x, cJSON_GetObjectItemCaseSensitive(top, "bytes"));
-        answer_top(t, (token_t)x, cJSON_GetNumberValue(cJSON_GetObjectItemCaseSensitive(top, "logprob")));
+    const cJSON *tops = server_at(cJSON_GetArrayItem(server_at(event, "completion_probabilities"), 0), "top_logprobs");
+    for (const cJSON *top = tops != NULL ? tops->child : NULL; top != NULL; top = top->next) {
+        const double id = cJSON_GetNumberValue(server_at(top, "id"));
+        answer_top(a, t, id, cJSON_GetNumberValue(server_at(top, "logprob")));
+        if (id >= 0 && id < a->facts->vocab)
+            piece(a, (token_t)id, server_at(top, "bytes"));
     }
 }
 
@@ -135,12 +110,12 @@ complete(struct server_answer *a)
 static bool
 token(struct server_answer *a, const cJSON *event, const cJSON *id)
 {
-    const cJSON *timings = cJSON_GetObjectItemCaseSensitive(event, "timings");
+    const cJSON *timings = server_at(event, "timings");
     const uint64_t drafted = server_number(timings, "draft_n", 1u << 30),
                    accepted = server_number(timings, "draft_n_accepted", 1u << 30);
     if (drafted < a->drafted || accepted < a->accepted)
         return answer_refuse(a, "counts fewer drafts than before");
-    if (drafted > a->drafted || (a->now.n > 0 && a->now.n == (size_t)a->now.accepted + 1)) {
+    if (drafted > a->drafted) {
         if (!complete(a))
             return false;
         a->now.drafted = (uint32_t)(drafted - a->drafted);
@@ -160,12 +135,13 @@ token(struct server_answer *a, const cJSON *event, const cJSON *id)
 static bool
 event(struct server_answer *a, const cJSON *event)
 {
-    const cJSON *id;
-    const char *why = server_text(event, "stop_type");
-    cJSON_ArrayForEach(id, cJSON_GetObjectItemCaseSensitive(event, "tokens")) if (!token(a, event, id)) return false;
-    if (!cJSON_IsTrue(cJSON_GetObjectItemCaseSensitive(event, "stop")))
+    const cJSON *ids = server_at(event, "tokens");
+    for (const cJSON *id = ids != NULL ? ids->child : NULL; id != NULL; id = id->next)
+        if (!token(a, event, id))
+            return false;
+    if (!cJSON_IsTrue(server_at(event, "stop")))
         return true;
-    snprintf(a->end, sizeof a->end, "%s", strcmp(why, "limit") == 0 ? "tokens" : "eos");
+    snprintf(a->end, sizeof a->end, "%s", strcmp(server_text(event, "stop_type"), "limit") == 0 ? "tokens" : "eos");
     complete(a);
     return false;
 }
@@ -173,6 +149,7 @@ event(struct server_answer *a, const cJSON *event)
 const struct server_kind llama_server_kind = {
     .name = "llama-server",
     .path = "/completion",
+    .ids = "prompt",
     .recognise = recognise,
     .tokens = tokens,
     .request = request,

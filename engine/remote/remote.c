@@ -25,21 +25,6 @@ remote_read(const struct live *live)
 
 /* ---- posting ---- */
 
-static bool
-refuse(const struct remote *r, const struct control *c, struct err *err)
-{
-    static const char *const names[CONTROL_QUIT + 1] = {[CONTROL_STEP_TOKEN] = "a step of one token",
-                                                        [CONTROL_UNTIL] = "a condition",
-                                                        [CONTROL_PROBE] = "probing layers",
-                                                        [CONTROL_HEAD] = "another head",
-                                                        [CONTROL_BASELINE] = "a baseline",
-                                                        [CONTROL_COSTS] = "measuring the costs of steps",
-                                                        [CONTROL_PACE] = "a speed limit",
-                                                        [CONTROL_VERSUS] = "a second setting"};
-    return err_set(err, ERR_USAGE, "%s is not possible: %s sends whole rounds of its own setting", names[c->kind],
-                   r->kind->name);
-}
-
 /* Checks a change of speculation against the knobs that the policies declare. */
 static bool
 may_change(const struct remote *r, const struct control *c, struct err *err)
@@ -74,7 +59,9 @@ may_post(const struct remote *r, const struct control *c, struct err *err)
     case CONTROL_RACE:
     case CONTROL_NOTE:
     case CONTROL_QUIT: return true;
-    default: return refuse(r, c, err);
+    default:
+        return err_set(err, ERR_USAGE, "this is not possible here: %s sends whole rounds of its own setting",
+                       r->kind->name);
     }
 }
 

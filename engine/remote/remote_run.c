@@ -57,18 +57,16 @@ static void
 emit_token(struct remote *r, const struct server_token *t, uint32_t at, enum token_source source, uint64_t us)
 {
     const bool draft = source == SOURCE_DRAFT, own = !draft && source != SOURCE_PROMPT;
-    struct event e = {.type = EVENT_TOKEN,
-                      .token = {.pos = (uint32_t)r->n_ids + at,
-                                .parent = draft ? (int32_t)at : -1,
-                                .candidate = draft ? (int32_t)at + 1 : -1,
-                                .token = t->token,
-                                .source = source,
-                                .exit_layer = own ? (int32_t)r->info.layers : -1,
-                                .confidence = own && t->n_top > 0 ? t->top_p[0] : NAN,
-                                .annealed = NAN,
-                                .head = own ? 0 : -1,
-                                .accepted = -1,
-                                .committed = draft ? -1 : 1}};
+    struct event e = {.type = EVENT_TOKEN};
+    struct token_event *k = &e.token;
+    *k = (struct token_event){.pos = (uint32_t)r->n_ids + at, .token = t->token, .source = source, .accepted = -1};
+    k->parent = draft ? (int32_t)at : -1;
+    k->candidate = draft ? (int32_t)at + 1 : -1;
+    k->exit_layer = own ? (int32_t)r->info.layers : -1;
+    k->head = own ? 0 : -1;
+    k->committed = draft ? -1 : 1;
+    k->confidence = own && t->n_top > 0 ? t->top_p[0] : NAN;
+    k->annealed = NAN;
     append(r, &e, us);
 }
 
@@ -76,22 +74,17 @@ emit_token(struct remote *r, const struct server_token *t, uint32_t at, enum tok
 static void
 emit_layer(struct remote *r, const struct server_token *t, uint32_t at, uint64_t us)
 {
-    if (t->n_top == 0)
-        return;
-    struct event e = {.type = EVENT_LAYER,
-                      .layer = {.pos = (uint32_t)r->n_ids + at,
-                                .layer = (int32_t)r->info.layers,
-                                .token = t->top[0],
-                                .confidence = t->top_p[0],
-                                .entropy = NAN,
-                                .annealed = NAN,
-                                .temperature = NAN,
-                                .final_agrees = 1,
-                                .acceptance = NAN,
-                                .probed_by = PROBED_VERIFY}};
-    memcpy(e.layer.top, t->top, sizeof t->top);
-    memcpy(e.layer.top_p, t->top_p, sizeof t->top_p);
-    append(r, &e, us);
+    struct event e = {.type = EVENT_LAYER};
+    struct layer_event *l = &e.layer;
+    *l = (struct layer_event){.pos = (uint32_t)r->n_ids + at, .final_agrees = 1, .probed_by = PROBED_VERIFY};
+    l->layer = (int32_t)r->info.layers;
+    l->token = t->top[0];
+    l->confidence = t->top_p[0];
+    l->entropy = l->annealed = l->temperature = l->acceptance = NAN;
+    memcpy(l->top, t->top, sizeof t->top);
+    memcpy(l->top_p, t->top_p, sizeof t->top_p);
+    if (t->n_top > 0)
+        append(r, &e, us);
 }
 
 static bool
@@ -119,24 +112,14 @@ emit_round(struct remote *r, const struct server_round *s, const struct server_t
         emit_token(r, &t[i], i, s->accepted < s->drafted ? SOURCE_CORRECTION : SOURCE_BONUS, s->us);
     for (uint32_t i = 0; i < n; i++)
         emit_layer(r, &t[i], i, s->us);
-    struct event e = {.type = EVENT_ROUND,
-                      .round_end = {.verify_us = (uint32_t)(s->us > r->round_us ? s->us - r->round_us : 0),
-                                    .drafted = s->drafted,
-                                    .verified = s->drafted,
-                                    .accepted = s->accepted,
-                                    .emitted = n,
-                                    .exit_layer = -1,
-                                    .threshold = NAN,
-                                    .d_max = -1,
-                                    .w_max = -1,
-                                    .layers_loaded = NAN,
-                                    .heads_loaded = NAN,
-                                    .heads_us = NAN,
-                                    .wait_us = NAN,
-                                    .learning_us = NAN,
-                                    .verify_experts = NAN,
-                                    .reject_rank = -1}};
-    memcpy(e.round_end.policy, r->info.policies[r->current.policy].name, sizeof e.round_end.policy);
+    struct event e = {.type = EVENT_ROUND};
+    struct round_event *l = &e.round_end;
+    *l = (struct round_event){.drafted = s->drafted, .verified = s->drafted, .accepted = s->accepted, .emitted = n};
+    l->verify_us = (uint32_t)(s->us > r->round_us ? s->us - r->round_us : 0);
+    l->exit_layer = l->d_max = l->w_max = l->reject_rank = -1;
+    l->threshold = l->layers_loaded = l->heads_loaded = l->heads_us = l->wait_us = l->learning_us = NAN;
+    l->verify_experts = NAN;
+    memcpy(l->policy, r->info.policies[r->current.policy].name, sizeof l->policy);
     append(r, &e, s->us);
 }
 
@@ -403,7 +386,7 @@ take_event(void *user, const char *data, size_t n)
     s->answer.us = clock_us();
     if (!json_read(&event, data, n))
         return err_set(&s->answer.err, ERR_WORK, "out of memory for the server's answer");
-    const cJSON *error = cJSON_GetObjectItemCaseSensitive(event, "error");
+    const cJSON *error = server_at(event, "error");
     bool going = cJSON_IsObject(event) || answer_refuse(&s->answer, "contains an event that is no JSON object");
     if (going && error != NULL) {
         char why[200];
@@ -414,6 +397,11 @@ take_event(void *user, const char *data, size_t n)
     going = going && s->r->kind->event(&s->answer, event);
     cJSON_Delete(event);
     s->empty = s->answer.read > before ? 0 : s->empty + 1;
+    if (going && s->r->kind->finish != NULL) /* nothing else is appended before the last event */
+        append(s->r,
+               &(struct event){.type = EVENT_PROGRESS,
+                               .progress = {"generating", (float)s->answer.read / (float)s->answer.most}},
+               s->answer.us);
     return going &&
            (s->empty < EMPTY_MOST || answer_refuse(&s->answer, "has events without tokens and without an end"));
 }
@@ -427,20 +415,15 @@ request(struct remote *r, char end[16], struct err *err)
         .r = r,
         .answer = {
             .facts = &r->facts, .word = emit_word, .known = knows_word, .round = take_round, .user = r, .first = true}};
-    const struct server_request asked = {
-        .ids = r->ids,
-        .n = r->n_ids,
-        .tokens = (uint32_t)(r->wanted - made < left ? r->wanted - made : left),
-        .ignore_eos = r->ignore_eos,
-        .sampling = r->current.sampling,
-        .seed = r->current.seed,
-    };
+    const struct server_request asked = {(uint32_t)(r->wanted - made < left ? r->wanted - made : left), r->ignore_eos,
+                                         r->current.sampling, r->current.seed};
     s.answer.most = asked.tokens;
     r->again = false;
     if (!remote_reach(r, r->kind->name, err))
         return false;
-    cJSON *json = cJSON_CreateObject();
-    r->kind->request(json, &r->facts, &asked);
+    cJSON *json = r->kind->request(&r->facts, &asked), *ids = cJSON_AddArrayToObject(json, r->kind->ids);
+    for (size_t i = 0; i < r->n_ids; i++)
+        cJSON_AddItemToArray(ids, cJSON_CreateNumber(r->ids[i]));
     char *body = cJSON_PrintUnformatted(json);
     cJSON_Delete(json);
     r->round_us = clock_us();

@@ -2,6 +2,7 @@
 #include "engine/remote/server_kind.h"
 
 #include <math.h>
+#include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -15,17 +16,34 @@ const struct server_kind *const server_kinds[] = {&llama_server_kind, &vllm_kind
 
 /* ---- asking ---- */
 
+cJSON *
+server_json(const char *format, ...)
+{
+    char text[1024];
+    va_list args;
+    va_start(args, format);
+    vsnprintf(text, sizeof text, format, args);
+    va_end(args);
+    return cJSON_Parse(text);
+}
+
+const cJSON *
+server_at(const cJSON *from, const char *name)
+{
+    return cJSON_GetObjectItemCaseSensitive(from, name);
+}
+
 const char *
 server_text(const cJSON *from, const char *name)
 {
-    const char *text = cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(from, name));
+    const char *text = cJSON_GetStringValue(server_at(from, name));
     return text != NULL ? text : "";
 }
 
 uint64_t
 server_number(const cJSON *from, const char *name, uint64_t limit)
 {
-    const double x = cJSON_GetNumberValue(cJSON_GetObjectItemCaseSensitive(from, name));
+    const double x = cJSON_GetNumberValue(server_at(from, name));
     return x > 0 && x < (double)limit && x == floor(x) ? (uint64_t)x : 0;
 }
 
@@ -35,11 +53,18 @@ server_label(char *out, size_t n, const char *text)
     printable_line(out, n, text, strlen(text));
 }
 
+void
+server_model(char *out, size_t n, const char *name)
+{
+    const char *slash = strrchr(name, '/');
+    server_label(out, n, slash != NULL && slash[1] != '\0' ? slash + 1 : name);
+}
+
 /* Writes the message of an error: {"error": {"message": …}}, {"message": …} or {"error": "…"}. */
 static void
 error_text(const cJSON *answer, char *out, size_t n)
 {
-    const cJSON *error = cJSON_GetObjectItemCaseSensitive(answer, "error");
+    const cJSON *error = server_at(answer, "error");
     const char *text = server_text(cJSON_IsObject(error) ? error : answer, "message");
     server_label(out, n, text[0] != '\0' ? text : server_text(answer, "error"));
 }
@@ -73,37 +98,19 @@ server_ask(struct http *http, const char *path, cJSON *json, struct err *err)
 }
 
 cJSON *
-server_messages(const struct server_prompt *p, struct err *err)
+server_messages(const struct server_prompt *p)
 {
-    cJSON *list = NULL;
-    if (p->before != NULL && p->before[0] != '\0' && !json_read(&list, p->before, strlen(p->before))) {
-        err_set(err, ERR_WORK, "out of memory for the messages");
-        return NULL;
+    cJSON *list = cJSON_Parse(p->before != NULL && p->before[0] != '\0' ? p->before : "[]"), *message;
+    const bool own = strcmp(server_text(cJSON_GetArrayItem(list, 0), "role"), "system") == 0;
+    if (p->system != NULL && !own) {
+        message = server_json("{\"role\":\"system\"}");
+        cJSON_AddStringToObject(message, "content", p->system);
+        cJSON_InsertItemInArray(list, 0, message);
     }
-    if (list == NULL)
-        list = cJSON_CreateArray();
-    const char *first = server_text(cJSON_GetArrayItem(list, 0), "role");
-    for (int i = 0; i < 2; i++) {
-        const char *text = i == 0 ? p->system : p->text;
-        if (text == NULL || (i == 0 && strcmp(first, "system") == 0))
-            continue;
-        cJSON *message = cJSON_CreateObject();
-        cJSON_AddStringToObject(message, "role", i == 0 ? "system" : "user");
-        cJSON_AddStringToObject(message, "content", text);
-        if (i == 0)
-            cJSON_InsertItemInArray(list, 0, message);
-        else
-            cJSON_AddItemToArray(list, message);
-    }
+    message = server_json("{\"role\":\"user\"}");
+    cJSON_AddStringToObject(message, "content", p->text);
+    cJSON_AddItemToArray(list, message);
     return list;
-}
-
-void
-server_add_ids(cJSON *to, const char *name, const struct server_request *r)
-{
-    cJSON *ids = cJSON_AddArrayToObject(to, name);
-    for (size_t i = 0; i < r->n; i++)
-        cJSON_AddItemToArray(ids, cJSON_CreateNumber(r->ids[i]));
 }
 
 /* ---- answers ---- */
@@ -140,12 +147,19 @@ answer_token(struct server_answer *a, const cJSON *id)
 }
 
 void
-answer_top(struct server_token *t, token_t token, double logprob)
+answer_top(const struct server_answer *a, struct server_token *t, double id, double logprob)
 {
-    if (t->n_top == PREDICTION_TOP || !(logprob <= 0))
+    uint32_t i = t->n_top;
+    const float p = (float)exp(logprob);
+    if (i == PREDICTION_TOP || !(id >= 0 && id < a->facts->vocab && logprob <= 0))
         return;
-    t->top[t->n_top] = token;
-    t->top_p[t->n_top++] = (float)exp(logprob);
+    for (; i > 0 && p > t->top_p[i - 1]; i--) {
+        t->top[i] = t->top[i - 1];
+        t->top_p[i] = t->top_p[i - 1];
+    }
+    t->top[i] = (token_t)id;
+    t->top_p[i] = p;
+    t->n_top++;
 }
 
 bool
@@ -162,7 +176,7 @@ answer_round(struct server_answer *a, const struct server_round *r)
 /* Pieces of a byte-level BPE spell each byte as a character: printable ones of Latin-1 as themselves, others from
  * U+0100 on, in order. Other pieces have U+2581 for a space and <0x0A> for a byte. */
 static size_t
-piece_character(const char *piece, size_t n, bool of_bytes, char out[4], size_t *read)
+piece_character(const char *piece, size_t n, bool marks, char out[4], size_t *read)
 {
     uint32_t code;
     *read = utf8_character(piece, n, &code);
@@ -171,16 +185,16 @@ piece_character(const char *piece, size_t n, bool of_bytes, char out[4], size_t 
         out[0] = piece[0];
         return 1;
     }
-    for (uint32_t byte = 0, hidden = 256; of_bytes && byte < 256; byte++) {
+    for (uint32_t byte = 0, hidden = 256; !marks && byte < 256; byte++) {
         const bool shown = (byte > 32 && byte < 127) || (byte > 160 && byte != 173);
         if (code == (shown ? byte : hidden++)) {
             out[0] = (char)byte;
             return 1;
         }
     }
-    if (!of_bytes && code == 0x2581)
+    if (marks && code == 0x2581)
         return utf8_put(out, ' ');
-    if (!of_bytes && *read == 1 && n == 6 && memcmp(piece, "<0x", 3) == 0 && piece[5] == '>') {
+    if (marks && *read == 1 && n == 6 && memcmp(piece, "<0x", 3) == 0 && piece[5] == '>') {
         out[0] = (char)(hex_digit(piece[3]) * 16 + hex_digit(piece[4]));
         *read = 6;
         return 1;
@@ -194,7 +208,7 @@ answer_piece(struct server_answer *a, token_t token, const char *piece, size_t n
     char bytes[256];
     size_t used = 0, read;
     for (size_t i = 0; i < n && used + 4 <= sizeof bytes; i += read)
-        used += piece_character(piece + i, n - i, a->facts->byte_pieces, bytes + used, &read);
+        used += piece_character(piece + i, n - i, a->facts->marks_spaces, bytes + used, &read);
     a->word(a->user, token, bytes, used);
 }
 

@@ -17,8 +17,8 @@ struct server_facts {
     char version[32], model[64], types[32], id[256]; /* id: the model's name in requests */
     uint32_t vocab, ctx, width;                      /* 0: unknown */
     uint64_t parameters;
-    uint32_t drafts;  /* of each round with drafts, if they are as many in every round; else 0 */
-    bool byte_pieces; /* pieces of tokens are spelled as those of a byte-level BPE, else with U+2581 for a space */
+    uint32_t drafts;   /* of each round with drafts, if they are as many in every round; else 0 */
+    bool marks_spaces; /* pieces of tokens have U+2581 for a space, else they spell bytes as a byte-level BPE does */
 };
 
 struct server_token {
@@ -67,8 +67,6 @@ struct server_prompt {
 };
 
 struct server_request {
-    const token_t *ids;
-    size_t n;
     uint32_t tokens;
     bool ignore_eos;
     struct sampling sampling;
@@ -82,7 +80,9 @@ struct server_kind {
     /* Adds the members of the request for a prompt's tokens, and reads its answer; `word` as in an answer. */
     bool (*tokens)(struct http *, const struct server_facts *, const struct server_prompt *, struct server_answer *,
                    struct err *);
-    void (*request)(cJSON *to, const struct server_facts *, const struct server_request *);
+    /* The members of the request besides the ids, and the name of these. */
+    cJSON *(*request)(const struct server_facts *, const struct server_request *);
+    const char *ids;
     bool (*event)(struct server_answer *, const cJSON *); /* false: the answer is over, or refused */
     /* Completes rounds after the last event; false: refused, or a round ended it. NULL: they are complete. */
     bool (*finish)(struct http *, struct server_answer *);
@@ -102,19 +102,21 @@ void server_counters_read(const struct server_kind *, const char *text, struct s
 /* Posts, or gets with json NULL, and parses an answer with status 200; consumes json. Returns NULL with the server's own
  * message, or with ERR_NONE if the server has no such path. */
 cJSON *server_ask(struct http *, const char *path, cJSON *json, struct err *);
-const char *server_text(const cJSON *, const char *name); /* "": no such text */
-/* A whole number below `limit`, else 0; a dotted name is that of a member of a member. */
+cJSON *server_json(const char *format, ...) __attribute__((format(printf, 1, 2))); /* parses what it prints */
+const cJSON *server_at(const cJSON *, const char *name);                           /* a member; NULL: none */
+const char *server_text(const cJSON *, const char *name);                          /* "": no such text */
+/* A whole number below `limit`, else 0. */
 uint64_t server_number(const cJSON *, const char *name, uint64_t limit);
 void server_label(char *out, size_t n, const char *text); /* printable */
+/* Writes the part of a model's name after the last slash, printable. */
+void server_model(char *out, size_t n, const char *name);
 /* Writes the messages of a prompt. */
-cJSON *server_messages(const struct server_prompt *, struct err *);
-/* Adds token ids as an array. */
-void server_add_ids(cJSON *to, const char *name, const struct server_request *);
+cJSON *server_messages(const struct server_prompt *);
 /* Begins a token of the round; NULL: refused. `piece`: its bytes as the server spells them, NULL: unknown. */
 struct server_token *answer_token(struct server_answer *, const cJSON *id);
 void answer_piece(struct server_answer *, token_t, const char *piece, size_t n);
-/* Adds one of the likeliest tokens, unless there are enough. */
-void answer_top(struct server_token *, token_t, double logprob);
+/* Adds one of the likeliest tokens, if the vocabulary has it and there is room; they become descending. */
+void answer_top(const struct server_answer *, struct server_token *, double id, double logprob);
 /* Completes a round of the first n tokens. */
 bool answer_round(struct server_answer *, const struct server_round *);
 /* Refuses the answer; returns false. */

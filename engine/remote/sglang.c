@@ -13,17 +13,14 @@ recognise(struct http *http, struct server_facts *f, struct err *err)
     if (info == NULL && err->kind == ERR_NONE)
         info = server_ask(http, "/server_info", NULL, err);
     const char *path = server_text(info, "model_path"), *served = server_text(info, "served_model_name");
+    const uint64_t nodes = server_number(info, "speculative_num_draft_tokens", VERIFY_NODES);
     const bool own = path[0] != '\0';
-    if (own) {
-        const char *name = served[0] != '\0' ? served : path, *slash = strrchr(name, '/');
-        const uint64_t drafts = server_number(info, "speculative_num_draft_tokens", VERIFY_NODES);
-        server_label(f->version, sizeof f->version, server_text(info, "version"));
-        server_label(f->model, sizeof f->model, slash != NULL && slash[1] != '\0' ? slash + 1 : name);
-        f->ctx = (uint32_t)server_number(info, "context_length", 1u << 28);
-        if (f->ctx == 0)
-            f->ctx = (uint32_t)server_number(info, "max_total_num_tokens", 1u << 28);
-        f->drafts = drafts > 0 ? (uint32_t)drafts - 1 : 0;
-    }
+    server_label(f->version, sizeof f->version, server_text(info, "version"));
+    server_model(f->model, sizeof f->model, served[0] != '\0' ? served : path);
+    f->ctx = (uint32_t)server_number(info, "context_length", 1u << 28);
+    if (f->ctx == 0)
+        f->ctx = (uint32_t)server_number(info, "max_total_num_tokens", 1u << 28);
+    f->drafts = nodes > 0 ? (uint32_t)nodes - 1 : 0;
     cJSON_Delete(info);
     return own;
 }
@@ -35,76 +32,54 @@ tokens(struct http *http, const struct server_facts *f, const struct server_prom
     (void)f;
     if (p->chat)
         return err_set(err, ERR_WORK, "SGLang gives no tokens of messages; leave out --chat");
-    cJSON *json = cJSON_CreateObject(), *lists = cJSON_CreateArray(), *texts = NULL;
+    cJSON *json = cJSON_CreateObject(), *texts = NULL;
     cJSON_AddStringToObject(json, "prompt", p->text);
-    cJSON *answer = server_ask(http, "/tokenize", json, err);
-    const cJSON *id, *text;
-    cJSON_ArrayForEach(id, cJSON_GetObjectItemCaseSensitive(answer, "tokens"))
-    {
-        if (answer_token(a, id) == NULL)
-            break;
-        cJSON *list = cJSON_CreateArray();
-        cJSON_AddItemToArray(list, cJSON_CreateNumber(id->valuedouble));
-        cJSON_AddItemToArray(lists, list);
-    }
+    cJSON *answer = server_ask(http, "/tokenize", json, err), *lists = cJSON_CreateArray();
+    const cJSON *ids = server_at(answer, "tokens"), *id = ids != NULL ? ids->child : NULL;
+    for (; id != NULL && answer_token(a, id) != NULL; id = id->next)
+        cJSON_AddItemToArray(lists, server_json("[%d]", (int)id->valuedouble));
     json = cJSON_CreateObject();
     cJSON_AddItemToObject(json, "tokens", lists);
-    if (answer != NULL)
+    if (ids != NULL)
         texts = server_ask(http, "/detokenize", json, err);
     else
         cJSON_Delete(json);
-    size_t i = 0;
-    cJSON_ArrayForEach(text, cJSON_GetObjectItemCaseSensitive(texts, "text"))
-    {
-        if (i < a->n_tokens && cJSON_IsString(text))
-            a->word(a->user, a->tokens[i].token, text->valuestring, strlen(text->valuestring));
-        i++;
-    }
+    const cJSON *text = cJSON_GetArrayItem(server_at(texts, "text"), 0);
+    for (size_t i = 0; cJSON_IsString(text) && i < a->n_tokens; i++, text = text->next)
+        a->word(a->user, a->tokens[i].token, text->valuestring, strlen(text->valuestring));
     cJSON_Delete(answer);
     cJSON_Delete(texts);
-    return answer != NULL && err->kind == ERR_NONE;
+    return ids != NULL && err->kind == ERR_NONE;
 }
 
-static void
-request(cJSON *to, const struct server_facts *f, const struct server_request *r)
+static cJSON *
+request(const struct server_facts *f, const struct server_request *r)
 {
     (void)f;
-    cJSON *sampling = cJSON_AddObjectToObject(to, "sampling_params");
-    server_add_ids(to, "input_ids", r);
-    cJSON_AddTrueToObject(to, "stream");
-    cJSON_AddTrueToObject(to, "return_logprob");
-    cJSON_AddTrueToObject(to, "return_text_in_logprobs");
-    cJSON_AddNumberToObject(to, "top_logprobs_num", PREDICTION_TOP);
-    cJSON_AddNumberToObject(sampling, "max_new_tokens", r->tokens);
-    cJSON_AddBoolToObject(sampling, "ignore_eos", r->ignore_eos);
-    cJSON_AddNumberToObject(sampling, "temperature", (double)r->sampling.temperature);
-    cJSON_AddNumberToObject(sampling, "top_p", (double)r->sampling.top_p);
+    char top_k[40] = "", seed[60] = "";
     if (r->sampling.top_k > 0)
-        cJSON_AddNumberToObject(sampling, "top_k", r->sampling.top_k);
+        snprintf(top_k, sizeof top_k, ",\"top_k\":%u", (unsigned)r->sampling.top_k);
     if (r->sampling.temperature > 0)
-        cJSON_AddNumberToObject(sampling, "sampling_seed", (double)(r->seed % 0x7fffffffu));
+        snprintf(seed, sizeof seed, ",\"sampling_seed\":%u", (unsigned)(r->seed % 0x7fffffffu));
+    return server_json("{\"stream\":true,\"return_logprob\":true,\"return_text_in_logprobs\":true,"
+                       "\"top_logprobs_num\":%d,\"sampling_params\":{\"max_new_tokens\":%u,\"ignore_eos\":%s,"
+                       "\"temperature\":%.17g,\"top_p\":%.17g%s%s}}",
+                       PREDICTION_TOP, (unsigned)r->tokens, r->ignore_eos ? "true" : "false",
+                       (double)r->sampling.temperature, (double)r->sampling.top_p, top_k, seed);
 }
 
 /* ---- the answer ---- */
 
 /* A likely token is [logarithm of its probability, id, text]; its text may be missing. */
-static token_t
-likely(struct server_answer *a, const cJSON *of)
+static void
+likely(struct server_answer *a, struct server_token *t, const cJSON *of)
 {
     const double id = cJSON_GetNumberValue(cJSON_GetArrayItem(of, 1));
     const char *text = cJSON_GetStringValue(cJSON_GetArrayItem(of, 2));
-    if (!(id >= 0 && id < a->facts->vocab))
-        return TOKEN_NONE;
-    if (text != NULL)
+    if (t != NULL)
+        answer_top(a, t, id, cJSON_GetNumberValue(cJSON_GetArrayItem(of, 0)));
+    if (text != NULL && id >= 0 && id < a->facts->vocab)
         a->word(a->user, (token_t)id, text, strlen(text));
-    return (token_t)id;
-}
-
-static bool
-totals_agree(const struct server_answer *a, const cJSON *meta)
-{
-    const cJSON *drafted = cJSON_GetObjectItemCaseSensitive(meta, "spec_draft_token_num");
-    return drafted == NULL || server_number(meta, "spec_draft_token_num", 1u << 30) == a->drafted;
 }
 
 /* `output_ids` and the lists of probabilities contain all tokens so far, or with the server's --stream-output only the
@@ -112,46 +87,44 @@ totals_agree(const struct server_answer *a, const cJSON *meta)
 static bool
 event(struct server_answer *a, const cJSON *event)
 {
-    const cJSON *meta = cJSON_GetObjectItemCaseSensitive(event, "meta_info"),
-                *ids = cJSON_GetObjectItemCaseSensitive(event, "output_ids"),
-                *own = cJSON_GetObjectItemCaseSensitive(meta, "output_token_logprobs"),
-                *tops = cJSON_GetObjectItemCaseSensitive(meta, "output_top_logprobs"), *top,
-                *reason = cJSON_GetObjectItemCaseSensitive(meta, "finish_reason");
+    const cJSON *meta = server_at(event, "meta_info"), *ids = server_at(event, "output_ids"),
+                *own = server_at(meta, "output_token_logprobs"), *tops = server_at(meta, "output_top_logprobs"),
+                *reason = server_at(meta, "finish_reason");
     const uint64_t all = server_number(meta, "completion_tokens", 1u << 28);
-    const int n = all >= a->made && all - a->made < VERIFY_NODES + 1u ? (int)(all - a->made) : -1;
-    const int skip = cJSON_GetArraySize(ids) - n;
-    if (n < 0 || skip < 0)
+    const int n = all >= a->made && all - a->made <= VERIFY_NODES ? (int)(all - a->made) : -1;
+    if (n < 0 || cJSON_GetArraySize(ids) < n)
         return answer_refuse(a, "counts tokens that it does not contain");
     a->made = all;
-    for (int i = 0; i < n; i++) {
-        struct server_token *t = answer_token(a, cJSON_GetArrayItem(ids, skip + i));
+    for (int i = n; i > 0; i--) { /* from the end */
+        struct server_token *t = answer_token(a, cJSON_GetArrayItem(ids, cJSON_GetArraySize(ids) - i));
         if (t == NULL)
             return false;
-        const int at = cJSON_GetArraySize(own) - n + i, at_top = cJSON_GetArraySize(tops) - n + i;
-        if (at >= 0)
-            likely(a, cJSON_GetArrayItem(own, at));
-        cJSON_ArrayForEach(top, cJSON_GetArrayItem(tops, at_top))
-            answer_top(t, likely(a, top), cJSON_GetNumberValue(cJSON_GetArrayItem(top, 0)));
+        likely(a, NULL, cJSON_GetArrayItem(own, cJSON_GetArraySize(own) - i));
+        const cJSON *list = cJSON_GetArrayItem(tops, cJSON_GetArraySize(tops) - i);
+        for (const cJSON *top = list != NULL ? list->child : NULL; top != NULL; top = top->next)
+            likely(a, t, top);
     }
     struct server_round r = a->now;
     a->now = (struct server_round){0};
-    if (n > 0) {
-        r.drafted = a->first ? 0 : a->facts->drafts;
-        r.accepted = a->first ? 0 : (uint32_t)n - 1;
-        a->first = false;
-        a->drafted += r.drafted;
-        if (!answer_round(a, &r))
-            return false;
-    }
+    r.drafted = n == 0 || a->first ? 0 : a->facts->drafts;
+    r.accepted = n == 0 || a->first ? 0 : (uint32_t)n - 1;
+    a->first = a->first && n == 0;
+    a->drafted += r.drafted;
+    if (n > 0 && !answer_round(a, &r))
+        return false;
     if (!cJSON_IsObject(reason))
         return true;
     snprintf(a->end, sizeof a->end, "%s", strcmp(server_text(reason, "type"), "length") == 0 ? "tokens" : "eos");
-    return totals_agree(a, meta) ? false : answer_refuse(a, "has other totals of drafts than its rounds");
+    if (server_at(meta, "spec_draft_token_num") != NULL &&
+        server_number(meta, "spec_draft_token_num", 1u << 30) != a->drafted)
+        return answer_refuse(a, "has other totals of drafts than its rounds");
+    return false;
 }
 
 const struct server_kind sglang_kind = {
     .name = "sglang",
     .path = "/generate",
+    .ids = "input_ids",
     .recognise = recognise,
     .tokens = tokens,
     .request = request,

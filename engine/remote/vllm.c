@@ -1,6 +1,7 @@
 /* vLLM (tried with 0.32.0). Its answer has an event for each verification, with all its tokens. The numbers of drafts come
  * with the last event, if the server was started with --per-request-spec-decode-metrics detailed, so the rounds are
  * complete then. Steps without drafts are not counted there. */
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -11,29 +12,23 @@
 static bool
 recognise(struct http *http, struct server_facts *f, struct err *err)
 {
-    cJSON *version = server_ask(http, "/version", NULL, err), *models = NULL;
+    cJSON *version = server_ask(http, "/version", NULL, err), *models, *answer;
     const bool own = server_text(version, "version")[0] != '\0';
     if (own && (models = server_ask(http, "/v1/models", NULL, err)) != NULL) {
-        const cJSON *model = cJSON_GetArrayItem(cJSON_GetObjectItemCaseSensitive(models, "data"), 0);
-        const char *id = server_text(model, "id"), *name = strrchr(id, '/');
+        const cJSON *model = cJSON_GetArrayItem(server_at(models, "data"), 0);
         server_label(f->version, sizeof f->version, server_text(version, "version"));
-        server_label(f->model, sizeof f->model, name != NULL && name[1] != '\0' ? name + 1 : id);
-        snprintf(f->id, sizeof f->id, "%s", id);
+        server_model(f->model, sizeof f->model, server_text(model, "id"));
+        snprintf(f->id, sizeof f->id, "%s", server_text(model, "id"));
         f->ctx = (uint32_t)server_number(model, "max_model_len", 1u << 28);
-        cJSON *json = cJSON_CreateObject(), *answer;
-        cJSON_AddStringToObject(json, "prompt", "a a");
-        cJSON_AddTrueToObject(json, "return_token_strs");
-        answer = server_ask(http, "/tokenize", json, err);
-        f->byte_pieces = true;
-        const cJSON *piece;
-        cJSON_ArrayForEach(piece, cJSON_GetObjectItemCaseSensitive(
-                                      answer, "token_strs")) if (cJSON_IsString(piece) &&
-                                                                 strstr(piece->valuestring, "\xe2\x96\x81") != NULL)
-            f->byte_pieces = false;
+        answer = server_ask(http, "/tokenize", server_json("{\"prompt\":\"a a\",\"return_token_strs\":true}"), err);
+        const cJSON *pieces = server_at(answer, "token_strs"), *piece = pieces != NULL ? pieces->child : NULL;
+        for (; piece != NULL; piece = piece->next)
+            f->marks_spaces =
+                f->marks_spaces || (cJSON_IsString(piece) && strstr(piece->valuestring, "\u2581") != NULL);
         cJSON_Delete(answer);
+        cJSON_Delete(models);
     }
     cJSON_Delete(version);
-    cJSON_Delete(models);
     return own && err->kind == ERR_NONE;
 }
 
@@ -41,86 +36,60 @@ static bool
 tokens(struct http *http, const struct server_facts *f, const struct server_prompt *p, struct server_answer *a,
        struct err *err)
 {
-    cJSON *json = cJSON_CreateObject();
+    cJSON *json = server_json("{\"return_token_strs\":true}");
     cJSON_AddStringToObject(json, "model", f->id);
-    cJSON_AddTrueToObject(json, "return_token_strs");
     if (p->chat)
-        cJSON_AddItemToObject(json, "messages", server_messages(p, err));
+        cJSON_AddItemToObject(json, "messages", server_messages(p));
     else
         cJSON_AddStringToObject(json, "prompt", p->text);
     cJSON *answer = server_ask(http, "/tokenize", json, err);
-    const cJSON *id, *piece = cJSON_GetArrayItem(cJSON_GetObjectItemCaseSensitive(answer, "token_strs"), 0);
-    cJSON_ArrayForEach(id, cJSON_GetObjectItemCaseSensitive(answer, "tokens"))
-    {
-        const struct server_token *t = answer_token(a, id);
-        if (t == NULL)
-            break;
+    const cJSON *ids = server_at(answer, "tokens"), *id = ids != NULL ? ids->child : NULL,
+                *piece = cJSON_GetArrayItem(server_at(answer, "token_strs"), 0);
+    for (const struct server_token *t; id != NULL && (t = answer_token(a, id)) != NULL; id = id->next) {
         if (cJSON_IsString(piece))
             answer_piece(a, t->token, piece->valuestring, strlen(piece->valuestring));
         piece = piece != NULL ? piece->next : NULL;
     }
     cJSON_Delete(answer);
-    return answer != NULL;
+    return ids != NULL;
 }
 
-static void
-request(cJSON *to, const struct server_facts *f, const struct server_request *r)
+static cJSON *
+request(const struct server_facts *f, const struct server_request *r)
 {
+    cJSON *to = server_json(
+        "{\"max_tokens\":%u,\"stream\":true,\"stream_options\":{\"include_usage\":true},\"return_token_ids\":true,"
+        "\"return_tokens_as_token_ids\":true,\"logprobs\":%d,\"ignore_eos\":%s,\"temperature\":%.17g,\"top_p\":%.17g,"
+        "\"top_k\":%u,\"seed\":%" PRIu64 "}",
+        (unsigned)r->tokens, PREDICTION_TOP, r->ignore_eos ? "true" : "false", (double)r->sampling.temperature,
+        (double)r->sampling.top_p, (unsigned)r->sampling.top_k, r->seed >> 11);
     cJSON_AddStringToObject(to, "model", f->id);
-    server_add_ids(to, "prompt", r);
-    cJSON_AddNumberToObject(to, "max_tokens", r->tokens);
-    cJSON_AddTrueToObject(to, "stream");
-    cJSON_AddTrueToObject(cJSON_AddObjectToObject(to, "stream_options"), "include_usage");
-    cJSON_AddTrueToObject(to, "return_token_ids");
-    cJSON_AddTrueToObject(to, "return_tokens_as_token_ids");
-    cJSON_AddNumberToObject(to, "logprobs", PREDICTION_TOP);
-    cJSON_AddBoolToObject(to, "ignore_eos", r->ignore_eos);
-    cJSON_AddNumberToObject(to, "temperature", (double)r->sampling.temperature);
-    cJSON_AddNumberToObject(to, "top_p", (double)r->sampling.top_p);
-    cJSON_AddNumberToObject(to, "top_k", r->sampling.top_k);
-    cJSON_AddNumberToObject(to, "seed", (double)(r->seed >> 11));
+    return to;
 }
 
 /* ---- the answer ---- */
 
-/* The likeliest tokens are named "token_id:N" here; the sampled one comes first if it is none of them. */
+/* The likeliest tokens are named "token_id:N". */
 static void
-probabilities(struct server_answer *a, struct server_token *t, const cJSON *of)
+probabilities(const struct server_answer *a, struct server_token *t, const cJSON *tops)
 {
-    const cJSON *top;
-    cJSON_ArrayForEach(top, of)
-    {
-        char *end = NULL;
-        const bool named = top->string != NULL && strncmp(top->string, "token_id:", 9) == 0;
-        const unsigned long id = named ? strtoul(top->string + 9, &end, 10) : 0;
-        if (!named || *end != '\0' || id >= a->facts->vocab)
-            continue;
-        answer_top(t, (token_t)id, cJSON_GetNumberValue(top));
-    }
-    for (uint32_t i = 1; i < t->n_top; i++)
-        for (uint32_t k = i; k > 0 && t->top_p[k] > t->top_p[k - 1]; k--) {
-            const float p = t->top_p[k];
-            const token_t token = t->top[k];
-            t->top_p[k] = t->top_p[k - 1];
-            t->top[k] = t->top[k - 1];
-            t->top_p[k - 1] = p;
-            t->top[k - 1] = token;
-        }
+    for (const cJSON *top = tops != NULL ? tops->child : NULL; top != NULL; top = top->next)
+        if (strncmp(top->string, "token_id:", 9) == 0)
+            answer_top(a, t, strtod(top->string + 9, NULL), cJSON_GetNumberValue(top));
 }
 
 /* Keeps the steps that drafted; they come with the last event. */
 static bool
 steps(struct server_answer *a, const cJSON *of)
 {
-    const cJSON *accepted = cJSON_GetObjectItemCaseSensitive(of, "per_step_accepted"),
-                *drafted = cJSON_GetObjectItemCaseSensitive(of, "per_step_drafted");
+    const cJSON *accepted = server_at(of, "per_step_accepted"), *drafted = server_at(of, "per_step_drafted");
     const int n = cJSON_GetArraySize(accepted);
     a->counted = cJSON_IsObject(of) && (n > 0 || server_number(of, "num_spec_steps", 1u << 30) == 0);
-    if (n != cJSON_GetArraySize(drafted) || !array_grow(&a->steps, &a->steps_room, (size_t)n, sizeof *a->steps))
-        return answer_refuse(a, "contains counts of drafts that are not possible");
+    if (!array_grow(&a->steps, &a->steps_room, (size_t)n, sizeof *a->steps))
+        return err_set(&a->err, ERR_WORK, "out of memory for the server's answer");
     accepted = accepted != NULL ? accepted->child : NULL;
     drafted = drafted != NULL ? drafted->child : NULL;
-    for (; accepted != NULL && drafted != NULL; accepted = accepted->next, drafted = drafted->next) {
+    for (; accepted != NULL; accepted = accepted->next, drafted = drafted != NULL ? drafted->next : NULL) {
         const double n_accepted = cJSON_GetNumberValue(accepted), n_drafted = cJSON_GetNumberValue(drafted);
         if (!(n_accepted >= 0 && n_accepted <= n_drafted && n_drafted < VERIFY_NODES))
             return answer_refuse(a, "contains counts of drafts that are not possible");
@@ -133,15 +102,12 @@ steps(struct server_answer *a, const cJSON *of)
 static bool
 event(struct server_answer *a, const cJSON *event)
 {
-    const cJSON *choice = cJSON_GetArrayItem(cJSON_GetObjectItemCaseSensitive(event, "choices"), 0), *id,
-                *top = cJSON_GetObjectItemCaseSensitive(cJSON_GetObjectItemCaseSensitive(choice, "logprobs"),
-                                                        "top_logprobs"),
-                *metrics = cJSON_GetObjectItemCaseSensitive(event, "metrics");
+    const cJSON *choice = cJSON_GetArrayItem(server_at(event, "choices"), 0), *ids = server_at(choice, "token_ids"),
+                *top = cJSON_GetArrayItem(server_at(server_at(choice, "logprobs"), "top_logprobs"), 0),
+                *metrics = server_at(event, "metrics");
     const char *why = server_text(choice, "finish_reason"), *text = server_text(choice, "text");
     a->now = (struct server_round){0};
-    top = top != NULL ? top->child : NULL;
-    cJSON_ArrayForEach(id, cJSON_GetObjectItemCaseSensitive(choice, "token_ids"))
-    {
+    for (const cJSON *id = ids != NULL ? ids->child : NULL; id != NULL; id = id->next) {
         struct server_token *t = answer_token(a, id);
         if (t == NULL)
             return false;
@@ -157,27 +123,27 @@ event(struct server_answer *a, const cJSON *event)
     }
     if (why[0] != '\0')
         snprintf(a->end, sizeof a->end, "%s", strcmp(why, "length") == 0 ? "tokens" : "eos");
-    return metrics == NULL || steps(a, cJSON_GetObjectItemCaseSensitive(metrics, "speculative_decoding"));
+    return metrics == NULL || steps(a, server_at(metrics, "speculative_decoding"));
 }
 
-/* Asks for the bytes of a token that came only together with others. */
+/* Asks for the bytes of tokens that came only together with others. The text of a token twice has its space, which some
+ * vocabularies omit at the beginning of a text: the token's bytes are the longer half. */
 static bool
 ask_words(struct http *http, struct server_answer *a)
 {
-    for (size_t i = 0; i < a->n_tokens; i++) {
-        if (a->known(a->user, a->tokens[i].token))
+    for (size_t i = 0; i < a->n_tokens && a->err.kind == ERR_NONE; i++) {
+        const int id = (int)a->tokens[i].token;
+        if (a->known(a->user, id))
             continue;
-        cJSON *json = cJSON_CreateObject();
+        cJSON *json = server_json("{\"tokens\":[%d,%d]}", id, id);
         cJSON_AddStringToObject(json, "model", a->facts->id);
-        cJSON_AddItemToArray(cJSON_AddArrayToObject(json, "tokens"), cJSON_CreateNumber(a->tokens[i].token));
         cJSON *answer = server_ask(http, "/detokenize", json, &a->err);
         const char *text = server_text(answer, "prompt");
-        a->word(a->user, a->tokens[i].token, text, strlen(text));
+        const size_t n = strlen(text);
+        a->word(a->user, id, text + n / 2, n - n / 2);
         cJSON_Delete(answer);
-        if (a->err.kind != ERR_NONE)
-            return false;
     }
-    return true;
+    return a->err.kind == ERR_NONE;
 }
 
 /* Takes the round of the next step that an event's n tokens can be: one with drafts has a token more than it accepted,
@@ -222,6 +188,7 @@ finish(struct http *http, struct server_answer *a)
 const struct server_kind vllm_kind = {
     .name = "vllm",
     .path = "/v1/completions",
+    .ids = "prompt",
     .recognise = recognise,
     .tokens = tokens,
     .request = request,

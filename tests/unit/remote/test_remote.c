@@ -251,8 +251,8 @@ TEST(controls_that_a_server_cannot_carry_out_are_refused_with_a_reason)
     begin(&r, &o);
     refuses(&r, (struct control){.kind = CONTROL_KNOB, .name = "k", .text = "4"}, "only at a start: --launch");
     refuses(&r, (struct control){.kind = CONTROL_POLICY, .text = "sd"}, "only at a start: --launch");
-    refuses(&r, (struct control){.kind = CONTROL_PROBE, .text = "all"}, "probing layers is not possible");
-    refuses(&r, (struct control){.kind = CONTROL_STEP_TOKEN}, "a step of one token is not possible");
+    refuses(&r, (struct control){.kind = CONTROL_PROBE, .text = "all"}, "sends whole rounds of its own setting");
+    refuses(&r, (struct control){.kind = CONTROL_STEP_TOKEN}, "sends whole rounds of its own setting");
     refuses(&r, (struct control){.kind = CONTROL_KNOB, .name = "top_p", .text = "7"}, "top_p");
     refuses(&r, (struct control){.kind = CONTROL_EXTEND}, "a number above 0");
     end(&r);

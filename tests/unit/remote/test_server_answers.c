@@ -343,7 +343,6 @@ TEST(pieces_of_a_byte_level_vocabulary_become_bytes)
 {
     struct heard h;
     begin(&h);
-    h.facts.byte_pieces = true;
     answer_piece(&h.answer, 1,
                  "\xc4\xa0"
                  "caf\xc3\x83\xc2\xa9\xc4\x8a",
@@ -357,6 +356,7 @@ TEST(other_pieces_have_a_mark_for_a_space_and_names_for_bytes)
 {
     struct heard h;
     begin(&h);
+    h.facts.marks_spaces = true;
     answer_piece(&h.answer, 1,
                  "\xe2\x96\x81"
                  "d\xc3\xa9j\xc3\xa0",
