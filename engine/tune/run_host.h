@@ -16,8 +16,6 @@ struct run_host {
     /* of a tuner only: the layer record of the run that has just ended, false if there is none; not called for a
      * launched server */
     bool (*record)(void *user, struct layer_record *);
-    /* of a tuner on a launched server only: the time, in seconds, that starts of servers took since the last call */
-    double (*started)(void *user);
     /* of a tuner with further draft models only: the next requests are for a session with this one, counted from 1; 0:
      * with the run's own */
     bool (*draft)(void *user, uint32_t draft, struct err *);

@@ -51,6 +51,13 @@ tuner_close(struct tuner *t)
 
 /* ---- beginning ---- */
 
+/* Does a change of the setting start a server? */
+static bool
+is_launched(const struct tuner *t)
+{
+    return t->speed.start_s > 0;
+}
+
 static const struct policy_ops *
 ops_of(const struct tuner *t, uint32_t policy)
 {
@@ -133,7 +140,7 @@ tuner_begin(struct tuner *t, const struct tune_request *r, struct err *err)
     t->sampling = r->sampling;
     t->named = r->n_policies > 0;
     t->greedy = !(r->sampling.temperature > 0);
-    t->launched = r->launched;
+    t->speed.start_s = t->spent_s = r->start_s;
     t->n_drafts = r->n_drafts;
     for (uint32_t i = 0; i < r->n_drafts; i++)
         t->drafts[i] = r->drafts[i];
@@ -143,7 +150,7 @@ tuner_begin(struct tuner *t, const struct tune_request *r, struct err *err)
     cost_reset(&t->recorded[0].costs);
     bool ok = choose_policies(t, r, err) && race_open(&t->race, r->prompts, r->n_prompts, r->seed, err);
     ok = ok && (copy_prompts(t, r) || err_set(err, ERR_WORK, "out of memory for prompts"));
-    for (uint32_t d = 0; d <= t->n_drafts && t->greedy && !t->launched; d++)
+    for (uint32_t d = 0; d <= t->n_drafts && t->greedy && !is_launched(t); d++)
         for (uint32_t i = 0; i < (d == 0 ? TUNE_RECORDS_MOST : 1) && ok; i++)
             ok = layer_record_open(&t->recorded[d].records[i], t->info->layers, err);
     if (!ok) {
@@ -442,7 +449,7 @@ keep_record(struct tuner *t, const struct run_host *host)
     struct tune_source *r = &t->recorded[t->recording];
     const bool due = t->record_due;
     t->record_due = false;
-    if (due && t->greedy && !t->launched && host->record(host->user, &r->records[r->n]) &&
+    if (due && t->greedy && !is_launched(t) && host->record(host->user, &r->records[r->n]) &&
         r->records[r->n].n > r->records[r->n].begin)
         r->n++;
 }
@@ -461,9 +468,9 @@ next_record(struct tuner *t, const struct run_host *host, bool *more, struct err
                    before = t->records_run < TUNE_RECORDS_MOST ? TUNE_RECORDS_MOST - 1 : TUNE_RECORDS_MOST;
     const bool slow = t->time_s > 0 && t->spent_s > before * RECORD_SHARE * t->time_s,
                begins = t->records_run == 0 || draft > 0;
-    *more =
-        t->records_run == 0 || (t->greedy && !t->launched && t->records_run < TUNE_RECORDS_MOST + t->n_drafts && !slow);
-    if (t->launched)
+    *more = t->records_run == 0 ||
+            (t->greedy && !is_launched(t) && t->records_run < TUNE_RECORDS_MOST + t->n_drafts && !slow);
+    if (is_launched(t))
         return *more ? ask(t, host, &(struct preset){.policy = POLICY_BASELINE}, 0, t->race->prompts[0].index, err)
                      : begin_heats(t, err);
     if (!*more)
@@ -479,22 +486,11 @@ next_record(struct tuner *t, const struct run_host *host, bool *more, struct err
            (!begins || !t->greedy || host->post(host->user, CONTROL_COSTS, NULL, NULL, err));
 }
 
-/* Takes the time of starts of servers, also of the first one, before the first run. */
-static void
-take_starts(struct tuner *t, double seconds)
-{
-    t->speed.start_s = fmax(t->speed.start_s, seconds);
-    t->spent_s += seconds;
-    t->raced_s += t->phase == TUNE_RECORDS ? 0 : seconds;
-}
-
 static bool
 next_run(struct tuner *t, const struct run_host *host, struct err *err)
 {
     uint32_t prompt;
     bool more = false;
-    if (t->launched)
-        take_starts(t, host->started(host->user));
     if (t->failed[0] != '\0')
         return err_set(err, ERR_WORK, "%s", t->failed);
     if (t->phase == TUNE_RECORDS && (!next_record(t, host, &more, err) || more))

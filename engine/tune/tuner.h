@@ -12,7 +12,7 @@
  * A run ends at the plan's number of tokens, also if the session would generate more. Time is that of the events.
  *
  * On a launched server (engine/remote/remote.h) a change of the setting starts a server. Layers are not recorded there,
- * so candidates have no forecasts, and heats run in blocks (race.h). */
+ * so candidates have no forecasts, and heats run in blocks (race.h). The time of a start is part of the run after it. */
 #ifndef ENGINE_TUNE_TUNER_H
 #define ENGINE_TUNE_TUNER_H
 
@@ -86,7 +86,7 @@ struct tune_request {
     double token_s;  /* known time of a token, for a refusal before the first run; 0: unknown */
     uint32_t tokens; /* of a run, at most */
     uint64_t seed;
-    bool launched;            /* a server, which has no layer record */
+    double start_s;           /* that the start of a launched server took, which has no layer record; 0: it is none */
     struct sampling sampling; /* of the runs. If it is greedy, their texts must be equal, and what-if has forecasts */
 };
 
@@ -131,7 +131,7 @@ struct tuner {
     uint32_t n_prompts;
     double time_s;
     struct sampling sampling;
-    bool greedy, named, launched; /* named: the policies */
+    bool greedy, named; /* named: the policies */
 
     struct tune_source recorded[1 + TUNE_DRAFTS]; /* with the run's own draft model, then with those of `drafts` */
     uint32_t records_run, recording;              /* recording: with which draft model */

@@ -65,7 +65,7 @@ race_rig_open(struct simulated_race *r)
     const struct model_info model = {.layers = 8, .width = 16, .vocab = 100, .rho = 1};
     const struct sampling greedy = {.top_p = 1};
     struct err err = {0};
-    *r = (struct simulated_race){.token_s = 0.01, .run_s = 0.05, .noise = 0.02};
+    *r = (struct simulated_race){.token_s = 0.01, .run_s = 0.05, .noise = 0.02, .serves = "ar"};
     r->info = (struct run_info){.layers = 8, .rho = 1, .vocab = 100, .tokens = SESSION_TOKENS, .n_policies = POLICIES};
     snprintf(r->info.model_path, sizeof r->info.model_path, "/models/fables.gguf");
     r->info.policies = calloc(POLICIES, sizeof *r->info.policies);
@@ -101,7 +101,7 @@ race_rig_request(const struct simulated_race *r, double time_s)
                                  .time_s = time_s,
                                  .tokens = TUNE_TOKENS,
                                  .seed = 1,
-                                 .launched = r->start_s > 0,
+                                 .start_s = r->start_s,
                                  .sampling = {.top_p = 1}};
 }
 
@@ -115,26 +115,16 @@ log_request(struct simulated_race *r, char what)
         r->log[n] = what;
 }
 
-/* Starts a server if the setting differs from that of the running one. */
-static void
+/* Returns the time of the start if the setting differs from that of the running server. */
+static double
 start_server(struct simulated_race *r)
 {
-    if (r->start_s <= 0 || (strcmp(r->serves, r->policy) == 0 && fabs(r->serves_k - r->k) < 0.5))
-        return;
+    if (strcmp(r->serves, r->policy) == 0 && fabs(r->serves_k - r->k) < 0.5)
+        return 0;
     snprintf(r->serves, sizeof r->serves, "%s", r->policy);
     r->serves_k = r->k;
     r->starts++;
-    r->starting_s += r->start_s;
-    r->all_starts_s += r->start_s;
-}
-
-static double
-take_started(void *user)
-{
-    struct simulated_race *r = user;
-    const double seconds = r->starting_s;
-    r->starting_s = 0;
-    return seconds;
+    return r->start_s;
 }
 
 static bool
@@ -165,7 +155,6 @@ take(void *user, enum control_kind kind, const char *name, const char *text, str
             r->prompt++;
         r->runs++;
         log_request(r, 'r');
-        start_server(r);
         break;
     case CONTROL_PROBE:
         snprintf(r->probe, sizeof r->probe, "%s", text);
@@ -190,8 +179,7 @@ give_record(void *user, struct layer_record *record)
 struct run_host
 race_rig_host(struct simulated_race *r)
 {
-    return (struct run_host){
-        .user = r, .post = take, .record = give_record, .started = take_started, .draft = take_draft};
+    return (struct run_host){.user = r, .post = take, .record = give_record, .draft = take_draft};
 }
 
 /* ---- events ---- */
@@ -232,7 +220,7 @@ emit_run(struct simulated_race *r)
     const double noise = changes && r->k == 4 && r->held_out_noise > 0 ? r->held_out_noise : r->noise;
     const double token_s = r->token_s / speed * exp(noise * deviation(r));
     const uint32_t tokens = r->text_tokens > 0 ? r->text_tokens : SESSION_TOKENS, step = ar ? 1 : 3;
-    double s = r->run_s;
+    double s = start_server(r) + r->run_s;
     emit_control(r, RECORDED_RUN, "prompt", 0);
     emit_token(r, 0, SOURCE_PREFILL, s);
     if (r->fails != NULL && strcmp(r->policy, r->fails) == 0) {
