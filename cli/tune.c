@@ -14,6 +14,7 @@
 #include "cli/options/commands.h"
 #include "cli/options/files.h"
 #include "cli/options/option_table.h"
+#include "cli/tune_server.h"
 #include "engine/scope/scope.h"
 #include "engine/tune/results.h"
 #include "engine/tune/tuner.h"
@@ -33,6 +34,8 @@ struct tune {
     struct scope *scope;         /* of the runs whose layers are recorded, */
     struct scope *beside;        /* and of those with another draft model; NULL: none */
     struct live *live;           /* owned; tuner and scope use its description */
+    struct tune_server server;   /* with --launch; else all 0 */
+    bool planned;                /* print_plan() was called */
     struct drafts drafts;
     uint32_t draft;              /* of the next run, from 1 on in `drafts`; 0: the engine's own */
     struct live *other;          /* with this draft model, which the engine has as long as the session exists; owned */
@@ -119,7 +122,7 @@ begin(struct tune *t, struct err *err)
         drafts[i] =
             (struct tune_draft){t->drafts.draft[i].name,
                                 NEEDS(AUX_DRAFT) | (t->drafts.draft[i].reserve.accept != NULL ? NEEDS_ACCEPT_HEAD : 0)};
-    const struct tune_request request = {.registry = policy_registry,
+    const struct tune_request request = {.registry = t->o->launch != NULL ? t->server.registry : policy_registry,
                                          .policies = (const char *const *)t->o->policies.at,
                                          .n_policies = t->o->policies.n,
                                          .prompts = t->prompts,
@@ -129,6 +132,7 @@ begin(struct tune *t, struct err *err)
                                          .time_s = t->o->time_s,
                                          .tokens = t->o->tokens,
                                          .seed = t->o->seed,
+                                         .start_s = t->server.start_s,
                                          .sampling = t->o->sampling};
     return tuner_open(&t->tuner, t->live->ops->info(t->live), err) &&
            scope_open(&t->scope, t->live->ops->info(t->live), err) && tuner_begin(t->tuner, &request, err) &&
@@ -167,6 +171,19 @@ show_progress(struct tune *t)
     fprintf(stderr, "\r%.*s\x1b[K", cols - 1, line);
 }
 
+/* "6 settings race, 5 prompts after each start of the server, which takes 4s; about 4m at least" */
+static void
+print_plan(struct tune *t)
+{
+    char start[16], needs[16];
+    t->planned = true;
+    fprintf(stderr,
+            "specscope: %u settings race, %u prompts after each start of the server, which takes %s; about %s "
+            "at least\n",
+            t->tuner->n_candidates, t->tuner->plan.block, tune_time_text(t->server.start_s, start, sizeof start),
+            tune_time_text(tuner_elapsed_s(t->tuner) + t->tuner->plan.needs_s, needs, sizeof needs));
+}
+
 static void
 handle_event(void *user, const struct event *e)
 {
@@ -174,12 +191,16 @@ handle_event(void *user, const struct event *e)
     const struct run_host host = {.user = t, .post = post, .record = take_record, .draft = take_draft};
     bool ok = !t->failed && (t->tuner != NULL || begin(t, &t->err));
     if (!ok || !tuner_running(t->tuner)) {
+        if (!ok && !t->failed)
+            post(t, CONTROL_QUIT, NULL, NULL, NULL);
         t->failed = !ok;
         return;
     }
     if (t->tuner->phase == TUNE_RECORDS)
         scope_event(t->scope, e);
     tuner_event(t->tuner, e);
+    if (t->o->launch != NULL && !t->planned && t->tuner->n_candidates > 0)
+        print_plan(t);
     show_progress(t);
     /* The session ends a run of its own before the first request. */
     ok = tuner_next(t->tuner, &host, &t->err);
@@ -218,7 +239,8 @@ race(struct tune *t, struct err *err)
     g.session.prompt = t->list.texts[0];
     g.session.prompt_len = strlen(t->list.texts[0]);
     g.session.stay = true;
-    bool ok = session_open(&t->live, t->engine, &g.session, err);
+    bool ok = t->o->launch != NULL ? tune_server_open(&t->server, t->o, t->list.texts[0], &t->live, err)
+                                   : session_open(&t->live, t->engine, &g.session, err);
     g.live = t->live;
     ok = ok && generate(&g, &out, err);
     if (t->shows_progress)
@@ -353,11 +375,15 @@ advised(const struct tuner *t)
 static void
 print_commands(const struct tune *t, uint32_t candidate)
 {
-    char text[300];
+    char text[2000];
     if (candidate == 0)
         puts("\nTo use plain decoding:");
     else
         printf("\nTo use the fastest setting (%s):\n", speed_text(t->tuner, candidate, text, sizeof text));
+    if (t->o->launch != NULL) {
+        printf("  %s\n", tune_server_command(&t->server, &t->tuner->candidate[candidate], text, sizeof text));
+        return;
+    }
     if (t->o->save != NULL) {
         printf("  %s", program_name());
         print_option("preset", t->o->save);
@@ -479,10 +505,17 @@ settings_json(const struct tuner *t)
 }
 
 static cJSON *
-json_of(const struct tuner *t)
+json_of(const struct tune *command)
 {
+    const struct tuner *t = command->tuner;
     cJSON *j = cJSON_CreateObject();
     cJSON_AddItemToObject(j, "settings", settings_json(t));
+    if (command->o->launch != NULL) {
+        char text[ENGINE_COMMAND];
+        const struct preset *p = &t->candidate[advised(t)];
+        cJSON_AddStringToObject(j, "command", tune_server_command(&command->server, p, text, sizeof text));
+        return j;
+    }
     cJSON *engines = cJSON_AddObjectToObject(j, "engines");
     for (enum other_engine e = 0; e < ENGINES; e++) {
         char text[ENGINE_COMMAND];
@@ -591,8 +624,11 @@ print_report(const struct tune *t)
                tuner_reason(t->tuner, why, sizeof why));
     }
     print_commands(t, advised(t->tuner));
-    if (tuner_clear(t->tuner))
+    if (tuner_clear(t->tuner) && t->o->launch == NULL)
         print_engines(t->tuner);
+    if (t->tuner->differing > 0 && t->o->launch != NULL)
+        printf("\n%u of %u runs differ from other settings' text of the same prompt.\n", t->tuner->differing,
+               t->tuner->raced);
 }
 
 static bool
@@ -604,12 +640,12 @@ report(const struct tune *t, struct err *err)
     if (!output_is_stdout(t->o->json) && !output_is_stdout(t->o->csv))
         print_report(t);
     if (ok && t->o->json != NULL) {
-        cJSON *j = json_of(t->tuner);
+        cJSON *j = json_of(t);
         ok = json_write(j, t->o->json, err);
         cJSON_Delete(j);
     }
     ok = ok && (t->o->csv == NULL || write_csv(t->tuner, t->o->csv, err));
-    if (ok && t->tuner->differing > 0)
+    if (ok && t->tuner->differing > 0 && t->o->launch == NULL)
         return err_set(err, ERR_WORK, "%u runs differ from other settings' text of the same prompt; that is a bug here",
                        t->tuner->differing);
     return ok;
@@ -638,17 +674,23 @@ tune_main(struct options *o, int *status, struct err *err)
 {
     struct tune t = {.o = o, .shows_progress = isatty(STDERR_FILENO)};
     generation_catch_signals();
+    if (o->server.url != NULL)
+        return err_set(
+            err, ERR_USAGE,
+            "--server: no server turns its speculation off for one request, so its setting has nothing to be "
+            "compared with; give the command that starts it, --launch 'COMMAND {flags}'");
     bool ok = outputs_possible(o->json, &results_json_file, o->csv, &csv_file, err) && save(o->save, NULL, err) &&
-              read_prompts(&t, err) && generation_engine(o, &t.engine, err) &&
-              (o->drafts == NULL || drafts_open(&t.drafts, t.engine, o->drafts, err));
-    if (ok && o->drafts != NULL)
+              read_prompts(&t, err) && (o->launch != NULL || generation_engine(o, &t.engine, err)) &&
+              (t.engine == NULL || o->drafts == NULL || drafts_open(&t.drafts, t.engine, o->drafts, err));
+    if (ok && t.engine != NULL && o->drafts != NULL)
         drafts_print(&t.drafts, o->drafts);
-    if (ok && generation_chat_unused(o, t.engine)) {
+    if (ok && t.engine != NULL && generation_chat_unused(o, t.engine)) {
         o->chat.on = true;
         fputs("specscope: prompts go through the model's chat template, as with --chat\n", stderr);
     }
-    if (ok) {
+    if (ok && t.engine != NULL)
         engine_repack(t.engine, NULL);
+    if (ok) {
         ok = race(&t, err);
         if (t.tuner != NULL)
             tuner_stop(t.tuner);
@@ -659,6 +701,7 @@ tune_main(struct options *o, int *status, struct err *err)
     free(t.prompts);
     prompts_free(&t.list);
     live_close(t.live);
+    tune_server_close(&t.server);
     drafts_close(&t.drafts, t.engine);
     engine_close(t.engine);
     *status = generation_interrupted() ? command_interrupted() : t.untraced ? 1 : 0;

@@ -322,7 +322,7 @@ bool
 generation_tune_prompts(const struct options *o, struct prompt_list *list, struct err *err)
 {
     char model[PATH_MAX], own[PATH_MAX];
-    bool is_own = o->synth == NULL;
+    bool is_own = o->synth == NULL && o->launch == NULL;
     if (is_own && o->model != NULL) { /* one of the files beside the bundled model */
         is_own = realpath(o->model, model) != NULL && realpath(bundled_model_path(), own) != NULL;
         const char *end = is_own ? strrchr(own, '/') : NULL;

@@ -9,7 +9,7 @@
 #define LIVE      (COMMAND_SCOPE | COMMAND_CONNECT)
 #define SCREEN    (LIVE | COMMAND_REPLAY | COMMAND_DIFF)
 #define TRACED    (LIVE | COMMAND_RUN | COMMAND_TUNE)
-#define SERVED    (COMMAND_RUN | COMMAND_CONNECT) /* commands that may use a server */
+#define SERVED    (COMMAND_RUN | COMMAND_CONNECT | COMMAND_TUNE) /* commands that may use a server */
 #define TRAINS    (COMMAND_TRAIN_HEADS | COMMAND_TRAIN_EAGLE | COMMAND_TRAIN_ACCEPT | COMMAND_TRAIN_PROFILE)
 #define ANSWERED  (COMMAND_TRAIN_HEADS | COMMAND_TRAIN_EAGLE)    /* the model answers prompts, as chat messages */
 #define DRAFTED   (COMMAND_TRAIN_ACCEPT | COMMAND_TRAIN_PROFILE) /* and an auxiliary model drafts its answers */
@@ -186,6 +186,8 @@ const struct option_row option_rows[] = {
          .more = "A llama-server, a vLLM server (its rounds are counted with --per-request-spec-decode-metrics "
                  "detailed) or an SGLang server. Prompts are sent as token ids, which the server makes. The server's "
                  "own speculation drafts."),
+    TEXT("server", 0, "URL", COMMAND_TUNE, server.url, "running server; refused, because --launch is necessary",
+         .more = "No server turns its speculation off for one request."),
     TEXT("server-kind", 0, "KIND", SERVED, server.kind, "kind of the server", WORDS(server_words, COUNT(server_words)),
          .without = "the server is asked"),
     TEXT("key-env", 0, "NAME", SERVED, server.key_env, "environment variable with the server's key",
@@ -270,6 +272,11 @@ const struct option_row option_rows[] = {
                  "matches the target's, it is smaller and it fits into memory. The policies that need a draft model "
                  "race with each of them. The other models are counted by reason.",
          .takes = TAKES_FOLDER),
+    TEXT("launch", 0, "COMMAND", COMMAND_TUNE, launch, "server to tune, with {flags}, instead of a model",
+         .more = "A command of a shell for llama-server, vLLM or SGLang, such as `'llama-server -m MODEL {flags}'`. "
+                 "The tuner starts it with each setting's options in place of {flags}, on a free port of this machine, "
+                 "and ends it. Policies are those that the engine has; `eagle` and `mtp` race if --policy names them. "
+                 "--draft is a path for the server. The result is the command of the fastest setting."),
     /* ---- info ---- */
     WHOLE("ctx", 'c', "N", COMMAND_INFO, ctx, 1, 1u << 28, "context length for the memory of keys and values"),
     SWITCH("json", 0, COMMAND_INFO | COMMAND_DOCTOR, as_json, "JSON output"),

@@ -58,6 +58,7 @@ struct options {
     double time_s;              /* of tune */
     const char *save;           /* name of a preset; NULL: none */
     const char *drafts;         /* a place of draft models; NULL: none */
+    const char *launch;         /* the command of a server to tune; NULL: none */
     struct option_list grid;    /* KNOB=from:to:step */
     struct option_list lora;    /* FILE[:SCALE] */
     struct sampling sampling;

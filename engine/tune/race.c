@@ -6,6 +6,8 @@
 
 #include "base/rng.h"
 
+#define SHARED 2.5 /* the variance of the difference of two finalists' means ÷ its estimate */
+
 /* ---- statistics ---- */
 
 struct mean {
@@ -39,18 +41,25 @@ mean_of(const struct raced_prompt *prompts, const char *category, const double *
     return mean_of_sums(sum, squares, counted);
 }
 
+/* `further`: the reach of an interval by another source of variance; NAN: unknown. */
 static struct comparison
-compare(struct mean log_ratio)
+compare_also(struct mean log_ratio, double further)
 {
     struct comparison c = {.value = exp(log_ratio.value), .low = NAN, .high = NAN, .n = log_ratio.n};
-    if (log_ratio.n < 2)
+    if (log_ratio.n < 2 || isnan(further))
         return c;
     /* differences within rounding count as 0 */
-    const double reach = estimate_quantile(RACE_LEVEL, log_ratio.n - 1) * log_ratio.se + 1e-9;
+    const double reach = hypot(estimate_quantile(RACE_LEVEL, log_ratio.n - 1) * log_ratio.se, further) + 1e-9;
     c.low = exp(log_ratio.value - reach);
     c.high = exp(log_ratio.value + reach);
     c.verdict = c.low > 1 ? DIFFERENCE_MORE : c.high < 1 ? DIFFERENCE_LESS : DIFFERENCE_NOISE;
     return c;
+}
+
+static struct comparison
+compare(struct mean log_ratio)
+{
+    return compare_also(log_ratio, 0);
 }
 
 /* ---- prompts ---- */
@@ -195,16 +204,20 @@ static void
 begin_held_out(struct race *r)
 {
     struct race_standing all[RACE_CANDIDATES];
+    uint32_t n = 0;
     race_standings(r, all);
-    r->finalist[RACE_WINNER] = all[0].candidate;
-    r->finalist[RACE_RUNNER_UP] = all[1].candidate;
+    for (uint32_t i = 0; i < r->n && n < RACE_BASE; i++)
+        if (r->block == 1 || all[i].candidate != 0)
+            r->finalist[n++] = all[i].candidate;
     r->finalist[RACE_BASE] = 0;
     r->n_finalists = all[0].candidate == 0 || all[1].candidate == 0 ? 2 : 3;
+    if (r->block > 1)
+        r->n_finalists = n + 1;
     r->phase = RACE_HELD_OUT;
     r->at = r->in_block = 0;
-    memcpy(r->order, r->finalist, sizeof r->finalist); /* of a block: the candidate that ran last begins */
-    for (uint32_t i = 1; i < r->n_finalists; i++)
-        if (r->finalist[i] == r->last) {
+    memcpy(r->order, r->finalist, sizeof r->finalist);
+    for (uint32_t i = 1; i < r->n_finalists && r->block > 1; i++)
+        if (r->finalist[i] == r->last) { /* its server runs */
             r->order[0] = r->last;
             r->order[i] = r->finalist[0];
         }
@@ -234,10 +247,7 @@ judge(struct race *r)
 static uint32_t
 runs_of_block(const struct race *r)
 {
-    const uint32_t held = r->n_held * r->passes, half = (held + 1) / 2;
-    if (r->phase == RACE_RUNS || r->block == 1)
-        return r->block;
-    return r->held_at == 0 ? half : held - half;
+    return r->phase == RACE_HELD_OUT && r->block > 1 ? r->n_held : r->block;
 }
 
 static void
@@ -271,9 +281,12 @@ advance(struct race *r)
     } else if (r->phase == RACE_HELD_OUT && r->at == r->n_finalists) {
         r->at = 0;
         for (uint32_t k = 0; k < runs; k++, r->held_at++)
-            for (uint32_t i = 0; i < r->n_finalists; i++)
-                r->held[i * r->n_held + r->held_at % r->n_held] +=
-                    log(r->seconds[(size_t)r->finalist[i] * r->room + k]);
+            for (uint32_t i = 0; i < r->n_finalists; i++) {
+                const double x = log(r->seconds[(size_t)r->finalist[i] * r->room + k]);
+                r->held[i * r->n_held + r->held_at % r->n_held] += x;
+                if (r->block > 1)
+                    r->pass[i][r->held_at / r->n_held] += x;
+            }
         if (r->held_at == r->n_held * r->passes)
             r->phase = RACE_OVER;
     }
@@ -306,10 +319,9 @@ race_open(struct race **out, const struct race_prompt *prompts, uint32_t n, uint
 bool
 race_begin(struct race *r, uint32_t candidates, uint32_t block, struct err *err)
 {
-    const uint32_t half = (r->n_held * RACE_PASSES + 1) / 2;
     r->n = candidates;
     r->block = block < race_block_most(r) ? block : race_block_most(r);
-    r->room = r->block == 1 || r->block > half ? r->block : half;
+    r->room = r->block == 1 || r->block > r->n_held ? r->block : r->n_held;
     r->samples = calloc((size_t)candidates * r->n_prompts, sizeof *r->samples);
     r->seconds = calloc((size_t)candidates * r->room, sizeof *r->seconds);
     if (r->samples == NULL || r->seconds == NULL)
@@ -340,10 +352,9 @@ race_next(const struct race *r, uint32_t *candidate, uint32_t *prompt)
         *candidate = r->order[r->at];
         *prompt = r->prompts[(r->heat + r->in_block) % r->n_prompts].index;
     } else if (r->phase == RACE_HELD_OUT) {
-        /* The finalists take turns to be first; the second of two blocks has the opposite order. */
-        const uint32_t n = r->n_finalists;
-        *candidate =
-            r->block == 1 ? r->finalist[(r->at + r->held_at) % n] : r->order[r->held_at == 0 ? r->at : n - 1 - r->at];
+        /* The finalists take turns to be first, in each pass or for each prompt. */
+        const uint32_t turn = r->block == 1 ? r->held_at : r->held_at / r->n_held;
+        *candidate = r->order[(r->at + turn) % r->n_finalists];
         *prompt = r->prompts[r->n_prompts + (r->held_at + r->in_block) % r->n_held].index;
     }
     return r->phase;
@@ -396,7 +407,8 @@ race_limit_held_out(struct race *r, uint32_t prompts, uint32_t passes)
     if (r->held_at > 0 || (r->phase == RACE_HELD_OUT && r->at + r->in_block > 0))
         return;
     r->n_held = prompts < r->n_held ? prompts : r->n_held;
-    r->passes = passes < RACE_PASSES ? passes : RACE_PASSES;
+    if (r->block == 1)
+        r->passes = passes < RACE_PASSES ? passes : RACE_PASSES;
 }
 
 uint32_t
@@ -445,6 +457,31 @@ race_speed(const struct race *r, uint32_t candidate, const char *category)
     return compare(advantage_on(r, category, &r->of[candidate], NULL));
 }
 
+/* Returns the reach of an interval by the variance between starts. The finalists' means of each pass, less what is common
+ * to a pass and to a finalist, vary as starts do. Of two finalists, the one that ends a pass also begins the next one,
+ * with the same start, so that their difference has a larger variance. */
+static double
+reach_of_starts(const struct race *r)
+{
+    const uint32_t n = r->n_finalists, passes = r->held_at / r->n_held, freedom = (n - 1) * (passes - 1);
+    double squares = 0, of_pass[RACE_PASSES] = {0}, of[RACE_FINALISTS] = {0}, all = 0;
+    if (r->block == 1 || passes < 2)
+        return r->block == 1 ? 0 : (double)NAN;
+    for (uint32_t i = 0; i < n; i++)
+        for (uint32_t p = 0; p < passes; p++) {
+            const double mean = r->pass[i][p] / r->n_held;
+            of[i] += mean / passes;
+            of_pass[p] += mean / n;
+            all += mean / (n * passes);
+        }
+    for (uint32_t i = 0; i < n; i++)
+        for (uint32_t p = 0; p < passes; p++) {
+            const double x = r->pass[i][p] / r->n_held - of[i] - of_pass[p] + all;
+            squares += x * x;
+        }
+    return estimate_quantile(RACE_LEVEL, freedom) * sqrt((n == 2 ? SHARED : 1) * 2 * squares / freedom / passes);
+}
+
 struct comparison
 race_held_out(const struct race *r, uint32_t a, uint32_t b, const char *category)
 {
@@ -465,5 +502,5 @@ race_held_out(const struct race *r, uint32_t a, uint32_t b, const char *category
         gain[0] += x;
         gain[1] += x * x;
     }
-    return compare(mean_of_sums(gain[0], gain[1], n));
+    return compare_also(mean_of_sums(gain[0], gain[1], n), reach_of_starts(r));
 }

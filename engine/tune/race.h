@@ -10,8 +10,10 @@
  *
  * Where a change of the candidate is expensive, because it starts a server, heats run in blocks: each candidate
  * generates the prompts of all heats of a block before the next candidate does. Each block has the opposite order of the
- * block before, and candidates are dropped after an even number of blocks, when drift has affected all alike. The runs
- * on held-out prompts are two such blocks.
+ * block before, and candidates are dropped after an even number of blocks, when drift has affected all alike. Measured
+ * on held-out prompts are candidate 0 and the two best others. Each of three passes is a block, and the order rotates, so
+ * that drift affects all alike and each block has a start of its own. All its runs have the speed of this start.
+ * Therefore the interval also contains the variance between starts, which that of the passes' means shows.
  *
  * After a heat of every prompt, each prompt has another heat. The test compares the means of each prompt, so that
  * further heats make the means more exact and do not count as further prompts. */
@@ -33,7 +35,8 @@ struct race_prompt {
 
 enum race_phase { RACE_RUNS, RACE_HELD_OUT, RACE_OVER };
 
-/* The fastest remaining candidate after the heats, the next one, which may have been dropped, and candidate 0. */
+/* The fastest remaining candidate after the heats, the next one, which may have been dropped, and candidate 0. In blocks
+ * candidate 0 is neither of the first two. */
 enum { RACE_WINNER, RACE_RUNNER_UP, RACE_BASE, RACE_FINALISTS };
 
 struct racer {
@@ -66,6 +69,7 @@ struct race { /* read it; functions below change it */
     uint32_t finalist[RACE_FINALISTS], n_finalists; /* 2 if candidate 0 is the winner or the runner-up */
     double *held;                                   /* (RACE_FINALISTS, n_held) sums of ln(seconds); owned */
     uint32_t held_at;                               /* runs that all finalists have had */
+    double pass[RACE_FINALISTS][RACE_PASSES];       /* in blocks: sums of ln(seconds) of each pass */
 };
 
 #define RACE_PROMPTS 6 /* at least: two are held out */
@@ -88,8 +92,8 @@ void race_took(struct race *, double seconds);
 void race_fit(struct race *, double runs);
 /* Ends the heats when the time is used up. The current block is not counted, and one must be complete. */
 void race_finish_heats(struct race *);
-/* Measures on fewer held-out prompts (at least 2), or less often (at least once). Does nothing after the first of these
- * runs. */
+/* Measures on fewer held-out prompts (at least 2), or less often (at least once; not in blocks). Does nothing after the
+ * first of these runs. */
 void race_limit_held_out(struct race *, uint32_t prompts, uint32_t passes);
 
 struct race_standing {
@@ -111,7 +115,7 @@ struct comparison race_speed(const struct race *, uint32_t candidate, const char
 uint32_t race_held_out_runs(const struct race *, uint32_t *all);
 /* Returns the speed of candidate `a` ÷ that of `b` on held-out prompts, of one category or (NULL) of all, by the runs
  * so far. Only the winner, the runner-up and candidate 0 are measured; the verdict is unknown for any other, and for
- * fewer than two prompts. */
+ * fewer than two prompts; in blocks also before two passes are complete. */
 struct comparison race_held_out(const struct race *, uint32_t a, uint32_t b, const char *category);
 
 #endif

@@ -379,8 +379,11 @@ begin_heats(struct tuner *t, struct err *err)
 static bool
 begin_held_out(struct tuner *t)
 {
-    const double left = t->time_s - t->spent_s, run_s = t->raced_s / t->raced;
-    if (t->time_s > 0 && left < TUNE_FINALISTS * TUNE_HELD_LEAST * run_s / 2)
+    /* the mean run of a launched server contains starts */
+    const double left = t->time_s - t->spent_s,
+                 run_s = is_launched(t) ? t->speed.run_s + t->plan.tokens * t->speed.token_s : t->raced_s / t->raced,
+                 least_s = TUNE_FINALISTS * (TUNE_HELD_LEAST * run_s + t->plan.passes * t->speed.start_s);
+    if (t->time_s > 0 && left < least_s / 2)
         return false;
     if (t->time_s > 0)
         tune_plan_held_out(&t->plan, &t->speed, run_s, left);

@@ -53,7 +53,8 @@ struct tune_plan {
 /* Reduces *plan, which contains all that is wanted, to what fits into time_s (0: no limit): first the tokens of a run,
  * to 64; then candidates, down to `least`; then the heats of a block, to two; then tokens, to 16; and held-out runs to a
  * quarter of the time, but six prompts; then candidates down to two, and held-out runs to three prompts. Where a server
- * is started, a block takes as long as a start, at most plan->block heats; else it has one heat. Returns false if the
+ * is started, a block takes as long as a start, at most plan->block heats, and three candidates and all passes are
+ * kept; else a block has one heat. Returns false if the
  * smallest plan does not fit. */
 bool tune_plan(struct tune_plan *plan, uint32_t least, const struct tune_speed *, double time_s);
 /* Reduces the held-out part to time_s, if a run takes run_s, but not below six prompts, once each. */
