@@ -298,7 +298,7 @@ metrics_measures(const struct metrics *m, const struct tally *t)
     double rounds = (double)t->rounds, layers = (double)m->layers;
     double work_us = t->draft_us + t->verify_us, all_us = work_us + t->probe_us;
     /* a source that tells neither work nor parts has the round's time as that of the verification */
-    const bool whole = t->drafted > 0 && !(t->draft_us > 0) && isnan(t->layers);
+    const bool whole = !(t->draft_us > 0) && isnan(t->layers);
     struct measures s = {
         .tokens_per_s = ratio(emitted * 1e6, work_us),
         .tokens_per_s_all_in = ratio(emitted * 1e6, work_us + t->learning_us),

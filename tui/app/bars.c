@@ -264,8 +264,8 @@ add_model(struct bar *bar, const struct followed *f)
         printable_text(draft, strlen(draft), aux, sizeof aux);
     const char *host = info->layers <= 1 ? strstr(info->isa, " at ") : NULL; /* "0.5.0 at 127.0.0.1:8080" */
     if (host != NULL)
-        bar_add(bar, ROLE_TEXT, 5, false, "%s %.*s ·", info->backend, (int)(host - info->isa), info->isa);
-    bar_add(bar, ROLE_TEXT, 5, false, "%s%s%s", name, draft[0] != '\0' ? " + " : "", aux);
+        bar_add(bar, ROLE_TEXT, 5, false, "%s %.*s", info->backend, (int)(host - info->isa), info->isa);
+    bar_add(bar, ROLE_TEXT, 5, false, "%s%s%s%s", host != NULL ? "· " : "", name, draft[0] != '\0' ? " + " : "", aux);
     bar->item[bar->n - 1].joined = host != NULL;
     bar->item[bar->n - 1].least = LEAST_NAME;
     if (host != NULL)

@@ -273,11 +273,15 @@ round_marks(const struct canvas *c, int y, int x, int width, const struct scope_
 {
     const int room = width - 1; /* one column for the target's own token */
     int at = 0;
-    for (uint32_t i = 0; i < r->n_drafts && at < room; i++, at++) {
-        const struct scope_draft *d = &r->drafts[i];
-        const bool more = at == room - 1 && i + 1 < r->n_drafts;
+    /* a source that does not know the tokens of rejected drafts has counted them */
+    const uint32_t n = r->end.drafted > r->n_drafts ? r->end.drafted : r->n_drafts;
+    for (uint32_t i = 0; i < n && at < room; i++, at++) {
+        const struct scope_draft *d = &r->drafts[i < r->n_drafts ? i : 0];
+        const bool more = at == room - 1 && i + 1 < n;
         if (more)
             canvas_text(c, y, x + at, ROLE_DIM, "…");
+        else if (i >= r->n_drafts)
+            canvas_text(c, y, x + at, ROLE_REJECTED, "□");
         else if (d->accepted > 0)
             canvas_text(c, y, x + at, ROLE_ACCEPTED, "■");
         else if (d->accepted == 0)

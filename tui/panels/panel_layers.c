@@ -405,6 +405,8 @@ layers_popup(const struct layers_panel *p, const struct view *v, const struct ca
         draw_top(s, &inside, &cells[layer]);
     }
     const token_t final = scope_model_final(s, sel->model, column);
+    if (layers <= 1)
+        return;
     if (final == TOKEN_NONE) {
         canvas_text(&inside, PREDICTION_TOP, 0, ROLE_DIM, "the last layer has no prediction yet");
     } else if (cells != NULL) {
