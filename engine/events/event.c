@@ -38,6 +38,7 @@ const char *const recorded_names[RECORDED_KINDS] = {
     [RECORDED_RACE] = "race",
     [RECORDED_NOTE] = "note",
     [RECORDED_DEVICE] = "device",
+    [RECORDED_SERVER] = "server",
     [RECORDED_COST] = "cost",
     [RECORDED_CHOICE] = "choice",
 };

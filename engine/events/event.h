@@ -127,6 +127,7 @@ enum recorded {
     RECORDED_DEVICE, /* where the device's time was spent since the last such event (new: text) */
     RECORDED_COST,   /* the measured costs of steps (new: JSON, engine/events/cost_model.h) */
     RECORDED_CHOICE, /* why a session chose its policy itself, or kept it (new: a sentence); RECORDED_POLICY follows */
+    RECORDED_SERVER, /* a server's own counters (new: JSON, engine/remote/remote.h) */
     RECORDED_KINDS
 };
 extern const char

@@ -9,7 +9,8 @@
 #include "engine/events/sampling_knobs.h"
 #include "engine/remote/remote_internal.h"
 
-#define COUNTERS_S 5
+#define COUNTERS_S 5 /* of a request for counters */
+#define POLL_S     1
 
 static struct remote *
 remote_of(struct live *live)
@@ -183,6 +184,7 @@ remote_open(struct live **out, const struct remote_options *o, struct err *err)
     r->launcher = o->launch;
     r->chat = o->chat;
     r->stay = o->stay;
+    r->polls = o->counters;
     r->ignore_eos = o->ignore_eos;
     r->paused = o->paused;
     r->moves = !o->paused;
@@ -211,6 +213,64 @@ remote_open(struct live **out, const struct remote_options *o, struct err *err)
     return ok;
 }
 
+/* ---- counters ---- */
+
+bool
+remote_counters(struct live *live, struct server_counters *out)
+{
+    struct remote *r = remote_of(live);
+    char url[sizeof r->url], *text = NULL;
+    struct http *http = NULL;
+    size_t n;
+    int status = 0;
+    pthread_mutex_lock(&r->lock);
+    memcpy(url, r->url, sizeof url);
+    pthread_mutex_unlock(&r->lock);
+    const struct http_options options = {.url = url, .key = r->key, .cancel = &r->quits};
+    const bool ok = http_open(&http, &options, NULL) &&
+                    http_call(http, "/metrics", NULL, COUNTERS_S, &status, &text, &n, NULL) && status == 200;
+    if (ok)
+        server_counters_read(r->kind, text, out);
+    http_close(http);
+    free(text);
+    return ok;
+}
+
+static void
+add(cJSON *to, const char *name, double value)
+{
+    if (!isnan(value))
+        cJSON_AddNumberToObject(to, name, value);
+}
+
+/* Reads the counters every second, until the server has none. */
+static void *
+poll_counters(void *user)
+{
+    struct remote *r = user;
+    struct server_counters c;
+    while (!atomic_load(&r->quits) && remote_counters(&r->live, &c)) {
+        cJSON *json = cJSON_CreateObject(), *at = cJSON_AddArrayToObject(json, "at");
+        add(json, "running", c.running);
+        add(json, "waiting", c.waiting);
+        add(json, "tokens_per_s", c.tokens_per_s);
+        add(json, "drafts", (double)c.drafts);
+        add(json, "drafted", (double)c.drafted);
+        add(json, "accepted", (double)c.accepted);
+        for (uint64_t i = 0; i < c.n_at; i++)
+            cJSON_AddItemToArray(at, cJSON_CreateNumber((double)c.at[i]));
+        pthread_mutex_lock(&r->lock);
+        if (!cJSON_PrintPreallocated(json, r->counters, (int)sizeof r->counters, false))
+            r->counters[0] = '\0';
+        pthread_cond_signal(&r->wake);
+        pthread_mutex_unlock(&r->lock);
+        cJSON_Delete(json);
+        for (int i = 0; i < POLL_S * 10 && !atomic_load(&r->quits); i++)
+            nanosleep(&(struct timespec){.tv_nsec = 100000000}, NULL);
+    }
+    return NULL;
+}
+
 static void
 remote_close(struct live *live)
 {
@@ -218,6 +278,8 @@ remote_close(struct live *live)
     if (r->started) {
         remote_post(live, &(struct control){.kind = CONTROL_QUIT}, NULL);
         pthread_join(r->thread, NULL);
+        if (r->polls)
+            pthread_join(r->poller, NULL);
     }
     http_close(r->http);
     launch_close(r->launch);
@@ -245,6 +307,7 @@ remote_start(struct live *live, struct err *err)
     if (pthread_create(&r->thread, NULL, remote_thread, r) != 0)
         return err_set(err, ERR_WORK, "no thread for the server; too little memory, or too many processes?");
     r->started = true;
+    r->polls = r->polls && pthread_create(&r->poller, NULL, poll_counters, r) == 0;
     return true;
 }
 
@@ -337,24 +400,3 @@ static const struct live_ops ops = {.info = remote_info,
                                     .resting = remote_resting,
                                     .failed = remote_failed,
                                     .close = remote_close};
-
-bool
-remote_counters(struct live *live, struct server_counters *out)
-{
-    struct remote *r = remote_of(live);
-    char url[sizeof r->url], *text = NULL;
-    struct http *http = NULL;
-    size_t n;
-    int status = 0;
-    pthread_mutex_lock(&r->lock);
-    memcpy(url, r->url, sizeof url);
-    pthread_mutex_unlock(&r->lock);
-    const struct http_options options = {.url = url, .key = r->key, .cancel = &r->quits};
-    const bool ok = http_open(&http, &options, NULL) &&
-                    http_call(http, "/metrics", NULL, COUNTERS_S, &status, &text, &n, NULL) && status == 200;
-    if (ok)
-        server_counters_read(r->kind, text, out);
-    http_close(http);
-    free(text);
-    return ok;
-}

@@ -24,8 +24,8 @@ struct remote {
     struct launch *launch;
     struct remote_launch launcher;
     char *key, *prompt, *before;
-    bool chat, stay, ignore_eos, started;
-    pthread_t thread;
+    bool chat, stay, ignore_eos, started, polls;
+    pthread_t thread, poller;
 
     pthread_mutex_t lock; /* guards the following members, and `url` */
     pthread_cond_t wake;
@@ -35,6 +35,7 @@ struct remote {
     bool moves, rests;
     struct err failure;
     char url[512];
+    char counters[1024];       /* to be appended; "": none */
     atomic_bool cancel, quits; /* a request ends; also a start of a server */
     const atomic_bool *opens;  /* the flag that ends remote_open(); NULL: it is over */
 

@@ -236,6 +236,15 @@ receive(struct remote *r, struct remote_mail *m)
     remote_mail_free(m);
 }
 
+/* Appends the counters that poll() has read; under the lock. */
+static void
+emit_counters(struct remote *r)
+{
+    if (r->counters[0] != '\0')
+        emit_control(r, RECORDED_SERVER, "", r->counters);
+    r->counters[0] = '\0';
+}
+
 /* Carries out the posted controls. wait: until one comes. */
 static void
 take_mail(struct remote *r, bool wait)
@@ -243,8 +252,9 @@ take_mail(struct remote *r, bool wait)
     for (;;) {
         pthread_mutex_lock(&r->lock);
         r->rests = wait && r->first == NULL;
-        while (wait && r->first == NULL)
+        while (wait && r->first == NULL && r->counters[0] == '\0')
             pthread_cond_wait(&r->wake, &r->lock);
+        emit_counters(r);
         struct remote_mail *m = r->first;
         if (m != NULL) {
             r->rests = false;

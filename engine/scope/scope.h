@@ -124,6 +124,7 @@ struct scope_now {       /* the present state */
     char end[200];               /* "", "eos", "tokens", "context", "error: …" */
     char probe[PROBE_TEXT_MOST]; /* "off", "policy", "all" or a share such as "10%"; "": unknown */
     char device[160];            /* where the device's time is spent; "": not measured */
+    char server[1024];           /* a server's own counters, as JSON; "": none */
     uint32_t draft_vocab;        /* tokens of the latest prediction over a draft vocabulary; 0: over all tokens */
     uint32_t length;             /* positions, including drafts, predictions and drafts just rejected */
     uint32_t committed;          /* of these, those with committed tokens */

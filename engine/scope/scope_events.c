@@ -73,6 +73,7 @@ apply_control(struct scope *s, const struct event *e)
         return;
     switch (c->kind) {
     case RECORDED_DEVICE: copy_text(s->now.device, sizeof s->now.device, c->new_text); return;
+    case RECORDED_SERVER: copy_text(s->now.server, sizeof s->now.server, c->new_text); return;
     case RECORDED_COST: take_costs(s, c->new_text); return;
     case RECORDED_RUN:
         scope_begin_run(s);

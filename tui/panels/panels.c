@@ -18,6 +18,7 @@
     P(panel_exits)                                                                                                     \
     P(panel_positions)                                                                                                 \
     P(panel_reliability)                                                                                               \
+    P(panel_server)                                                                                                    \
     P(panel_sweep)                                                                                                     \
     P(panel_tune)
 

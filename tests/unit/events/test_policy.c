@@ -37,8 +37,8 @@ TEST(knobs_are_found_by_name_and_symbol)
 TEST(names_of_controls_are_refused)
 {
     static const char *const reserved[] = {
-        "run",  "prompt", "policy",   "state",    "probe", "head",        "break",  "joined",         "left",
-        "back", "end",    "baseline", "lossless", "pace",  "baseline_se", "device", "baseline_slice", "race"};
+        "run", "prompt",   "policy",   "state", "probe",       "head",   "break",          "joined", "left",  "back",
+        "end", "baseline", "lossless", "pace",  "baseline_se", "device", "baseline_slice", "race",   "server"};
     struct policy p = {0};
     struct err err;
     for (size_t i = 0; i < sizeof reserved / sizeof *reserved; i++) {
