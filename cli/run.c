@@ -449,6 +449,8 @@ run_main(struct options *o, int *status, struct err *err)
                      "--trace with several prompts: a trace holds one run's; give a single prompt, or --batch");
     if (ok && o->csv != NULL && o->versus != NULL)
         ok = err_set(err, ERR_USAGE, "--csv with --versus: a line is about one setting; --json has both");
+    if (ok && o->server.url != NULL && o->policy_given)
+        ok = err_set(err, ERR_USAGE, "--server: the server has a setting of its own; leave out --policy");
     if (ok && o->server.url != NULL && (o->model != NULL || o->synth != NULL))
         ok = err_set(err, ERR_USAGE, "--server: the server has a model; leave out '%.100s'",
                      o->model != NULL ? o->model : o->synth);

@@ -330,6 +330,7 @@ forget_config_policy(struct options *o, const char *flag)
         o->n_config_set = 0;
     }
     o->policies.n = 0;
+    o->policy_given = true;
 }
 
 /* Reports words that getopt_long() refuses: an unknown or ambiguous name, or a switch with a value. */

@@ -52,6 +52,7 @@ struct options {
     struct tm chat_day;
     uint32_t tokens, ctx, repeat;
     struct option_list policies; /* one; several for bench and tune */
+    bool policy_given;           /* by a flag, not by the config file */
     struct knob_setting set[OPTIONS_MOST];
     size_t n_set, n_config_set; /* the first ones are the config file's */
     const char *versus;         /* "POLICY KNOB=VALUE …", a second setting; NULL: none */

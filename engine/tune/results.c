@@ -81,6 +81,14 @@ csv_ranks(FILE *out, const struct positions *p)
         fprintf(out, "%s%llu", i > 1 ? " " : "", (unsigned long long)p->ranks[i % (POSITION_RANKS + 1)]);
 }
 
+static void
+csv_number(FILE *out, double value) /* nothing if it is unknown */
+{
+    fputc(',', out);
+    if (!isnan(value))
+        fprintf(out, "%.9g", value);
+}
+
 void
 results_csv_line(FILE *out, const struct result *r)
 {
@@ -90,16 +98,15 @@ results_csv_line(FILE *out, const struct result *r)
     fputc(',', out);
     if (r->category != NULL)
         results_csv_text(out, r->category);
-    for (int k = 0; k < RESULT_COLUMNS; k++) {
-        const double value = result_value(r, k);
-        fputc(',', out);
-        if (!isnan(value))
-            fprintf(out, "%.9g", value);
-    }
-    fprintf(out, ",%s,%llu,%llu,%llu,%llu,%llu,%llu,%.9g,%.9g,%.9g,", r->lossless, (unsigned long long)t->rounds,
+    for (int k = 0; k < RESULT_COLUMNS; k++)
+        csv_number(out, result_value(r, k));
+    fprintf(out, ",%s,%llu,%llu,%llu,%llu,%llu,%llu", r->lossless, (unsigned long long)t->rounds,
             (unsigned long long)t->drafted, (unsigned long long)t->verified, (unsigned long long)t->accepted,
-            (unsigned long long)t->emitted, (unsigned long long)t->cut, t->layers, t->heads,
-            (t->draft_us + t->verify_us) * 1e-6);
+            (unsigned long long)t->emitted, (unsigned long long)t->cut);
+    csv_number(out, t->layers);
+    csv_number(out, t->heads);
+    csv_number(out, (t->draft_us + t->verify_us) * 1e-6);
+    fputc(',', out);
     results_csv_text(out, r->model);
     fputc(',', out);
     results_csv_text(out, r->machine);

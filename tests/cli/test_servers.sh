@@ -73,6 +73,7 @@ refuses "a server that is not there is named" 1 'no answer from http://127.0.0.1
 refuses "another scheme is refused" 2 'wrong URL of a server' run --server ftp://127.0.0.1
 refuses "a model beside a server is refused" 2 'the server has a model' run --server http://127.0.0.1:1 "$TINY"
 refuses "a knob for a server is refused" 2 'leave out --set' run --server http://127.0.0.1:1 --set k=3
+refuses "a policy for a server is refused" 2 'leave out --policy' run --server http://127.0.0.1:1 --policy sd
 refuses "a missing variable with a key is refused" 2 'the environment has no such variable' run --server http://127.0.0.1:1 --key-env NO_SUCH_KEY
 : >"$TMP/key"
 refuses "an empty key is refused" 2 'the key is empty' run --server http://127.0.0.1:1 --key-file "$TMP/key"

@@ -2,7 +2,8 @@
 """Records what a server answers, and answers the same later.
 
     recorded.py record URL FILE    a proxy on a free port; FILE gets a line of JSON for each request
-    recorded.py replay FILE        a server that answers these requests, in their order if they are equal
+    recorded.py replay FILE [...]  a server that answers these requests, in their order if they are equal, on a free
+                                   port or the one after --port
 
 Both print the port. Record with tests/servers/record.sh, which names the versions."""
 
@@ -60,6 +61,10 @@ class Handler(http.server.BaseHTTPRequestHandler):
 
     def answer(self):
         body = body_of(self)
+        if self.path == "/health":
+            self.send_response(200)
+            self.end_headers()
+            return
         line = self.fetch(body) if self.upstream else self.find(body)
         try:
             self.send_response(line["status"])
@@ -81,7 +86,8 @@ def main():
     else:
         with open(sys.argv[2], encoding="utf-8") as f:
             Handler.lines = [line for line in map(json.loads, f) if "path" in line]
-    server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    port = int(sys.argv[sys.argv.index("--port") + 1]) if "--port" in sys.argv else 0
+    server = http.server.ThreadingHTTPServer(("127.0.0.1", port), Handler)
     print(server.server_address[1], flush=True)
     server.serve_forever()
 

@@ -271,6 +271,51 @@ TEST(a_server_that_is_closed_while_it_generates_ends_at_once)
     assert_less(clock_us() - began, 5000000);
 }
 
+/* Counts the starts, and writes the setting of the last one. */
+struct starts {
+    int n;
+    char flags[64];
+};
+
+static bool
+write_flags(void *user, const struct settings *s, char *out, size_t n, struct err *err)
+{
+    struct starts *starts = user;
+    (void)err;
+    starts->n++;
+    snprintf(starts->flags, sizeof starts->flags, "policy %u k %g", (unsigned)s->policy, s->value[s->policy][0]);
+    snprintf(out, n, "--flags");
+    return true;
+}
+
+TEST(a_changed_policy_or_knob_starts_the_server_again)
+{
+    struct rig r;
+    struct starts starts = {0};
+    struct policy_info drafting[] = {policies[1], {.name = "sd", .n_knobs = 1}};
+    drafting[1].knobs[0] = (struct knob){.name = "k", .kind = KNOB_INTEGER, .min = 1, .max = 9, .step = 1, .def = 3};
+    struct remote_options o = options();
+    o.url = NULL;
+    o.launch = (struct remote_launch){
+        "python3 tests/servers/recorded.py replay tests/servers/llama_controls.jsonl {flags}", write_flags, &starts};
+    o.policies = drafting;
+    o.policy = POLICY_BASELINE;
+    begin(&r, &o);
+    assert_string_equal(starts.flags, "policy 0 k 0");
+    post(&r, (struct control){.kind = CONTROL_POLICY, .text = "sd"});
+    post(&r, (struct control){.kind = CONTROL_KNOB, .name = "k", .text = "5"});
+    post(&r, (struct control){.kind = CONTROL_RESTART});
+    rest(&r);
+    assert_int_equal(starts.n, 2);
+    assert_string_equal(starts.flags, "policy 1 k 5");
+    assert_string_equal(r.controls, "run=start end=tokens policy=sd k=5 run=restart end=tokens ");
+    post(&r, (struct control){.kind = CONTROL_RESTART});
+    rest(&r);
+    assert_int_equal(starts.n, 2); /* the same setting */
+    assert_int_equal(r.n, 3 * TOKENS);
+    end(&r);
+}
+
 TEST(counters_are_those_of_the_server)
 {
     struct rig r;
