@@ -74,7 +74,7 @@ static void
 probabilities(const struct server_answer *a, struct server_token *t, const cJSON *tops)
 {
     for (const cJSON *top = tops != NULL ? tops->child : NULL; top != NULL; top = top->next)
-        if (strncmp(top->string, "token_id:", 9) == 0)
+        if (top->string != NULL && strncmp(top->string, "token_id:", 9) == 0)
             answer_top(a, t, strtod(top->string + 9, NULL), cJSON_GetNumberValue(top));
 }
 
@@ -84,6 +84,7 @@ steps(struct server_answer *a, const cJSON *of)
 {
     const cJSON *accepted = server_at(of, "per_step_accepted"), *drafted = server_at(of, "per_step_drafted");
     const int n = cJSON_GetArraySize(accepted);
+    a->n_steps = 0; /* the last list counts */
     a->counted = cJSON_IsObject(of) && (n > 0 || server_number(of, "num_spec_steps", 1u << 30) == 0);
     if (!array_grow(&a->steps, &a->steps_room, (size_t)n, sizeof *a->steps))
         return err_set(&a->err, ERR_WORK, "out of memory for the server's answer");
