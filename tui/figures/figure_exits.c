@@ -121,10 +121,6 @@ draw_exits(struct figure *f, struct err *err)
 const struct figure_kind figure_exits = {
     .name = "exits",
     .what = "exit layers, and acceptance by position in the draft",
-    .traces = true,
-    .least = 1,
-    .most = 1,
-    .width = 178,
-    .narrow = 55,
+    FIGURE_OF_TRACE,
     .draw = draw_exits,
 };

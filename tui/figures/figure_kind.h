@@ -39,7 +39,9 @@ struct figure_kind {
     bool (*draw)(struct figure *, struct err *);
 };
 
-/* The common declarations of kinds that show one sequence of a trace over rounds. */
+/* The common declarations of kinds that are made from one trace, and of those of them that show one sequence over
+ * rounds. */
+#define FIGURE_OF_TRACE .traces = true, .least = 1, .most = 1, .width = 178, .narrow = 55
 #define FIGURE_OVER_ROUNDS                                                                                             \
     .traces = true, .least = 1, .most = 1, .range = RANGE_OF_ROUNDS, .width = 120, .narrow = 45, .one_sequence = true
 

@@ -139,10 +139,6 @@ draw_positions(struct figure *f, struct err *err)
 const struct figure_kind figure_positions = {
     .name = "positions",
     .what = "acceptance by position in the draft, ranks of the target's token at rejections",
-    .traces = true,
-    .least = 1,
-    .most = 1,
-    .width = 178,
-    .narrow = 55,
+    FIGURE_OF_TRACE,
     .draw = draw_positions,
 };

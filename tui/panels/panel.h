@@ -170,6 +170,10 @@ void aggregated_close(void *);
 /* Returns the aggregates of the cursor's segment, of the last rounds up to it, or of the run. NULL: `why` gives the
  * reason. */
 const struct aggregates *aggregated_now(struct aggregated *, const struct view *, const char **why);
+/* The common declarations of panels of aggregates. */
+#define PANEL_OF_AGGREGATES                                                                                            \
+    .brief = "v which rounds", .place = PANEL_MIDDLE, .weight = 4, .min_cols = 30,                                     \
+    .state_size = sizeof(struct aggregated), .close = aggregated_close, .note = aggregated_note
 /* From this size, for example zoomed, such a panel has ticks on its axes and numbers below its bars. */
 #define AGGREGATED_ROWS 16
 #define AGGREGATED_COLS 70

@@ -178,14 +178,8 @@ static const struct key_help keys[] = {
 const struct panel_ops panel_exits = {
     .name = "exits",
     .title = "exit layers",
+    PANEL_OF_AGGREGATES,
     .active = active_exits,
-    .brief = "v which rounds",
-    .place = PANEL_MIDDLE,
-    .weight = 4,
-    .min_cols = 30,
     .keys = keys,
-    .state_size = sizeof(struct aggregated),
-    .close = aggregated_close,
     .draw = draw_exits,
-    .note = aggregated_note,
 };

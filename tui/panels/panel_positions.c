@@ -169,14 +169,8 @@ static const struct key_help keys[] = {
 const struct panel_ops panel_positions = {
     .name = "positions",
     .title = "draft positions",
+    PANEL_OF_AGGREGATES,
     .active = active_positions,
-    .brief = "v which rounds",
-    .place = PANEL_MIDDLE,
-    .weight = 4,
-    .min_cols = 30,
     .keys = keys,
-    .state_size = sizeof(struct aggregated),
-    .close = aggregated_close,
     .draw = draw_positions,
-    .note = aggregated_note,
 };

@@ -201,14 +201,8 @@ static const struct key_help keys[] = {
 const struct panel_ops panel_reliability = {
     .name = "reliability",
     .title = "reliability",
-    .brief = "v which rounds",
-    .place = PANEL_MIDDLE,
-    .weight = 4,
-    .min_cols = 30,
+    PANEL_OF_AGGREGATES,
     .active = active_reliability,
     .keys = keys,
-    .state_size = sizeof(struct aggregated),
-    .close = aggregated_close,
     .draw = draw_reliability,
-    .note = aggregated_note,
 };
