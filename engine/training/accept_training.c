@@ -238,12 +238,9 @@ accept_work_open(const struct accept_head *h, size_t n, struct blocks *b)
     return b->starved ? NULL : w;
 }
 
-/* c += a b, rows of all being as long as the head is wide. */
 static void
-multiply(const struct accept_head *h, const struct accept_work *w, struct host_product p)
+multiply(const struct accept_work *w, struct host_product p)
 {
-    p.stride_a = p.stride_b = h->width;
-    p.beta = 1;
     blas_multiply(w->blas, &p);
 }
 
@@ -257,14 +254,7 @@ forward(const struct accept_head *h, struct accept_work *w, size_t n)
         float *z = w->z + d * rows, *next = w->x + (d + 1) * rows;
         for (size_t i = 0; i < n; i++)
             memcpy(z + i * h->width, h->block[d].b, h->width * sizeof *z);
-        multiply(h, w,
-                 (struct host_product){.transpose_b = true,
-                                       .m = (uint32_t)n,
-                                       .n = h->width,
-                                       .k = h->width,
-                                       .a = x,
-                                       .b = h->block[d].w,
-                                       .c = z});
+        multiply(w, blas_packed(false, true, n, h->width, h->width, x, h->block[d].w, 1, z));
         for (size_t i = 0; i < rows; i++)
             next[i] = x[i] + z[i] / (1 + expf(-z[i]));
     }
@@ -302,17 +292,8 @@ backward(const struct accept_head *h, struct accept_work *w, size_t n, float *gr
             w->inner[i] = w->slope[i] * s * (1 + z[i] * (1 - s));
             slope_b[i % h->width] += w->inner[i];
         }
-        multiply(h, w,
-                 (struct host_product){.transpose_a = true,
-                                       .m = h->width,
-                                       .n = h->width,
-                                       .k = (uint32_t)n,
-                                       .a = w->inner,
-                                       .b = x,
-                                       .c = slope_w});
-        multiply(h, w,
-                 (struct host_product){
-                     .m = (uint32_t)n, .n = h->width, .k = h->width, .a = w->inner, .b = h->block[d].w, .c = w->slope});
+        multiply(w, blas_packed(true, false, h->width, h->width, n, w->inner, x, 1, slope_w));
+        multiply(w, blas_packed(false, false, n, h->width, h->width, w->inner, h->block[d].w, 1, w->slope));
     }
 }
 

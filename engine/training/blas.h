@@ -21,6 +21,25 @@ void blas_close(struct blas *);
  * time. */
 void blas_keep(struct blas *, const float *, size_t n);
 
+/* c = A B + beta c of matrices without gaps between their stored rows: A (m, k) is a or its transpose, B (k, n) is b or
+ * its transpose. */
+static inline struct host_product
+blas_packed(bool transpose_a, bool transpose_b, size_t m, size_t n, size_t k, const float *a, const float *b,
+            float beta, float *c)
+{
+    return (struct host_product){transpose_a,
+                                 transpose_b,
+                                 (uint32_t)m,
+                                 (uint32_t)n,
+                                 (uint32_t)k,
+                                 a,
+                                 b,
+                                 transpose_a ? m : k,
+                                 transpose_b ? k : n,
+                                 beta,
+                                 c};
+}
+
 /* Computes a product (kernels/products.h). After a failure the device is not used again, and blas_failed() returns
  * true, so that training ends. */
 void blas_multiply(struct blas *, const struct host_product *);

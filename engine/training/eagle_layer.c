@@ -12,18 +12,18 @@
 
 /* c (m, n) = a b + beta c; a's rows are split between the threads. */
 static void
-split_product(const struct eagle_training *t, const struct host_product *p)
+split_product(const struct eagle_training *t, struct host_product p)
 {
-    const size_t parts = t->lens->blas != NULL ? 1 : t->options.threads, m = p->m;
-    if (eagle_cancelled(t) || m == 0 || p->k == 0)
+    const size_t parts = t->lens->blas != NULL ? 1 : t->options.threads, m = p.m;
+    if (eagle_cancelled(t) || m == 0 || p.k == 0)
         return;
     PARALLEL(omp parallel for num_threads(t->options.threads) if (parts > 1))
     for (size_t i = 0; i < parts; i++) {
         const size_t from = m * i / parts, to = m * (i + 1) / parts;
-        struct host_product part = *p;
+        struct host_product part = p;
         part.m = (uint32_t)(to - from);
-        part.a += p->transpose_a ? from : from * p->stride_a;
-        part.c += from * p->n;
+        part.a += p.transpose_a ? from : from * p.stride_a;
+        part.c += from * p.n;
         if (to > from)
             blas_multiply(t->lens->blas, &part);
     }
@@ -33,42 +33,17 @@ void
 eagle_apply(const struct eagle_training *t, size_t n, uint32_t rows, uint32_t cols, const float *x, const float *matrix,
             float *y)
 {
-    split_product(t, &(struct host_product){.transpose_b = true,
-                                            .m = (uint32_t)n,
-                                            .n = rows,
-                                            .k = cols,
-                                            .a = x,
-                                            .stride_a = cols,
-                                            .b = matrix,
-                                            .stride_b = cols,
-                                            .c = y});
+    split_product(t, blas_packed(false, true, n, rows, cols, x, matrix, 0, y));
 }
 
 /* From the gradients `slope` (n, rows) by apply()'s y: those by x, unless slope_x is NULL; adds those by the matrix. */
 static void
-apply_back(const struct eagle_training *t, size_t n, uint32_t rows, uint32_t cols, const float *x, const float *matrix,
+apply_back(const struct eagle_training *t, enum eagle_part part, size_t n, uint32_t rows, uint32_t cols, const float *x,
            const float *slope, float beta, float *slope_x, float *gradient)
 {
     if (slope_x != NULL)
-        split_product(t, &(struct host_product){.m = (uint32_t)n,
-                                                .n = cols,
-                                                .k = rows,
-                                                .a = slope,
-                                                .stride_a = rows,
-                                                .b = matrix,
-                                                .stride_b = cols,
-                                                .beta = beta,
-                                                .c = slope_x});
-    split_product(t, &(struct host_product){.transpose_a = true,
-                                            .m = rows,
-                                            .n = cols,
-                                            .k = (uint32_t)n,
-                                            .a = slope,
-                                            .stride_a = rows,
-                                            .b = x,
-                                            .stride_b = cols,
-                                            .beta = 1,
-                                            .c = gradient});
+        split_product(t, blas_packed(false, false, n, cols, rows, slope, eagle_part(t->head, part), beta, slope_x));
+    split_product(t, blas_packed(true, false, rows, cols, n, slope, x, 1, gradient + t->head->at[part]));
 }
 
 /* y = x / rms(x) ∘ weight; returns 1 / rms(x). */
@@ -97,6 +72,17 @@ norm_back(const struct eagle_head *h, const float *x, const float *weight, float
     const float back = dot * inverse * inverse * inverse / (float)h->width;
     for (uint32_t i = 0; i < h->width; i++)
         slope_x[i] += inverse * slope[i] * weight[i] - back * x[i];
+}
+
+/* The same for n rows, x of which are `width` apart, and slopes `stride`. */
+static void
+norm_back_rows(const struct eagle_training *t, size_t n, const float *x, enum eagle_part weight, const float *inverse,
+               const float *slope, size_t stride, float *slope_x)
+{
+    const struct eagle_head *h = t->head;
+    PARALLEL(omp parallel for num_threads(t->options.threads))
+    for (size_t i = 0; i < n; i++)
+        norm_back(h, x + i * h->width, eagle_part(h, weight), inverse[i], slope + i * stride, slope_x + i * h->width);
 }
 
 /* Rotates all heads of a row to a position; sign -1: back. */
@@ -258,8 +244,7 @@ mlp_back(struct eagle_training *t, uint32_t step, float *gradient)
     const uint32_t ffn = h->ffn;
     activate(t, p);
     float *slope_active = t->z; /* (n, ffn), which has room: see take_all() */
-    apply_back(t, p->n, h->width, ffn, t->active, eagle_part(h, EAGLE_DOWN), p->slope_h, 0, slope_active,
-               gradient + h->at[EAGLE_DOWN]);
+    apply_back(t, EAGLE_DOWN, p->n, h->width, ffn, t->active, p->slope_h, 0, slope_active, gradient);
     PARALLEL(omp parallel for num_threads(t->options.threads))
     for (size_t i = 0; i < p->n; i++) {
         const float *gate = p->gate_up + i * 2 * ffn, *up = gate + ffn, *s = slope_active + i * ffn;
@@ -272,13 +257,9 @@ mlp_back(struct eagle_training *t, uint32_t step, float *gradient)
     }
     norm_rows(t, p->n, p->x, EAGLE_FFN_NORM, NULL);
     float *slope_normed = t->slope_g;
-    apply_back(t, p->n, 2 * ffn, h->width, t->normed, eagle_part(h, EAGLE_GATE), t->slope_gate_up, 0, slope_normed,
-               gradient + h->at[EAGLE_GATE]);
+    apply_back(t, EAGLE_GATE, p->n, 2 * ffn, h->width, t->normed, t->slope_gate_up, 0, slope_normed, gradient);
     memcpy(t->slope_x, p->slope_h, p->n * h->width * sizeof *t->slope_x);
-    PARALLEL(omp parallel for num_threads(t->options.threads))
-    for (size_t i = 0; i < p->n; i++)
-        norm_back(h, p->x + i * h->width, eagle_part(h, EAGLE_FFN_NORM), p->inverse_x[i], slope_normed + i * h->width,
-                  t->slope_x + i * h->width);
+    norm_back_rows(t, p->n, p->x, EAGLE_FFN_NORM, p->inverse_x, slope_normed, h->width, t->slope_x);
 }
 
 /* From slope_x: slope_q, before RoPE, and what the step adds to the keys' and values' gradients. */
@@ -289,8 +270,7 @@ attention_back(struct eagle_training *t, uint32_t step, float *gradient)
     struct eagle_pass *p = &b->pass[step];
     const struct eagle_head *h = t->head;
     const uint32_t q = h->heads * h->head_dim;
-    apply_back(t, p->n, h->width, q, p->attention, eagle_part(h, EAGLE_O), t->slope_x, 0, t->slope_attention,
-               gradient + h->at[EAGLE_O]);
+    apply_back(t, EAGLE_O, p->n, h->width, q, p->attention, t->slope_x, 0, t->slope_attention, gradient);
     if (!eagle_cancelled(t))
         eagle_attend_back(t->attention, t->options.threads, h, b, step, t->slope_attention, t->slope_q);
     for (size_t i = 0; i < p->n; i++)
@@ -307,10 +287,8 @@ chain_back(struct eagle_training *t, uint32_t step, float *gradient)
     const uint32_t q = h->heads * h->head_dim, kv = 2 * h->kv_heads * h->head_dim, w = h->width;
     for (size_t i = 0; i < p->n; i++)
         rotate(t, p->slope_kv + i * kv, h->kv_heads, p->base[i] - b->start[eagle_window_of(p, (uint32_t)i)] + step, -1);
-    apply_back(t, p->n, q, 2 * w, p->pair, eagle_part(h, EAGLE_Q), t->slope_q, 0, t->slope_pair,
-               gradient + h->at[EAGLE_Q]);
-    apply_back(t, p->n, kv, 2 * w, p->pair, eagle_part(h, EAGLE_K), p->slope_kv, 1, t->slope_pair,
-               gradient + h->at[EAGLE_K]);
+    apply_back(t, EAGLE_Q, p->n, q, 2 * w, p->pair, t->slope_q, 0, t->slope_pair, gradient);
+    apply_back(t, EAGLE_K, p->n, kv, 2 * w, p->pair, p->slope_kv, 1, t->slope_pair, gradient);
     PARALLEL(omp parallel for num_threads(t->options.threads))
     for (size_t i = 0; i < p->n; i++) {
         float *to = p[-1].slope_h + p->parent[i] * (size_t)w;
@@ -335,29 +313,18 @@ batch_back(struct eagle_training *t, float *gradient)
     float *slope_rows = t->pairs; /* overwritten after its last use */
     for (size_t i = 0; i < p->n; i++)
         memcpy(t->pairs + i * 2 * w, p->pair + p->base[i] * 2 * (size_t)w, 2 * (size_t)w * sizeof *t->pairs);
-    apply_back(t, p->n, q, 2 * w, t->pairs, eagle_part(h, EAGLE_Q), t->slope_q, 0, NULL, gradient + h->at[EAGLE_Q]);
-    apply_back(t, b->tokens, kv, 2 * w, p->pair, eagle_part(h, EAGLE_K), p->slope_kv, 0, t->slope_pair,
-               gradient + h->at[EAGLE_K]);
-    split_product(t, &(struct host_product){.m = p->n,
-                                            .n = 2 * w,
-                                            .k = q,
-                                            .a = t->slope_q,
-                                            .stride_a = q,
-                                            .b = eagle_part(h, EAGLE_Q),
-                                            .stride_b = 2 * (size_t)w,
-                                            .c = slope_rows});
+    apply_back(t, EAGLE_Q, p->n, q, 2 * w, t->pairs, t->slope_q, 0, NULL, gradient);
+    apply_back(t, EAGLE_K, b->tokens, kv, 2 * w, p->pair, p->slope_kv, 0, t->slope_pair, gradient);
+    split_product(t,
+                  blas_packed(false, false, p->n, 2 * (size_t)w, q, t->slope_q, eagle_part(h, EAGLE_Q), 0, slope_rows));
     memset(t->slope_g, 0, (size_t)b->tokens * w * sizeof *t->slope_g);
     for (size_t i = 0; i < p->n; i++)
         for (uint32_t k = 0; k < w; k++) {
             t->slope_pair[p->base[i] * 2 * (size_t)w + w + k] += slope_rows[i * 2 * w + w + k];
             t->slope_g[p->base[i] * (size_t)w + k] = t->slope_x[i * w + k];
         }
-    PARALLEL(omp parallel for num_threads(t->options.threads))
-    for (size_t i = 0; i < b->tokens; i++)
-        norm_back(h, p->g + i * w, eagle_part(h, EAGLE_FEATURE_NORM), p->inverse_g[i], t->slope_pair + i * 2 * w + w,
-                  t->slope_g + i * w);
-    apply_back(t, b->tokens, w, h->features, t->features, eagle_part(h, EAGLE_FC), t->slope_g, 0, NULL,
-               gradient + h->at[EAGLE_FC]);
+    norm_back_rows(t, b->tokens, p->g, EAGLE_FEATURE_NORM, p->inverse_g, t->slope_pair + w, 2 * w, t->slope_g);
+    apply_back(t, EAGLE_FC, b->tokens, w, h->features, t->features, t->slope_g, 0, NULL, gradient);
 }
 
 void
@@ -366,13 +333,9 @@ eagle_head_back(struct eagle_training *t, uint32_t step, float *gradient)
     struct eagle_pass *p = &t->batch.pass[step];
     const struct eagle_head *h = t->head;
     float *slope_normed = t->slope_g;
-    apply_back(t, p->n, h->vocab, h->width, t->normed, eagle_part(h, EAGLE_HEAD), t->z, 0, slope_normed,
-               gradient + h->at[EAGLE_HEAD]);
+    apply_back(t, EAGLE_HEAD, p->n, h->vocab, h->width, t->normed, t->z, 0, slope_normed, gradient);
     memset(p->slope_h, 0, p->n * (size_t)h->width * sizeof *p->slope_h);
-    PARALLEL(omp parallel for num_threads(t->options.threads))
-    for (size_t i = 0; i < p->n; i++)
-        norm_back(h, p->h + i * h->width, eagle_part(h, EAGLE_FINAL_NORM), p->inverse_h[i], slope_normed + i * h->width,
-                  p->slope_h + i * h->width);
+    norm_back_rows(t, p->n, p->h, EAGLE_FINAL_NORM, p->inverse_h, slope_normed, h->width, p->slope_h);
 }
 
 void

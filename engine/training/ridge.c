@@ -63,17 +63,11 @@ add_rows(struct fit *f, const float *x, const float *y, size_t stride, size_t n)
             f->x[i * w + k] = (float)((double)was - f->mean[0][k]);
             f->y[i * w + k] = (float)((double)y[i * stride + k] - (double)was - f->mean[1][k]);
         }
-    for (int half = 0; half < 2; half++)
-        blas_multiply(f->blas, &(struct host_product){.transpose_a = true,
-                                                      .m = f->width,
-                                                      .n = f->width,
-                                                      .k = (uint32_t)n,
-                                                      .a = half == 0 ? f->x : f->y,
-                                                      .stride_a = w,
-                                                      .b = f->x,
-                                                      .stride_b = w,
-                                                      .beta = 1,
-                                                      .c = f->g + (size_t)half * w * w});
+    for (int half = 0; half < 2; half++) {
+        const struct host_product p =
+            blas_packed(true, false, w, w, n, half == 0 ? f->x : f->y, f->x, 1, f->g + (size_t)half * w * w);
+        blas_multiply(f->blas, &p);
+    }
 }
 
 static void
