@@ -1,7 +1,5 @@
 /* Files that are read by path: lists of prompts, histories, tables of bench, the index of a folder of weights. The
  * first byte selects one. Each is refused in one line or read completely. */
-#include <sys/stat.h>
-#include <unistd.h>
 
 #include "cli/options/files.h"
 #include "engine/model/files/hf_folder.h"

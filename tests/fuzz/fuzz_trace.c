@@ -14,7 +14,6 @@
 #include "traces/reader.h"
 #include "traces/run_json.h"
 #include "traces/schema.h"
-#include "traces/table_file.h"
 #include "traces/trace_pair.h"
 #include "traces/writer.h"
 
