@@ -187,13 +187,14 @@ class Lens(AbstractContextManager):  # type: ignore[type-arg]
 
     @staticmethod
     def guesses(log_p: Any) -> Iterator[Dict[str, Any]]:
-        p, final = log_p.exp(), int(log_p[-1].argmax())
+        p, said = log_p.exp(), log_p.argmax(-1).tolist()
         top = p.topk(5)
         columns = (top.indices, top.values, -(p * log_p).sum(-1), (p[-1] * (log_p[-1] - log_p)).sum(-1),
-                   (log_p > log_p[:, final:final + 1]).sum(-1))
-        for ids, best, entropy, kl, rank in zip(*(column.tolist() for column in columns)):
-            yield {"token": ids[0], "confidence": best[0], "entropy": entropy, "kl_final": kl, "rank_final": rank,
-                   "final_agrees": ids[0] == final, "top": list(zip(ids, best))}
+                   (log_p > log_p[:, said[-1]:said[-1] + 1]).sum(-1))
+        for token, ids, best, entropy, kl, rank in zip(said, *(column.tolist() for column in columns)):
+            ids = [token, *(i for i in ids if i != token)]  # of equal ones, the engine takes the first
+            yield {"token": token, "confidence": best[0], "entropy": entropy, "kl_final": kl, "rank_final": rank,
+                   "final_agrees": token == said[-1], "top": list(zip(ids, best))}
 
     def end(self, reason: str = "tokens") -> None:
         """Ends the text; the next put() begins another one."""
@@ -234,7 +235,7 @@ class Runner(Lens):
 
     request: Any = None  # what the runner knows about it
 
-    def __init__(self, runner: Any, folder: str, layers: Optional[Sequence[int]], first: bool) -> None:
+    def __init__(self, runner: Any, folder: str, layers: Sequence[int], first: bool) -> None:
         self.runner, self.first, config = runner, first, runner.model_config
         stages = runner.vllm_config.parallel_config.pipeline_parallel_size
         if not hasattr(runner, "_sample") or not config.enforce_eager or stages > 1:
@@ -308,8 +309,8 @@ class VllmLens:
     def lens_start(self, folder: str, layers: str = "") -> str:
         """Writes a trace into the folder from the next request on. layers: "8,16,24"; "": all."""
         self.lens_stop()
-        self._lens: Any = Runner(self.model_runner, folder, [int(i) for i in layers.split(",") if i] or None,  # type: ignore
-                            self.rank == 0)  # type: ignore[attr-defined]
+        self._lens: Any = Runner(self.model_runner, folder, [int(i) for i in layers.split(",") if i],  # type: ignore
+                                 self.rank == 0)  # type: ignore[attr-defined]
         return "the lens reads %d layers" % len(self._lens.layers)
 
     def lens_stop(self) -> Any:
@@ -339,47 +340,47 @@ def texts(tables: Dict[str, List[Row]]) -> Dict[Tuple[str, str], Dict[str, Row]]
 
 
 def join(server: str, lens: str, new: str) -> int:
-    """Writes the server's trace with the lens's layers into a new folder; returns the number of joined texts. Events of
-    the server are numbered anew: layers go before the end of their round, and new words behind the first token."""
+    """Writes the server's trace with the lens's layers into a new folder; returns the number of joined texts. Events
+    are numbered anew: layers go before the end of their round, and new words behind the first token."""
     info, model = run_json(server), run_json(lens)["model"]
     tables, other = tables_of(server), tables_of(lens)
-    step = len(other["layers"]) + len(other["vocab"]) + 1
-    for row in sum(tables.values(), []):
-        row["event"] = str(int(row["event"]) * step)
-    used: Dict[int, int] = {}
+    rows: List[Tuple[int, int, str, Row]] = []
 
-    def add(table: str, row: Row, place: Row, offset: int) -> None:
-        base = int(place["event"]) + offset
-        used[base] = used.get(base, base) + 1
-        row.update({k: place[k] for k in ("t_us", "run", "seq", "round")}, event=str(used[base]))
-        tables.setdefault(table, []).append(row)
+    def add(table: str, row: Row, place: Row, order: int) -> None:
+        row.update({k: place[k] for k in ("t_us", "run", "seq", "round")})
+        rows.append((int(place["event"]), order, table, row))
 
-    known = {row["token_id"] for row in tables.get("vocab", [])}
-    for word in [word for word in other["vocab"] if word["token_id"] not in known]:
-        add("vocab", word, tables["tokens"][0], 0)
+    words = {row["token_id"] for row in tables.get("vocab", [])}
+    for word in [word for word in other["vocab"] if word["token_id"] not in words]:
+        add("vocab", word, tables["tokens"][0], 2)
     ends = {(r["run"], r["seq"], r["round"]): r for r in tables["rounds"]}
-    lenses, joined = texts(other), 0
-    for text in texts(tables).values():
+    lenses, joined = texts(other), set()
+    for key, text in texts(tables).items():
         run = next((run for run, theirs in lenses.items() if text.keys() & theirs.keys() and all(
-            text[pos]["token_id"] == theirs[pos]["token_id"] for pos in text.keys() & theirs.keys())), None)
+            text[pos]["token_id"] == theirs[pos]["token_id"] for pos in text.keys() & theirs.keys())), ("", ""))
+        lenses.pop(run, None)
         for row in [r for r in other["layers"] if (r["run"], r["seq"]) == run and r["pos"] in text]:
             token = text[row["pos"]]
-            end = ends.get((token["run"], token["seq"], token["round"]))
-            add("layers", row, end or token, -step if end else 0)
-        joined += run is not None and bool(lenses.pop(run))
-    if joined == 0:
+            end = ends.get((*key, token["round"]))
+            joined.add((*key, row["pos"]))
+            add("layers", row, end or token, 0 if end else 2)
+    if not joined:
         raise ValueError("no text of the one is a text of the other")
+    for table, row in [(table, row) for table, lines in tables.items() for row in lines]:
+        row.update({k: str(model["layers"]) for k in ("layer", "exit_layer") if row.get(k)})  # it knows only the last
+        if table != "layers" or (row["run"], row["seq"], row["pos"]) not in joined:
+            rows.append((int(row["event"]), 1, table, row))
+    written: Dict[str, List[str]] = {table: [",".join(COLUMNS[table]) + "\n"] for table in (*tables, "layers", "vocab")}
+    for number, (_, _, table, row) in enumerate(sorted(rows, key=lambda row: row[:2]), 1):
+        values = {c: unescape(v) if c in TEXTS else v for c, v in row.items() if v}
+        written[table].append(line(table, {**values, "event": number}))
     info["model"] = {**model, **info["model"], "layers": model["layers"], "vocab": model["vocab"]}
-    if "closed_event" in info:
-        info["closed_event"] *= step
-        info["lines"] = {table + ".csv": len(rows) for table, rows in tables.items()}
+    info.update(closed_event=len(rows), lines={table + ".csv": len(lines) - 1 for table, lines in written.items()})
     Path(new).mkdir(parents=True)
-    for table, rows in tables.items():
-        lines = [line(table, {c: unescape(v) if c in TEXTS else v for c, v in row.items() if v})
-                 for row in sorted(rows, key=lambda row: int(row["event"]))]
-        Path(new, table + ".csv").write_text(",".join(COLUMNS[table]) + "\n" + "".join(lines), "utf-8")
+    for table, lines in written.items():
+        Path(new, table + ".csv").write_text("".join(lines), "utf-8")
     Path(new, "run.json").write_text(json.dumps(info, indent=1, ensure_ascii=False) + "\n", "utf-8")
-    return joined
+    return len({key[:2] for key in joined})
 
 
 if __name__ == "__main__":
