@@ -52,6 +52,20 @@ END
     end_server
 done
 
+group "sglang"
+serve tests/servers/sglang_run.jsonl
+works "run --server generates on SGLang, as it is documented" run --server "$URL" -n 7 -p 'The cat' --json "$TMP/sglang.json"
+check "nothing is asked that SGLang does not answer" sh -c "! grep . '$TMP/missing'"
+check "the text of SGLang is printed" grep -q '^ sat on the mat. The dog$' "$TMP/out"
+check "the counts are SGLang's totals" python3 - "$TMP/sglang.json" <<'END'
+import json, sys
+j = json.load(open(sys.argv[1]))
+assert (j["model"], j["backend"], j["rounds"], j["drafted"], j["accepted"]) == ("Tiny", "sglang", 3, 9, 3), j
+assert [(p["tested"], p["accepted"]) for p in j["positions"]] == [(3, 2), (2, 1), (1, 0)], j
+END
+refuses "SGLang gives no tokens of messages" 1 'leave out --chat' run --server "$URL" --chat -p 'The cat'
+end_server
+
 group "answers that break off"
 python3 - tests/servers/llama_run.jsonl "$TMP/broken.jsonl" <<'END'
 import json, sys
