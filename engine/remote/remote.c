@@ -58,8 +58,7 @@ may_post(const struct remote *r, const struct control *c, struct err *err)
     case CONTROL_PROMPT:
     case CONTROL_RESTART:
     case CONTROL_RACE:
-    case CONTROL_NOTE:
-    case CONTROL_QUIT: return true;
+    case CONTROL_NOTE: return true;
     default:
         return err_set(err, ERR_USAGE, "this is not possible here: %s sends whole rounds of its own setting",
                        r->kind->name);
@@ -71,6 +70,14 @@ remote_post(struct live *live, const struct control *c, struct err *err)
 {
     struct remote *r = remote_of(live);
     char text[64];
+    if (c->kind == CONTROL_QUIT) { /* also without memory */
+        pthread_mutex_lock(&r->lock);
+        atomic_store(&r->quits, true);
+        atomic_store(&r->cancel, true);
+        pthread_cond_signal(&r->wake);
+        pthread_mutex_unlock(&r->lock);
+        return true;
+    }
     struct remote_mail *m = calloc(1, sizeof *m);
     if (m != NULL) {
         m->c = *c;
@@ -96,9 +103,7 @@ remote_post(struct live *live, const struct control *c, struct err *err)
         r->moves = control_steers(c) ? c->kind != CONTROL_PAUSE : r->moves;
         r->steering += control_steers(c);
         r->interrupts += control_interrupts(c);
-        atomic_store(&r->cancel, r->interrupts > 0);
-        if (c->kind == CONTROL_QUIT)
-            atomic_store(&r->quits, true);
+        atomic_store(&r->cancel, r->interrupts > 0 || atomic_load(&r->quits));
         pthread_cond_signal(&r->wake);
     }
     pthread_mutex_unlock(&r->lock);

@@ -36,7 +36,7 @@ struct remote {
     struct err failure;
     char url[512];
     char counters[1024];       /* to be appended; "": none */
-    atomic_bool cancel, quits; /* a request ends; also a start of a server */
+    atomic_bool cancel, quits; /* a request ends; the thread and the start of a server, too */
     const atomic_bool *opens;  /* the flag that ends remote_open(); NULL: it is over */
 
     /* of the thread */
@@ -44,7 +44,7 @@ struct remote {
     uint32_t run, round, wanted, steps, break_at;
     const char *cause;
     uint64_t start_us, round_us; /* when the last round, or the request, began */
-    bool paused, new_run, quit, again, extended;
+    bool paused, new_run, again, extended;
     token_t *ids; /* (n_ids) prompt and text */
     size_t n_ids, room, prompt_ids;
     uint64_t *words; /* a bit for each token whose bytes were emitted */

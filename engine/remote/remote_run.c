@@ -137,10 +137,17 @@ fail(struct remote *r, const struct err *err)
 
 /* ---- controls ---- */
 
+/* Has a control ended the run? */
+static bool
+leaves(const struct remote *r)
+{
+    return r->new_run || atomic_load(&r->quits);
+}
+
 bool
 control_interrupts(const struct control *c)
 {
-    return c->kind == CONTROL_PROMPT || c->kind == CONTROL_RESTART || c->kind == CONTROL_QUIT;
+    return c->kind == CONTROL_PROMPT || c->kind == CONTROL_RESTART;
 }
 
 bool
@@ -212,7 +219,6 @@ receive(struct remote *r, struct remote_mail *m)
         r->cause = m->c.kind == CONTROL_PROMPT ? "prompt" : "restart";
         r->new_run = true;
         break;
-    case CONTROL_QUIT: r->quit = true; break;
     case CONTROL_PAUSE: set_paused(r, true); break;
     case CONTROL_STEP_ROUNDS:
     case CONTROL_RESUME:
@@ -252,7 +258,7 @@ take_mail(struct remote *r, bool wait)
     for (;;) {
         pthread_mutex_lock(&r->lock);
         r->rests = wait && r->first == NULL;
-        while (wait && r->first == NULL && r->counters[0] == '\0')
+        while (wait && r->first == NULL && r->counters[0] == '\0' && !atomic_load(&r->quits))
             pthread_cond_wait(&r->wake, &r->lock);
         emit_counters(r);
         struct remote_mail *m = r->first;
@@ -262,7 +268,7 @@ take_mail(struct remote *r, bool wait)
             r->last = m->next != NULL ? r->last : NULL;
             r->interrupts -= control_interrupts(&m->c);
             r->steering -= control_steers(&m->c);
-            atomic_store(&r->cancel, r->interrupts > 0);
+            atomic_store(&r->cancel, r->interrupts > 0 || atomic_load(&r->quits));
         }
         pthread_mutex_unlock(&r->lock);
         if (m == NULL)
@@ -356,7 +362,7 @@ continues(struct remote *r)
         set_paused(r, true);
         emit_control(r, RECORDED_BREAK, "", text);
     }
-    return !(r->paused || r->again || r->new_run || r->quit);
+    return !(r->paused || r->again || leaves(r));
 }
 
 static bool
@@ -445,7 +451,7 @@ request(struct remote *r, char end[16], struct err *err)
     if (ok && s.answer.err.kind != ERR_NONE)
         ok = err_copy(err, &s.answer.err);
     take_mail(r, false);
-    const bool stopped = r->paused || r->again || r->new_run || r->quit;
+    const bool stopped = r->paused || r->again || leaves(r);
     if (ok && s.answer.end[0] == '\0' && !stopped)
         ok = err_set(err, ERR_WORK, "the server's answer ended without a reason; is the server still running?");
     snprintf(end, 16, "%s", s.answer.end);
@@ -513,7 +519,7 @@ static bool
 stop(struct remote *r, const struct err *err)
 {
     take_mail(r, false);
-    if (!r->new_run && !r->quit)
+    if (!leaves(r))
         fail(r, err);
     return true;
 }
@@ -526,17 +532,17 @@ run(struct remote *r)
     char end[16];
     begin_run(r);
     bool failed = !read_prompt(r, &err) && stop(r, &err), over = failed;
-    while (!r->new_run && !r->quit && (!over || r->stay)) {
+    while (!leaves(r) && (!over || r->stay)) {
         const bool holds = over || (r->paused && r->prefilled);
         take_mail(r, holds);
         over = over && (failed || !r->extended);
-        if (r->new_run || r->quit || over || (r->paused && r->prefilled))
+        if (leaves(r) || over || (r->paused && r->prefilled))
             continue;
         r->extended = false;
         snprintf(end, sizeof end, "%s", why_over(r) != NULL ? why_over(r) : "");
         failed = end[0] == '\0' && !request(r, end, &err) && stop(r, &err);
         over = failed || end[0] != '\0';
-        if (over && !failed && !r->new_run && !r->quit)
+        if (over && !failed && !leaves(r))
             emit_control(r, RECORDED_END, "", end);
     }
 }
@@ -547,7 +553,8 @@ remote_thread(void *user)
     struct remote *r = user;
     do
         run(r);
-    while (r->new_run && !r->quit);
+    while (!atomic_load(&r->quits) && r->new_run);
+    take_mail(r, false); /* notes, and the end of a race */
     event_log_finish(r->log);
     return NULL;
 }

@@ -258,6 +258,21 @@ TEST(controls_that_a_server_cannot_carry_out_are_refused_with_a_reason)
     end(&r);
 }
 
+TEST(a_note_before_the_end_is_recorded)
+{
+    struct rig r;
+    const struct remote_options o = options();
+    begin(&r, &o);
+    post(&r, (struct control){.kind = CONTROL_NOTE, .n = 3, .text = "last"});
+    post(&r, (struct control){.kind = CONTROL_QUIT});
+    const uint64_t limit = clock_us() + 20000000;
+    while (!event_log_finished(r.live->ops->log(r.live)) && clock_us() < limit)
+        usleep(1000);
+    take_events(&r);
+    assert_contains(r.controls, "end=tokens note=3 last ");
+    end(&r);
+}
+
 TEST(a_server_that_is_closed_while_it_generates_ends_at_once)
 {
     struct rig r = {0};
