@@ -80,16 +80,10 @@ static void
 product(bool transpose_a, bool transpose_b, uint32_t m, uint32_t n, uint32_t k, const float *a, size_t stride_a,
         const float *b, size_t stride_b, float *c)
 {
-    blas_multiply(NULL, &(struct host_product){.transpose_a = transpose_a,
-                                               .transpose_b = transpose_b,
-                                               .m = m,
-                                               .n = n,
-                                               .k = k,
-                                               .a = a,
-                                               .stride_a = stride_a,
-                                               .b = b,
-                                               .stride_b = stride_b,
-                                               .c = c});
+    struct host_product p = blas_packed(transpose_a, transpose_b, m, n, k, a, b, 0, c);
+    p.stride_a = stride_a;
+    p.stride_b = stride_b;
+    blas_multiply(NULL, &p);
 }
 
 /* The row of an earlier step, 1 or later, in the same chain. */

@@ -85,17 +85,9 @@ static void
 product(const struct lens *lens, bool transpose_a, bool transpose_b, size_t m, size_t n, size_t k, const float *a,
         size_t lda, const float *b, float beta, float *c)
 {
-    blas_multiply(lens->blas, &(struct host_product){.transpose_a = transpose_a,
-                                                     .transpose_b = transpose_b,
-                                                     .m = (uint32_t)m,
-                                                     .n = (uint32_t)n,
-                                                     .k = (uint32_t)k,
-                                                     .a = a,
-                                                     .stride_a = lda,
-                                                     .b = b,
-                                                     .stride_b = transpose_b ? k : n,
-                                                     .beta = beta,
-                                                     .c = c});
+    struct host_product p = blas_packed(transpose_a, transpose_b, m, n, k, a, b, beta, c);
+    p.stride_a = lda;
+    blas_multiply(lens->blas, &p);
 }
 
 /* w->normed = shifted / rms(shifted) ∘ norm; keeps 1 / rms. */
@@ -269,15 +261,9 @@ head_loss(const struct lens *lens, enum head_kind kind, const struct head_weight
     } else if (kind == HEAD_AFFINE) {
         product(lens, false, false, n, width, vocab, w->z, vocab, head, 0, w->slope);
         back_through_norm(lens, w, n);
-        blas_multiply(lens->blas, &(struct host_product){.transpose_a = true,
-                                                         .m = lens->width,
-                                                         .n = lens->width,
-                                                         .k = (uint32_t)n,
-                                                         .a = w->slope,
-                                                         .stride_a = width,
-                                                         .b = batch->hidden,
-                                                         .stride_b = batch->stride,
-                                                         .c = gradient->a});
+        struct host_product p = blas_packed(true, false, width, width, n, w->slope, batch->hidden, 0, gradient->a);
+        p.stride_b = batch->stride;
+        blas_multiply(lens->blas, &p);
         memset(gradient->b, 0, width * sizeof *gradient->b);
         for (size_t i = 0; i < n; i++)
             for (size_t j = 0; j < width; j++)

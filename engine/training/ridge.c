@@ -90,15 +90,10 @@ subtract_product(struct fit *f, size_t row, size_t at, size_t n, size_t from, si
     const size_t w = f->width, rows = 2 * w - row;
     if (from == to)
         return;
-    blas_multiply(f->blas, &(struct host_product){.transpose_b = transposed,
-                                                  .m = (uint32_t)rows,
-                                                  .n = (uint32_t)n,
-                                                  .k = (uint32_t)(to - from),
-                                                  .a = f->g + row * w + from,
-                                                  .stride_a = w,
-                                                  .b = other,
-                                                  .stride_b = w,
-                                                  .c = f->part});
+    struct host_product p =
+        blas_packed(false, transposed, rows, n, to - from, f->g + row * w + from, other, 0, f->part);
+    p.stride_a = p.stride_b = w;
+    blas_multiply(f->blas, &p);
     for (size_t i = 0; i < rows; i++)
         for (size_t k = 0; k < n; k++)
             f->g[(row + i) * w + at + k] -= f->part[i * n + k];
