@@ -207,14 +207,6 @@ train_prompts_close(struct train_prompts *p)
     *p = (struct train_prompts){0};
 }
 
-size_t
-train_prompts_copy(const struct train_prompts *p, size_t i, token_t *to)
-{
-    const size_t n = p->begin[i + 1] - p->begin[i];
-    memcpy(to, p->tokens + p->begin[i], n * sizeof *to);
-    return n;
-}
-
 /* "40 s", "14 min", "2.5 h" */
 static const char *
 duration(double seconds, char *out, size_t n)

@@ -44,8 +44,6 @@ struct train_prompts {
 bool train_prompts_open(struct train_prompts *, const struct options *, const struct tokenizer *, size_t n,
                         struct err *);
 void train_prompts_close(struct train_prompts *);
-/* Copies prompt i < n to `to` (options->answers.prompt) and returns its number of tokens. */
-size_t train_prompts_copy(const struct train_prompts *, size_t i, token_t *to);
 
 /* Writes "about 14 min: answers 4 min, training 10 min", whose parts are in seconds. Returns out. */
 const char *train_estimate(const char *first, double first_s, double training_s, char *out, size_t n);

@@ -251,7 +251,6 @@ accepted(const struct accept_rows *r)
 struct batch {
     struct blocks blocks; /* the memory of the following */
     struct accept_prompt prompt[READER_SEQUENCES];
-    token_t *tokens;
     float *x, *label;
 };
 
@@ -259,13 +258,10 @@ static bool
 open_batch(struct batch *b, const struct options *o, uint32_t width, struct err *err)
 {
     const size_t n = o->answers.at_once, response = o->answers.response;
-    b->tokens = blocks_take(&b->blocks, n * o->answers.prompt, sizeof *b->tokens);
     b->x = blocks_take(&b->blocks, n * response * width, sizeof *b->x);
     b->label = blocks_take(&b->blocks, n * response, sizeof *b->label);
     for (size_t i = 0; i < n && !b->blocks.starved; i++)
-        b->prompt[i] = (struct accept_prompt){.tokens = b->tokens + i * o->answers.prompt,
-                                              .x = b->x + i * response * width,
-                                              .label = b->label + i * response};
+        b->prompt[i] = (struct accept_prompt){.x = b->x + i * response * width, .label = b->label + i * response};
     return !b->blocks.starved ||
            err_set(err, ERR_WORK, "train accept: out of memory for answers; ask for fewer --at-once");
 }
@@ -290,8 +286,10 @@ collect_batch(struct accept_job *j, const struct train_prompts *p, struct accept
 {
     const size_t left = p->n - j->n_prompts, most = j->options->answers.at_once, n = left < most ? left : most;
     for (size_t i = 0; i < n; i++) {
+        const size_t *begin = &p->begin[j->n_prompts + i];
         b->prompt[i].index = j->n_prompts + i;
-        b->prompt[i].n = train_prompts_copy(p, j->n_prompts + i, b->tokens + i * j->options->answers.prompt);
+        b->prompt[i].tokens = p->tokens + begin[0];
+        b->prompt[i].n = begin[1] - begin[0];
     }
     if (!accept_data_prompts(data, b->prompt, n, err))
         return false;

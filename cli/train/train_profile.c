@@ -43,7 +43,6 @@ make_room(struct profile_job *j, size_t more, struct err *err)
 /* The prompts answered together, and their observations. */
 struct batch {
     struct profile_prompt prompt[READER_SEQUENCES];
-    token_t *tokens;
     struct sv_observation *seen;
 };
 
@@ -51,11 +50,10 @@ static bool
 open_batch(struct batch *b, const struct options *o, struct err *err)
 {
     const size_t n = o->answers.at_once, most = o->answers.response + o->profile.drafts;
-    b->tokens = malloc(n * o->answers.prompt * sizeof *b->tokens);
     b->seen = malloc(n * most * sizeof *b->seen);
-    for (size_t i = 0; i < n; i++)
-        b->prompt[i] = (struct profile_prompt){.tokens = b->tokens + i * o->answers.prompt, .seen = b->seen + i * most};
-    return (b->tokens != NULL && b->seen != NULL) ||
+    for (size_t i = 0; i < n && b->seen != NULL; i++)
+        b->prompt[i] = (struct profile_prompt){.seen = b->seen + i * most};
+    return b->seen != NULL ||
            err_set(err, ERR_WORK, "train profile: out of memory for answers; ask for fewer --at-once");
 }
 
@@ -88,7 +86,8 @@ collect_batch(struct profile_job *j, struct batch *b, struct err *err)
                  n = left < most ? left : most;
     for (size_t i = 0; i < n; i++) {
         b->prompt[i].index = first + i;
-        b->prompt[i].n = train_prompts_copy(&j->prompts, first + i, b->tokens + i * j->options->answers.prompt);
+        b->prompt[i].tokens = j->prompts.tokens + j->prompts.begin[first + i];
+        b->prompt[i].n = j->prompts.begin[first + i + 1] - j->prompts.begin[first + i];
     }
     if (!profile_data_prompts(j->data, b->prompt, n, err))
         return false;
@@ -112,7 +111,6 @@ collect(struct profile_job *j, struct err *err)
         if (ok && j->n_seen > 0)
             train_bar("decoding", (double)j->n_prompts / n, j->n_prompts == j->prompts.n, text, j->start_us);
     }
-    free(b.tokens);
     free(b.seen);
     return ok && (j->n_seen > 0 || !generation_interrupted() ||
                   err_set(err, ERR_CANCELLED, "interrupted before anything was seen"));
