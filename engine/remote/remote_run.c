@@ -12,6 +12,7 @@
 #include "engine/remote/remote_internal.h"
 
 #define COMMAND_MOST 8192
+#define WORD_MOST    1024 /* bytes of a token that are kept */
 #define EMPTY_MOST   1000 /* events without a token, one after another */
 
 /* ---- events ---- */
@@ -42,7 +43,7 @@ emit_word(void *user, token_t token, const char *bytes, size_t n)
     if ((*word & bit) != 0)
         return;
     *word |= bit;
-    struct event e = {.type = EVENT_VOCAB, .vocab = {token, bytes, (uint32_t)n}};
+    struct event e = {.type = EVENT_VOCAB, .vocab = {token, bytes, (uint32_t)(n < WORD_MOST ? n : WORD_MOST)}};
     append(r, &e, clock_us());
 }
 

@@ -58,11 +58,17 @@ fails wrong-type "instead of a stream of events"
 fails endless-header "header"
 fails garbage "no answer from"
 
+group "prompts"
+fails odd-prompt "vocabulary lacks"
+fails no-prompt "the prompt has 0 tokens"
+fails long-prompt "the prompt has 100000 tokens"
+
 group "answers with odd contents"
-for odd in honest invalid-utf8 wrong-types; do
+for odd in honest invalid-utf8 wrong-types long-word odd-model odd-pieces; do
     part "$odd"
     check "a server with the part '$odd' generates" [ "$status" = 0 ]
     check "the trace of the part '$odd' is readable" readable
+    check "the words of the part '$odd' are cut to a kilobyte" [ "$(awk '{ if (length > n) n = length } END { print n }' "$TMP/trace/vocab.csv")" -lt 1100 ]
 done
 
 group "terminals"

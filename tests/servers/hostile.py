@@ -40,6 +40,7 @@ STREAMS = {
     "huge-counts": lambda: [event(counts(1e300, 1e308)), event(dict(TOKEN, tokens=[4e18] * 3)), event(counts(2**63, 2**64)), event(LAST)],
     "wrong-types": lambda: [event(dict(TOKEN, content=3, tokens="x", stop="no", timings=[1])), event(LAST)],
     "falling-counts": lambda: [event(counts(8, 4)), event(counts(3, 9)), event(LAST)],
+    "long-word": lambda: [event(dict(TOKEN, tokens=[300], content="x" * 3000000)), event(LAST)],
     "many-tokens": lambda: [event(dict(TOKEN, tokens=[262] * 500000))],
     "many-drafts": lambda: [event(counts(1, 1)), event(counts(4000000000, 4000000000)), event(LAST)],
     "endless": lambda: iter(lambda: event(TOKEN), None),
@@ -89,11 +90,13 @@ class Handler(BaseHTTPRequestHandler):
                 file.write("asked\n")
             time.sleep(1000)
         elif path == "props":
-            self.answer({"default_generation_settings": {"n_ctx": 512}, "model_path": "hostile.gguf", "model_alias": "hostile",
-                         "total_slots": 1, "build_info": "b1-hostile", "chat_template": ""})
+            odd = part == "odd-model"
+            self.answer({"default_generation_settings": {"n_ctx": -1e300 if odd else 512}, "model_path": "hostile.gguf",
+                         "model_alias": "\x1b]0;owned\x07" * 1000 if odd else "hostile", "build_info": ["b1"] if odd else "b1",
+                         "model_ftype": {} if odd else "F16"})
         elif path == "v1/models":
-            self.answer({"object": "list", "data": [{"id": "hostile", "object": "model", "owned_by": "llamacpp",
-                         "meta": {"n_vocab": 1024, "n_ctx_train": 512, "n_embd": 64, "n_params": 1000, "size": 1000}}]})
+            meta = {"n_vocab": -1, "n_embd": 1e300, "n_params": "x"} if part == "odd-model" else {"n_vocab": 1024, "n_embd": 64}
+            self.answer({"object": "list", "data": [{"id": "hostile", "object": "model", "meta": meta}]})
         elif path in ("health", "v1/health"):
             self.answer({"status": "ok"})
         elif path == "call":
@@ -105,7 +108,8 @@ class Handler(BaseHTTPRequestHandler):
         part, _, path = self.path[1:].partition("/")
         self.rfile.read(int(self.headers.get("Content-Length", 0)))
         if path == "tokenize":
-            self.answer({"tokens": [{"id": i, "piece": " a"} for i in (1, 2, 3)]})
+            ids = {"odd-prompt": [1, -1], "no-prompt": [], "long-prompt": [1] * 100000}.get(part, [1, 2, 3])
+            self.answer({"tokens": [{"id": i, "piece": [300, "x"] if part == "odd-pieces" else " a"} for i in ids]})
         elif path == "detokenize":
             self.answer({"content": " a"})
         elif path == "apply-template":
@@ -137,12 +141,12 @@ class Handler(BaseHTTPRequestHandler):
             self.wfile.write(b"\x00\xff\x1b[31m" * 1000)
         elif part == "silent":
             time.sleep(1000)
-        elif part in STREAMS or part in ("cut", "stalled"):
+        elif part in STREAMS or part in ("cut", "stalled", "odd-model", "odd-pieces"):
             self.begin(200, "text/event-stream", ("Transfer-Encoding", "chunked"))
             self.chunk(event(TOKEN) * 2)  # of the prompt, and a round
             if part == "stalled":
                 time.sleep(1000)
-            for piece in STREAMS.get(part, list)():
+            for piece in [] if part == "cut" else STREAMS.get(part, STREAMS["honest"])():
                 self.chunk(piece)
             if part != "cut":
                 self.wfile.write(b"0\r\n\r\n")
