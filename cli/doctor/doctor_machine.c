@@ -134,7 +134,9 @@ doctor_servers(struct findings *f)
 {
     struct err err = {0};
     const char *library = http_library(&err);
-    doctor_add(f, library != NULL ? FINDING_OK : FINDING_NOTE, "servers", "%s", library != NULL ? library : err.text);
+    doctor_add(f, library != NULL ? FINDING_OK : FINDING_NOTE, "servers", "%.*s",
+               library != NULL ? (int)strcspn(library, " ") : (int)sizeof err.text,
+               library != NULL ? library : err.text); /* "libcurl/8.5.0" */
 }
 
 /* ---- NVIDIA GPU: device and plug-in ---- */

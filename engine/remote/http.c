@@ -24,7 +24,6 @@ struct http {
     char url[URL_MOST], key[KEY_MOST];
     const atomic_bool *cancel;
     double stall_s;
-    bool direct;
     /* the request */
     bool (*event)(void *user, const char *data, size_t n); /* NULL: a call */
     void *user;
@@ -34,7 +33,7 @@ struct http {
     uint64_t begun, progress, received; /* us, us, bytes */
     double limit_s;                     /* 0: none */
     bool ended;                         /* by event() or the flag */
-    char why[200];                      /* the reason for which this file ended the request; "": none */
+    const char *why;                    /* the reason for which this file ended the request; NULL: none */
 };
 
 /* ---- the plug-in ---- */
@@ -82,8 +81,7 @@ operations(struct err *err)
     static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
     static const struct transfer_ops *ops;
     pthread_mutex_lock(&lock);
-    if (ops == NULL)
-        ops = load(err);
+    ops = ops != NULL ? ops : load(err);
     pthread_mutex_unlock(&lock);
     return ops;
 }
@@ -97,22 +95,17 @@ http_library(struct err *err)
 
 /* ---- opening ---- */
 
-static const char *
-after_scheme(const char *url)
-{
-    return strncasecmp(url, "http://", 7) == 0 ? url + 7 : strncasecmp(url, "https://", 8) == 0 ? url + 8 : NULL;
-}
-
 /* The message does not contain the URL, which may contain a password. */
 static bool
 url_is_fine(const char *url, struct err *err)
 {
-    const char *const host = after_scheme(url), *wrong = NULL;
-    if (host == NULL)
+    const size_t scheme = strncasecmp(url, "http://", 7) == 0 ? 7 : strncasecmp(url, "https://", 8) == 0 ? 8 : 0;
+    const char *wrong = NULL;
+    if (scheme == 0)
         wrong = "it does not begin with http:// or https://";
-    else if (strchr(host, '@') != NULL)
+    else if (strchr(url, '@') != NULL)
         wrong = "it contains a user or a password";
-    else if (strchr("/:?#", host[0]) != NULL)
+    else if (strchr("/:?#", url[scheme]) != NULL)
         wrong = "it has no host";
     for (const char *c = url; *c != '\0' && wrong == NULL; c++)
         if ((unsigned char)*c <= ' ' || (unsigned char)*c >= 0x7f || strchr("\\\"<>^`{|}?#", *c) != NULL)
@@ -134,16 +127,6 @@ key_is_fine(const char *key, struct err *err)
                            "ASCII; check its variable or file");
 }
 
-/* Proxies are for other machines. */
-static bool
-is_loopback(const char *url)
-{
-    const char *const host = after_scheme(url);
-    const size_t n = strcspn(host, ":/");
-    return strncmp(host, "127.", 4) == 0 || strncmp(host, "[::1]", 5) == 0 ||
-           (n == 9 && strncasecmp(host, "localhost", 9) == 0);
-}
-
 bool
 http_open(struct http **out, const struct http_options *o, struct err *err)
 {
@@ -163,7 +146,6 @@ http_open(struct http **out, const struct http_options *o, struct err *err)
     snprintf(h->key, sizeof h->key, "%s", o->key != NULL ? o->key : "");
     h->cancel = o->cancel;
     h->stall_s = o->stall_s > 0 ? o->stall_s : HTTP_STALL_S;
-    h->direct = is_loopback(h->url);
     *out = h;
     return true;
 }
@@ -190,13 +172,10 @@ mask_key(const struct http *h, char *text, size_t n)
 }
 
 /* Notes the reason for which the request ends. */
-__attribute__((format(printf, 2, 3))) static bool
-end(struct http *h, const char *format, ...)
+static bool
+end(struct http *h, const char *why)
 {
-    va_list args;
-    va_start(args, format);
-    vsnprintf(h->why, sizeof h->why, format, args);
-    va_end(args);
+    h->why = why;
     return false;
 }
 
@@ -219,20 +198,14 @@ on_event(void *http, char *data, size_t n)
 static bool
 receive_stream(struct http *h, const char *type, const char *bytes, size_t n)
 {
-    if (strncasecmp(type, "text/event-stream", 17) != 0) {
-        char shown[60];
-        printable_line(shown, sizeof shown, type, strlen(type));
-        return end(h, "its answer is '%s' instead of a stream of events", shown);
-    }
+    static const char *const why[] = {
+        [SSE_TOO_LONG] = "it sends more than 4 MB without an event", [SSE_NO_MEMORY] = "out of memory"};
+    if (strncasecmp(type, "text/event-stream", 17) != 0)
+        return end(h, "its answer is no stream of events");
     if ((h->received += n) > HTTP_STREAM_MOST)
         return end(h, "its stream of events has no end");
-    switch (sse_feed(&h->sse, bytes, n, on_event, h)) {
-    case SSE_TOO_LONG: return end(h, "it sends more than %u MB without an event", HTTP_EVENT_MOST >> 20);
-    case SSE_NO_MEMORY: return end(h, "out of memory");
-    case SSE_ENDED: return false;
-    case SSE_MORE: break;
-    }
-    return true;
+    const enum sse_result result = sse_feed(&h->sse, bytes, n, on_event, h);
+    return result == SSE_MORE || (result != SSE_ENDED && end(h, why[result]));
 }
 
 static bool
@@ -242,7 +215,7 @@ receive(void *http, int status, const char *type, const char *bytes, size_t n)
     if (h->event != NULL && status == 200)
         return receive_stream(h, type, bytes, n);
     if (h->n + n > HTTP_ANSWER_MOST)
-        return end(h, "its answer is longer than %u MB", HTTP_ANSWER_MOST >> 20);
+        return end(h, "its answer is longer than 64 MB");
     if (!array_grow(&h->answer, &h->room, h->n + n + 1, 1))
         return end(h, "out of memory");
     memcpy(h->answer + h->n, bytes, n);
@@ -259,10 +232,10 @@ stop(void *http)
     if (cancelled(h))
         h->ended = true;
     else if (h->limit_s > 0 && now - (double)h->begun > h->limit_s * 1e6)
-        end(h, "no complete answer within %g s", h->limit_s);
+        end(h, "its answer takes too long");
     else if (now - (double)h->progress > h->stall_s * 1e6)
-        end(h, "it has sent nothing for %g s", h->stall_s);
-    return h->ended || h->why[0] != '\0';
+        end(h, "it sends nothing any more");
+    return h->ended || h->why != NULL;
 }
 
 /* Returns true for an answer, or if event() or the flag ended the request. */
@@ -273,7 +246,6 @@ transfer(struct http *h, const char *path, const char *json, int *status, struct
     struct transfer t = {.url = url,
                          .key = h->key[0] != '\0' ? h->key : NULL,
                          .json = json,
-                         .direct = h->direct,
                          .receive = receive,
                          .stop = stop,
                          .user = h};
@@ -284,7 +256,7 @@ transfer(struct http *h, const char *path, const char *json, int *status, struct
     h->n = h->room = 0;
     h->received = 0;
     h->ended = false;
-    h->why[0] = '\0';
+    h->why = NULL;
     const bool ok = h->ops->run(h->connection, &t);
     sse_close(&h->sse);
     *status = t.status;
@@ -293,7 +265,7 @@ transfer(struct http *h, const char *path, const char *json, int *status, struct
     mask_key(h, t.why, strlen(t.why));
     printable_line(why, sizeof why, t.why, strlen(t.why));
     return err_set(err, ERR_WORK, "no answer from %s: %s%s", printable_line(shown, sizeof shown, url, strlen(url)),
-                   h->why[0] != '\0' ? h->why : why,
+                   h->why != NULL ? h->why : why,
                    t.status == 0 ? "; is the server running, and is this its address?" : "");
 }
 

@@ -1,5 +1,5 @@
-/* HTTP for servers: http and https only, certificates are checked, redirects are not followed, and sizes and times have
- * bounds. Errors are one line and contain no key and no byte of an answer that is not printable. libcurl is in a
+/* HTTP for servers: http and https only, certificates are checked, redirects are not followed, proxies of the environment
+ * are not used, and sizes and times have bounds. Errors are one line and contain no key and no byte of an answer that is not printable. libcurl is in a
  * plug-in, which http_open() loads. A connection belongs to one thread; http_open() is cheap, so that another thread
  * opens its own. */
 #ifndef ENGINE_REMOTE_HTTP_H
@@ -26,7 +26,7 @@ struct http_options {
     double stall_s;            /* 0: HTTP_STALL_S */
 };
 
-/* Returns libcurl's description; NULL, with the reason, if the plug-in or libcurl is missing. */
+/* Returns libcurl's description, "libcurl/8.5.0 OpenSSL/3.0.13 ..."; NULL, with the reason, if the plug-in or libcurl is missing. */
 const char *http_library(struct err *);
 
 /* Fails with ERR_USAGE if the URL is no http or https URL or contains a user or a password, or if the key cannot be a

@@ -54,7 +54,7 @@ group "answers that are no stream"
 fails redirect "which is not followed"
 fails unauthorized 'wrong key: Bearer \**.* --key-file'
 fails html "status 500"
-fails wrong-type "instead of a stream of events"
+fails wrong-type "no stream of events"
 fails endless-header "header"
 fails garbage "no answer from"
 

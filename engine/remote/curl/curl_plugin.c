@@ -64,18 +64,18 @@ open_connection(void)
     return NULL;
 }
 
+/* Returns what of these lines there is memory for; an answer then says what is missing. */
 static struct curl_slist *
 headers_of(const struct transfer *t)
 {
     char key[4096];
-    struct curl_slist *list = curl_slist_append(NULL, "Content-Type: application/json"), *more;
+    struct curl_slist *list = curl_slist_append(NULL, "Content-Type: application/json");
     snprintf(key, sizeof key, "Authorization: Bearer %s", t->key != NULL ? t->key : "");
-    more = list != NULL ? curl_slist_append(list, "Expect:") : NULL; /* no pause before a long prompt */
-    if (more != NULL && t->key != NULL)
-        more = curl_slist_append(list, key);
-    if (more == NULL)
-        curl_slist_free_all(list);
-    return more != NULL ? list : NULL;
+    if (list != NULL && t->key != NULL)
+        curl_slist_append(list, key);
+    if (list != NULL)
+        curl_slist_append(list, "Expect:"); /* no pause before a long prompt */
+    return list;
 }
 
 /* Every option is set for each request, so none of an earlier one remains. */
@@ -96,6 +96,7 @@ prepare(struct connection *c, const struct transfer *t, const struct curl_slist 
          curl_easy_setopt(e, CURLOPT_SSL_VERIFYPEER, 1L) == CURLE_OK &&
          curl_easy_setopt(e, CURLOPT_SSL_VERIFYHOST, 2L) == CURLE_OK &&
          curl_easy_setopt(e, CURLOPT_FOLLOWLOCATION, 0L) == CURLE_OK &&
+         curl_easy_setopt(e, CURLOPT_PROXY, "") == CURLE_OK && /* also none of the environment */
          curl_easy_setopt(e, CURLOPT_HTTP_VERSION, (long)CURL_HTTP_VERSION_1_1) == CURLE_OK &&
          curl_easy_setopt(e, CURLOPT_NOSIGNAL, 1L) == CURLE_OK &&
          curl_easy_setopt(e, CURLOPT_CONNECTTIMEOUT, CONNECT_S) == CURLE_OK &&
@@ -105,8 +106,6 @@ prepare(struct connection *c, const struct transfer *t, const struct curl_slist 
          curl_easy_setopt(e, CURLOPT_HEADERDATA, c) == CURLE_OK &&
          curl_easy_setopt(e, CURLOPT_WRITEFUNCTION, on_bytes) == CURLE_OK &&
          curl_easy_setopt(e, CURLOPT_WRITEDATA, c) == CURLE_OK;
-    if (t->direct)
-        ok = ok && curl_easy_setopt(e, CURLOPT_PROXY, "") == CURLE_OK;
     if (t->json != NULL)
         ok = ok && curl_easy_setopt(e, CURLOPT_POST, 1L) == CURLE_OK &&
              curl_easy_setopt(e, CURLOPT_POSTFIELDS, t->json) == CURLE_OK &&
@@ -160,21 +159,11 @@ run(void *connection, struct transfer *t)
     return result == CURLE_OK && elsewhere == NULL;
 }
 
-static const char *
-version(void)
-{
-    static char text[128];
-    const curl_version_info_data *const info = curl_version_info(CURLVERSION_NOW);
-    snprintf(text, sizeof text, "libcurl %s, %s", info->version,
-             info->ssl_version != NULL ? info->ssl_version : "no TLS");
-    return text;
-}
-
 extern const struct transfer_ops *specscope_transfer(void);
 
 const struct transfer_ops *
 specscope_transfer(void)
 {
-    static const struct transfer_ops ops = {open_connection, close_connection, run, version};
+    static const struct transfer_ops ops = {open_connection, close_connection, run, curl_version};
     return &ops;
 }

@@ -13,7 +13,6 @@ struct transfer {
     const char *url;
     const char *key;  /* NULL: none */
     const char *json; /* the body of a POST; NULL: GET */
-    bool direct;      /* without the proxy that the environment names */
     /* Receives the next bytes of the answer; false ends the request. `type`: its Content-Type, or "". */
     bool (*receive)(void *user, int status, const char *type, const char *bytes, size_t n);
     bool (*stop)(void *user); /* asked at least every 0.1 s; true ends the request */
@@ -27,7 +26,7 @@ struct transfer_ops {
     void *(*open)(void); /* NULL: out of memory */
     void (*close)(void *connection);
     bool (*run)(void *connection, struct transfer *); /* returns true for a complete answer */
-    const char *(*version)(void);                     /* "libcurl 8.5.0, OpenSSL/3.0.13" */
+    char *(*version)(void);
 };
 
 #endif
