@@ -60,19 +60,10 @@ server_model(char *out, size_t n, const char *name)
     server_label(out, n, slash != NULL && slash[1] != '\0' ? slash + 1 : name);
 }
 
-/* Writes the message of an error: {"error": {"message": …}}, {"message": …} or {"error": "…"}. */
-static void
-error_text(const cJSON *answer, char *out, size_t n)
-{
-    const cJSON *error = server_at(answer, "error");
-    const char *text = server_text(cJSON_IsObject(error) ? error : answer, "message");
-    server_label(out, n, text[0] != '\0' ? text : server_text(answer, "error"));
-}
-
 cJSON *
 server_ask(struct http *http, const char *path, cJSON *json, struct err *err)
 {
-    char *body = json != NULL ? cJSON_PrintUnformatted(json) : NULL, *text = NULL, why[200];
+    char *body = json != NULL ? cJSON_PrintUnformatted(json) : NULL, *text = NULL;
     cJSON *answer = NULL;
     size_t n;
     int status;
@@ -80,16 +71,10 @@ server_ask(struct http *http, const char *path, cJSON *json, struct err *err)
     if (json != NULL && body == NULL) {
         err_set(err, ERR_WORK, "out of memory for a request");
     } else if (http_call(http, path, body, ASK_S, &status, &text, &n, err)) {
-        if (!json_read(&answer, text, n))
+        if (status == 200 && !json_read(&answer, text, n))
             err_set(err, ERR_WORK, "out of memory for the server's answer");
-        error_text(answer, why, sizeof why);
-        if (err->kind == ERR_NONE && status != 200 && status != 404)
-            err_set(err, ERR_WORK, "the server refused %s: %s (status %d)", path,
-                    why[0] != '\0' ? why : "it gave no reason", status);
-        if (status != 200) {
-            cJSON_Delete(answer);
-            answer = NULL;
-        }
+        else if (status != 200 && status != 404)
+            http_refused(http, path, status, text, n, err);
     }
     cJSON_Delete(json);
     cJSON_free(body);

@@ -60,6 +60,7 @@ fails garbage "no answer from"
 
 group "prompts"
 fails odd-prompt "vocabulary lacks"
+fails locked 'status 401: wrong key: Bearer \**; .* --key-file'
 fails no-prompt "the prompt has 0 tokens"
 fails long-prompt "the prompt has 100000 tokens"
 

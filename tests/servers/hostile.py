@@ -89,6 +89,8 @@ class Handler(BaseHTTPRequestHandler):
             with open(self.server.mute, "w", encoding="ascii") as file:
                 file.write("asked\n")
             time.sleep(1000)
+        elif part == "locked":
+            self.answer({"error": {"message": f"wrong key: {key}"}}, 401)
         elif path == "props":
             odd = part == "odd-model"
             self.answer({"default_generation_settings": {"n_ctx": -1e300 if odd else 512}, "model_path": "hostile.gguf",
