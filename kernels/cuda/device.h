@@ -3,8 +3,7 @@
  * Every call of the CUDA runtime is checked by cuda_did(), which converts a failure to one line that names the device
  * and the operation. Some failures affect only their request (no memory). After all others the device is unusable: the
  * backend is `lost`, and each later request fails with the same line. */
-#ifndef KERNELS_CUDA_DEVICE_H
-#define KERNELS_CUDA_DEVICE_H
+#pragma once
 
 #include <cuda_runtime_api.h>
 
@@ -56,5 +55,3 @@ struct memory {
 bool memory_take(struct memory *, struct backend *, size_t bytes, bool zeroed, const char *what, void **out,
                  struct err *);
 void memory_free(struct memory *);
-
-#endif

@@ -4,8 +4,7 @@
  * A product is y (n, m) = beta y + x (n, k) w (m, k)^T, all in F32 and row-major without gaps. Each shape has one
  * algorithm, chosen on its first use and never by measuring: the first in the library's own list that neither splits k
  * nor needs a workspace, because such algorithms add partial sums in no fixed order. */
-#ifndef KERNELS_CUDA_GEMM_H
-#define KERNELS_CUDA_GEMM_H
+#pragma once
 
 #include <cuda_runtime_api.h>
 #include <stdint.h>
@@ -34,5 +33,3 @@ struct gemm_ops {
 
 /* Loads the plug-in from the folder of this one, once per process; defined in products.c. */
 bool gemm_load(const struct gemm_ops **, struct err *);
-
-#endif

@@ -3,8 +3,7 @@
  * A request writes its arguments to the arena `args`, copies them to the device at once and queues its kernels on one
  * stream. Results are collected in the arena `results`; wait() copies it back once and delivers the results. No other
  * call waits, and memory is allocated only if a queue is longer than all before it. */
-#ifndef KERNELS_CUDA_KV_CACHE_H
-#define KERNELS_CUDA_KV_CACHE_H
+#pragma once
 
 #include "kernels/cuda/device.h"
 #include "kernels/cuda/device/launch.h"
@@ -135,5 +134,3 @@ void *cuda_kv_cache_copy(struct kv_cache *, const void *from, size_t n, size_t s
 /* Copies the arguments since the last call to the device. */
 bool cuda_kv_cache_send(struct kv_cache *);
 bool cuda_kv_cache_deliver(struct kv_cache *, struct delivery);
-
-#endif

@@ -1,6 +1,5 @@
 /* Converts a model's tensors to the strips and units of layout.h. Runs on the CPU, without a GPU or its runtime. */
-#ifndef KERNELS_CUDA_PACK_H
-#define KERNELS_CUDA_PACK_H
+#pragma once
 
 #include "kernels/cuda/device/layout.h"
 
@@ -44,5 +43,3 @@ size_t pack_scale_bytes(const struct packing *);
 /* Packs strips [first, first + n) of the stack into buffers of that size, with at most `threads` threads. Returns false
  * if there is no memory. If the type is F32, a strip is 16 rows, one after the other. */
 bool pack_strips(const struct packing *, uint32_t first, uint32_t n, uint32_t threads, void *quants, void *scales);
-
-#endif

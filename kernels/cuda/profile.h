@@ -10,8 +10,7 @@
  *     call,what,rows,layer,phase,start_us,us,first_us,mean_us,last_us
  * `start_us` counts from the first time stamp. first, mean and last are the blocks' arrivals at the barrier, relative
  * to the start of the phase. tests/cuda/phases.sh prints tables from it. */
-#ifndef KERNELS_CUDA_PROFILE_H
-#define KERNELS_CUDA_PROFILE_H
+#pragma once
 
 #include "kernels/cuda/kv_cache.h"
 
@@ -46,5 +45,3 @@ void profile_deliver(struct kv_cache *, const struct delivery *);
 
 /* backend_ops.describe_time */
 bool cuda_describe_time(struct kv_cache *, char *text, size_t room);
-
-#endif

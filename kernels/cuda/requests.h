@@ -1,7 +1,6 @@
 /* The requests of the backend (kernels/backend.h). Each is queued and returns false if it is malformed; if the store
  * fails, wait() gives the reason. */
-#ifndef KERNELS_CUDA_REQUESTS_H
-#define KERNELS_CUDA_REQUESTS_H
+#pragma once
 
 #include "kernels/cuda/device.h"
 #include "kernels/cuda/kv_cache.h"
@@ -41,5 +40,3 @@ void cuda_draft_parts(struct kv_cache *, struct head_args *);
 
 /* backend_ops.products */
 extern const struct product_ops cuda_products;
-
-#endif

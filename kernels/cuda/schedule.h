@@ -1,6 +1,5 @@
 /* The schedule of forward passes: what a pass does is decided on the host. The device copies an entry for each step. */
-#ifndef KERNELS_CUDA_SCHEDULE_H
-#define KERNELS_CUDA_SCHEDULE_H
+#pragma once
 
 #include "kernels/cuda/weights.h"
 
@@ -15,5 +14,3 @@ uint32_t schedule_room(uint32_t layers);
  * list[1] the first step. Returns the number of steps. */
 uint32_t schedule_pass(const struct weights *, const struct forward_pass *, const struct exit_rule *,
                        struct pass_step *list);
-
-#endif

@@ -1,6 +1,5 @@
 /* Uploads weights to the device: the CPU packs them into one half of a pinned buffer while the other half is copied. */
-#ifndef KERNELS_CUDA_UPLOAD_H
-#define KERNELS_CUDA_UPLOAD_H
+#pragma once
 
 #include "kernels/cuda/device.h"
 #include "kernels/cuda/pack.h"
@@ -32,5 +31,3 @@ bool upload_matrix(struct upload *, struct packing, struct dev_matrix *, struct 
 /* Copies a small array of the host at once; *out receives the address. */
 bool upload_array(struct upload *, const void *, size_t bytes, const char *what, void *out, struct err *);
 bool upload_finish(struct upload *, struct err *);
-
-#endif

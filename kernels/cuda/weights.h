@@ -1,6 +1,5 @@
 /* A model's weights in device memory. */
-#ifndef KERNELS_CUDA_WEIGHTS_H
-#define KERNELS_CUDA_WEIGHTS_H
+#pragma once
 
 #include "kernels/cuda/device.h"
 #include "kernels/cuda/device/layout.h"
@@ -38,5 +37,3 @@ weights_asked(const struct weights *w, enum head_choice head)
 {
     return head == USE_TRAINED && w->sizes.trained != NULL;
 }
-
-#endif

@@ -11,8 +11,7 @@
  * Up to PAIRS (row, head) pairs share a load of keys and values. Their rows are of a group with one trunk, and their
  * heads have the same key-value head. In blocks that reach past the trunk, each run of pairs with one tail is computed
  * by another warp. Blocks and quarters in which a pair sees no position are not merged. */
-#ifndef KERNELS_CUDA_DEVICE_ATTENTION_CUH
-#define KERNELS_CUDA_DEVICE_ATTENTION_CUH
+#pragma once
 
 #include <math.h>
 
@@ -577,5 +576,3 @@ attend_rows(const struct attend_scene &c, struct attend_place *place)
         attend_job_parts<KV, PAIRS, DIMS>(c, job, place, c.apart ? part : first, c.apart ? part : last);
     }
 }
-
-#endif

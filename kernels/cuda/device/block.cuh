@@ -1,7 +1,6 @@
 /* Reductions over a warp and over a block, and the order of logits. Reductions are trees of fixed shape or sums of
  * integers, so every thread gets the same bits. */
-#ifndef KERNELS_CUDA_DEVICE_BLOCK_CUH
-#define KERNELS_CUDA_DEVICE_BLOCK_CUH
+#pragma once
 
 #include <cuda_runtime.h>
 #include <math.h>
@@ -120,5 +119,3 @@ is_last(uint32_t *counter, uint32_t others)
     }
     return __syncthreads_or(last); /* the acquire applies to the whole block */
 }
-
-#endif

@@ -1,7 +1,6 @@
 /* Distributions over the vocabulary: sums of probabilities, draws, the cut by top-k and top-p, and the distribution
  * that a row of logits and sampling settings define (struct row_dist). */
-#ifndef KERNELS_CUDA_DEVICE_DIST_CUH
-#define KERNELS_CUDA_DEVICE_DIST_CUH
+#pragma once
 
 #include <float.h>
 
@@ -431,5 +430,3 @@ measure_dist(const float *z, uint32_t n, const struct sampling *sampling, struct
     dist.scale = (float)(1 / mass_value(sum));
     return dist;
 }
-
-#endif

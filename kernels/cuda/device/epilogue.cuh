@@ -1,7 +1,6 @@
 /* Epilogues of a forward pass's products. One functor contains all of them, so that each kind of strip is compiled once
  * (matmul.cuh describes when it is called). */
-#ifndef KERNELS_CUDA_DEVICE_EPILOGUE_CUH
-#define KERNELS_CUDA_DEVICE_EPILOGUE_CUH
+#pragma once
 
 #include <math.h>
 
@@ -204,5 +203,3 @@ template <unsigned KINDS> struct epilogue {
         }
     }
 };
-
-#endif

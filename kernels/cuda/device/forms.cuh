@@ -1,6 +1,5 @@
 /* The elementwise operations of a model's form (kernels/form.h): activations, caps, clips, growth, rotations. */
-#ifndef KERNELS_CUDA_DEVICE_FORMS_CUH
-#define KERNELS_CUDA_DEVICE_FORMS_CUH
+#pragma once
 
 #include <math.h>
 
@@ -99,5 +98,3 @@ first_of_pair(const struct dev_model &m, uint32_t d, uint32_t *pair)
     *pair = m.rope == ROPE_ADJACENT ? d / 2 : d;
     return m.rope == ROPE_ADJACENT ? d < m.rope_dims && d % 2 == 0 : d < m.rope_dims / 2;
 }
-
-#endif

@@ -20,8 +20,7 @@
  *
  * Products are multiplied in one place, for which their differences are prepared in advance. So the kernel contains
  * each kind of strip once and needs no calls, which would put registers on a stack. */
-#ifndef KERNELS_CUDA_DEVICE_FORWARD_CUH
-#define KERNELS_CUDA_DEVICE_FORWARD_CUH
+#pragma once
 
 #include "kernels/cuda/device/forward_products.cuh"
 #include "kernels/cuda/device/forward_state.cuh"
@@ -199,5 +198,3 @@ __launch_bounds__(BLOCK_THREADS, 1) forward_layers(struct forward_args a)
             return;
     }
 }
-
-#endif

@@ -1,6 +1,5 @@
 /* The products of steps, and prefetching of their weights. */
-#ifndef KERNELS_CUDA_DEVICE_FORWARD_PRODUCTS_CUH
-#define KERNELS_CUDA_DEVICE_FORWARD_PRODUCTS_CUH
+#pragma once
 
 #include "kernels/cuda/device/forward_state.cuh"
 #include "kernels/cuda/device/layout.h"
@@ -113,5 +112,3 @@ fetch_ahead(const struct ahead &ahead)
         prefetch_strips(block_rows<Shared::RARE, 1>(ahead.product), ahead.from, ahead.to, thread_here() - WARP,
                         BLOCK_THREADS - WARP);
 }
-
-#endif

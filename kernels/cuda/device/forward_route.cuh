@@ -1,7 +1,6 @@
 /* The routing step of a layer with experts. All warps compute the router's logits, in F32. The last block to finish
  * chooses each row's experts and builds the list of expert rows. */
-#ifndef KERNELS_CUDA_DEVICE_FORWARD_ROUTE_CUH
-#define KERNELS_CUDA_DEVICE_FORWARD_ROUTE_CUH
+#pragma once
 
 #include "kernels/cuda/device/forward_state.cuh"
 #include "kernels/cuda/device/route.cuh"
@@ -225,5 +224,3 @@ route_rows(struct forward_state *s)
     choose_all(s, shared);
     order_expert_rows(s, &shared->ordering);
 }
-
-#endif

@@ -1,6 +1,5 @@
 /* The shared memory of a block of a forward pass, the steps of a layer, and the time stamps of phases (profile.h). */
-#ifndef KERNELS_CUDA_DEVICE_FORWARD_STATE_CUH
-#define KERNELS_CUDA_DEVICE_FORWARD_STATE_CUH
+#pragma once
 
 #include "kernels/cuda/device/attention.cuh"
 #include "kernels/cuda/device/layout.h"
@@ -140,5 +139,3 @@ stamp_leaving(struct forward_state *s, uint32_t layer, uint32_t step)
     }
     s->n_stamps++;
 }
-
-#endif

@@ -1,6 +1,5 @@
 /* The steps between products: norms, attention, probes for early exits. */
-#ifndef KERNELS_CUDA_DEVICE_FORWARD_STEPS_CUH
-#define KERNELS_CUDA_DEVICE_FORWARD_STEPS_CUH
+#pragma once
 
 #include "kernels/cuda/device/block.cuh"
 #include "kernels/cuda/device/epilogue.cuh"
@@ -372,5 +371,3 @@ do_elementwise(Shared *s)
     case NORM_PROBE: norm_probe(s); break;
     }
 }
-
-#endif

@@ -1,7 +1,6 @@
 /* Keys and values in a KV cache: F16, or F32 if exact. A slot's heads are consecutive, each padded with zeros to whole
  * loads of 16 bytes, so that loads need no bounds checks. */
-#ifndef KERNELS_CUDA_DEVICE_KV_CUH
-#define KERNELS_CUDA_DEVICE_KV_CUH
+#pragma once
 
 #include "kernels/cuda/device/layout.h"
 #include "kernels/cuda/device/ptx.cuh"
@@ -22,5 +21,3 @@ put_kv(const struct dev_model &m, const struct dev_kv_cache &s, void *keys_or_va
     else
         ((uint16_t *)keys_or_values)[at] = half_bits(fminf(fmaxf(x, -HALF_MOST), HALF_MOST));
 }
-
-#endif

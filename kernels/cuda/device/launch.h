@@ -1,6 +1,5 @@
 /* Host functions that launch kernels: each queues one launch on the stream and returns the result of the launch. */
-#ifndef KERNELS_CUDA_DEVICE_LAUNCH_H
-#define KERNELS_CUDA_DEVICE_LAUNCH_H
+#pragma once
 
 #include <cuda_runtime_api.h>
 
@@ -50,6 +49,4 @@ cudaError_t launch_verify(struct verify_args, cudaStream_t);
 
 #ifdef __cplusplus
 }
-#endif
-
 #endif

@@ -13,8 +13,7 @@
  * packed data"). Activations are packed likewise:
  *     b0 = X[g][2c, 2c+1]   b1 = X[g][2c+8, 2c+9]
  * a lane's 8 values of a unit in the order (s, register, half), tiles of 8 rows outermost. */
-#ifndef KERNELS_CUDA_DEVICE_LAYOUT_H
-#define KERNELS_CUDA_DEVICE_LAYOUT_H
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -664,5 +663,3 @@ stamps_room(uint32_t layers, uint32_t blocks)
 {
     return stamps_at(layers * STEPS, blocks);
 }
-
-#endif

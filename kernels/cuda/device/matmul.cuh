@@ -13,8 +13,7 @@
  *
  * Shared memory: PRODUCT_SHARED bytes, two buffers used alternately. A buffer is written again after its owners have
  * read it. A __syncthreads() separates two products. With one tile of rows the buffers end at SMEM_AT. */
-#ifndef KERNELS_CUDA_DEVICE_MATMUL_CUH
-#define KERNELS_CUDA_DEVICE_MATMUL_CUH
+#pragma once
 
 #include "kernels/cuda/device/block.cuh"
 #include "kernels/cuda/device/norm.cuh"
@@ -433,5 +432,3 @@ exact_strips(const Rows &rows, float *shared, Then &then)
         }
     }
 }
-
-#endif

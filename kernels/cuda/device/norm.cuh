@@ -1,7 +1,6 @@
 /* Norms of rows of activations, packed as input of products, and the affine part of trained heads. A block works on one
  * row at a time. */
-#ifndef KERNELS_CUDA_DEVICE_NORM_CUH
-#define KERNELS_CUDA_DEVICE_NORM_CUH
+#pragma once
 
 #include "kernels/cuda/device/block.cuh"
 #include "kernels/cuda/device/ptx.cuh"
@@ -156,5 +155,3 @@ shifted(const struct dev_head &t, const float *h, uint32_t o, uint32_t width)
 {
     return h[o] + (warp_dot(t.a + (size_t)o * width, h, width) + t.b[o]);
 }
-
-#endif

@@ -1,7 +1,6 @@
 /* Computes which experts a row uses, and their weights (kernels/form.h, enum routing), one row per warp. It does the
  * same as kernels/cpu/route.c, except that exponentials are added in the order of a tree. */
-#ifndef KERNELS_CUDA_DEVICE_ROUTE_CUH
-#define KERNELS_CUDA_DEVICE_ROUTE_CUH
+#pragma once
 
 #include <math.h>
 
@@ -160,5 +159,3 @@ choose_experts(const struct experts_form &f, float *z, const float *bias, const 
         before += (uint32_t)__popc(all);
     }
 }
-
-#endif

@@ -1,6 +1,5 @@
 /* Environment variables of the backend, for debugging and measuring (docs/cuda.md). */
-#ifndef KERNELS_CUDA_DEVICE_SWITCHES_H
-#define KERNELS_CUDA_DEVICE_SWITCHES_H
+#pragma once
 
 #include <cuda_runtime_api.h>
 #include <stdbool.h>
@@ -58,5 +57,3 @@ launch_result(const char *call, cudaError_t status, unsigned blocks, unsigned th
             blocks, threads, cudaGetErrorString(status));
     return status;
 }
-
-#endif

@@ -5,8 +5,7 @@
  *
  * The results have the same bits as those of strips: each share of units (in matmul.cuh a warp's) is summed from zero,
  * and the shares' sums are added in order. */
-#ifndef KERNELS_CUDA_DEVICE_TILE_CUH
-#define KERNELS_CUDA_DEVICE_TILE_CUH
+#pragma once
 
 #include "kernels/cuda/device/matmul.cuh"
 
@@ -178,5 +177,3 @@ all_tiles(const struct product &p, struct tile_shared *shared, Then &then)
     for (uint32_t u = blockIdx.x; u < n; u += gridDim.x)
         multiply_tile<T>(p, u / down * TILE_STRIPS, u % down * TILE_TILES, shared, then);
 }
-
-#endif

@@ -4,8 +4,7 @@
  * starts the loads of the i-th unit from there, or has no effect. add() adds the unit's products to `sum` (16, 8); x is
  * the lane's 16 bytes of activations of each of the SPAN units of 32 columns that the unit covers. If a block of
  * weights has a scale, its products are summed from zero and scaled before they are added. */
-#ifndef KERNELS_CUDA_DEVICE_UNITS_CUH
-#define KERNELS_CUDA_DEVICE_UNITS_CUH
+#pragma once
 
 #include "kernels/cuda/device/layout.h"
 #include "kernels/cuda/device/ptx.cuh"
@@ -318,5 +317,3 @@ element(const struct dev_matrix &m, uint32_t row, uint32_t k)
     default: return half_value(((const uint16_t *)m.quants)[place + unit_place_16(r, within)]);
     }
 }
-
-#endif
