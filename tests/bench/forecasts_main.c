@@ -11,7 +11,6 @@
 #include "cli/bench/bench.h"
 #include "cli/options/commands.h"
 #include "cli/options/files.h"
-#include "cli/options/option_table.h"
 #include "engine/measure/forecast.h"
 #include "engine/scope/scope.h"
 #include "engine/tune/results.h"
