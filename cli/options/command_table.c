@@ -78,6 +78,10 @@ const struct command_row command_rows[] = {
         "compares two saved runs, or the two settings of one trace of --versus: settings, measures with their\n"
         "standard errors, where the texts differ, which run was faster where",
         "two traces are compared", .takes_operand = true, .several = true, .takes = TAKES_FOLDER, .config = true),
+    ROW(COMMAND_VERDICT, "verdict", verdict_main, "verdict --server URL --policy NAME [options] [MODEL]",
+        "generates the same prompts here and on a server, greedily, and compares the accepted drafts" MODEL, ONE_MODEL,
+        .after = "The exit status is 0 if the drafts are the same within sampling error, 1 if fewer or more are\n"
+                 "accepted there, and 3 if the texts part first, so that drafts cannot be compared."),
     ROW(COMMAND_COMPLETIONS, "completions", completions_main, "completions bash|zsh|fish",
         "prints completions for a shell", "one shell at a time", .takes_operand = true, .words = shells,
         .n_words = sizeof shells / sizeof *shells),

@@ -5,11 +5,11 @@
 #include "kernels/cpu/isa.h"
 
 #define PROMPTED  (COMMAND_SCOPE | COMMAND_RUN | COMMAND_BENCH)
-#define GENERATES (PROMPTED | COMMAND_TUNE)
+#define GENERATES (PROMPTED | COMMAND_TUNE | COMMAND_VERDICT)
 #define LIVE      (COMMAND_SCOPE | COMMAND_CONNECT)
 #define SCREEN    (LIVE | COMMAND_REPLAY | COMMAND_DIFF)
 #define TRACED    (LIVE | COMMAND_RUN | COMMAND_TUNE)
-#define SERVED    (COMMAND_RUN | COMMAND_CONNECT | COMMAND_TUNE) /* commands that may use a server */
+#define SERVED    (COMMAND_RUN | COMMAND_CONNECT | COMMAND_TUNE | COMMAND_VERDICT) /* commands that may use a server */
 #define TRAINS    (COMMAND_TRAIN_HEADS | COMMAND_TRAIN_EAGLE | COMMAND_TRAIN_ACCEPT | COMMAND_TRAIN_PROFILE)
 #define ANSWERED  (COMMAND_TRAIN_HEADS | COMMAND_TRAIN_EAGLE)    /* the model answers prompts, as chat messages */
 #define DRAFTED   (COMMAND_TRAIN_ACCEPT | COMMAND_TRAIN_PROFILE) /* and an auxiliary model drafts its answers */
@@ -106,7 +106,7 @@ const struct option_row option_rows[] = {
          .more = "A date is `YYYY-MM-DD` or `YYYY-MM-DD HH:MM`."),
     WHOLE("tokens", 'n', "N", PROMPTED | COMMAND_CONNECT, tokens, 0, UINT32_MAX / 2,
           "tokens to generate; 0: up to the end of the context", .def = "256"),
-    WHOLE("tokens", 'n', "N", COMMAND_TUNE, tokens, 2, UINT32_MAX / 2, "tokens to generate from each prompt",
+    WHOLE("tokens", 'n', "N", COMMAND_TUNE | COMMAND_VERDICT, tokens, 2, UINT32_MAX / 2, "tokens to generate from each prompt",
           .def = "128"),
     WHOLE("ctx", 'c', "N", GENERATES, ctx, 0, 1u << 24, "context length", .without = "model's"),
     /* ---- how ---- */
@@ -117,9 +117,10 @@ const struct option_row option_rows[] = {
                  "plain decoding. After 64 tokens the costs of steps are measured and layers are probed, and a policy "
                  "that is clearly faster by forecast takes over; a line and the trace contain the choice. It needs "
                  "greedy decoding of one sequence. With --set, and without --policy, the policy is `specbound`."),
+    CALL("policy", 0, "NAME", COMMAND_VERDICT, set_policy, "the server's policy", .takes = TAKES_POLICY),
     CALL("policy", 0, "NAME", COMPARES, set_policy, "policy to measure besides ar", .repeats = true,
          .takes = TAKES_POLICY, .without = "all"),
-    CALL("set", 0, "KNOB=VALUE", PROMPTED, set_knob, "value of a knob of the policy", .repeats = true,
+    CALL("set", 0, "KNOB=VALUE", PROMPTED | COMMAND_VERDICT, set_knob, "value of a knob of the policy", .repeats = true,
          .takes = TAKES_KNOB),
     TEXT("versus", 0, "SETTING", COMMAND_SCOPE | COMMAND_RUN, versus,
          "second setting, in step: 'POLICY KNOB=VALUE ...'", .takes = TAKES_POLICY,
@@ -182,6 +183,7 @@ const struct option_row option_rows[] = {
                  "exists. A profile is of one target, draft and companion, and of one temperature; that of other "
                  "models is refused."),
     /* ---- servers ---- */
+    TEXT("server", 0, "URL", COMMAND_VERDICT, server.url, "running server whose drafts are compared"),
     TEXT("server", 0, "URL", COMMAND_RUN, server.url, "running server that generates, instead of a model",
          .more = "A llama-server, a vLLM server (its rounds are counted with --per-request-spec-decode-metrics "
                  "detailed) or an SGLang server. Prompts are sent as token ids, which the server makes. The server's "
@@ -241,7 +243,7 @@ const struct option_row option_rows[] = {
                    "five seconds later unless a key is pressed; not after a prompt of your own (-p or typed), in a "
                    "batch, on a server without --prompts, with --script or with --quit-at-end."),
     SWITCH("quit-at-end", 0, LIVE, quit_at_end, "exit when the run ends"),
-    TEXT("json", 0, "FILE", COMMAND_RUN | COMMAND_BENCH | COMMAND_TUNE | COMMAND_DIFF, json,
+    TEXT("json", 0, "FILE", COMMAND_RUN | COMMAND_BENCH | COMMAND_TUNE | COMMAND_DIFF | COMMAND_VERDICT, json,
          "file for results as JSON; - is stdout", .takes = TAKES_FILE, .more = REPLACES),
     TEXT("csv", 0, "FILE", COMMAND_RUN | COMMAND_BENCH | COMMAND_TUNE, csv, "file for results as CSV; - is stdout",
          .takes = TAKES_FILE,

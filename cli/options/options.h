@@ -26,7 +26,8 @@ enum command {
     COMMAND_TUNE = 32768,
     COMMAND_TRAIN_EAGLE = 65536,
     COMMAND_CONNECT = 131072,
-    COMMAND_ALL = 262143
+    COMMAND_VERDICT = 262144,
+    COMMAND_ALL = 524287
 };
 
 #define COMPARES (COMMAND_BENCH | COMMAND_TUNE) /* commands with several policies; all policies if none is given */

@@ -4,8 +4,7 @@
  * with Holm's correction, and labels of the engines are exchanged within prompts: a permutation test with the prompts
  * as blocks, whose statistic is the largest of all positions (Westfall and Young 1993). Fewer drafts are accepted at a
  * position if both are below SAME_DRAFTS_LEVEL. */
-#ifndef ENGINE_MEASURE_SAME_DRAFTS_H
-#define ENGINE_MEASURE_SAME_DRAFTS_H
+#pragma once
 
 #include "base/err.h"
 #include "engine/measure/positions.h"
@@ -44,5 +43,3 @@ bool same_drafts(struct same_drafts *, const struct draft_pair *, size_t n, uint
 double same_drafts_fisher(uint64_t k0, uint64_t n0, uint64_t k1, uint64_t n1);
 /* Wilson's 95% interval of a rate; n > 0. */
 void same_drafts_interval(uint64_t k, uint64_t n, double *low, double *high);
-
-#endif

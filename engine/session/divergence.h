@@ -3,8 +3,7 @@
  * the same model. σ is the standard deviation by which the margin of the two best tokens differs between these two, over
  * the last 64 positions. Rounding explains the parting if x and y are at most 4 σ below the best logit, and does not if
  * one of them is more than 12 σ below it. */
-#ifndef ENGINE_SESSION_DIVERGENCE_H
-#define ENGINE_SESSION_DIVERGENCE_H
+#pragma once
 
 #include "engine/session/engine.h"
 
@@ -29,5 +28,3 @@ bool divergence_measure(struct divergence *, const struct engine *exact, const s
                         const token_t *tokens, uint32_t n, const atomic_bool *cancel, struct err *);
 /* The verdict of a distance and σ. */
 enum divergence_verdict divergence_judge(float distance, float sigma);
-
-#endif
