@@ -10,9 +10,8 @@ bool
 parting_engines_open(struct parting_engines *e, const struct options *given, struct err *err)
 {
     struct options o = *given;
-    o.policies.n = 0;
-    o.heads = "none";
-    o.command = COMMAND_RUN; /* which needs no policy's models */
+    o.command = COMMAND_SCOPE; /* which leaves notes to the caller */
+    o.heads = o.accept_head = o.profile_file = "none";
     for (enum aux_role role = 0; role <= AUX_COMPANION; role++)
         o.aux[role] = "none";
     *e = (struct parting_engines){0};
@@ -47,8 +46,8 @@ parting_text(const struct divergence *d, const struct parting_engines *e, char *
 {
     char here[64], there[64];
     snprintf(out, n, "\"%s\" here, \"%s\" there; %.3f logits apart, up to %.3f below the best; bound %.3f: %s",
-             word(e, d->here, here), word(e, d->there, there), (double)d->margin, (double)d->distance,
-             (double)d->bound, divergence_names[d->verdict]);
+             word(e, d->here, here), word(e, d->there, there), (double)d->margin, (double)d->distance, (double)d->bound,
+             divergence_names[d->verdict]);
     return out;
 }
 

@@ -22,7 +22,7 @@
 #define TESTED_LEAST 20 /* first drafts there, below which texts that part leave nothing to compare */
 
 struct text {
-    token_t *tokens; /* (n_prompt + n) */
+    token_t *tokens; /* (n) with n_prompt of the prompt */
     struct draft_round *rounds;
     size_t n_prompt, n, n_rounds, room, rounds_room;
     bool failed; /* out of memory */
@@ -30,8 +30,7 @@ struct text {
 
 struct parting {
     size_t prompt;
-    uint32_t at; /* tokens of both texts */
-    bool measured;
+    size_t at; /* tokens of both texts, with the prompt */
     struct divergence d;
 };
 
@@ -42,43 +41,41 @@ struct comparing {
     const struct options *o;
     struct prompt_list prompts;
     struct server_given server;
-    char kind[16], isa[96];
-    struct text *texts[2];    /* (prompts.n) here and there */
-    struct draft_pair *pairs; /* (prompts.n) */
-    struct parting *partings; /* (n_partings) */
+    char kind[16];
+    struct text *texts[2];                                           /* (prompts.n) here and there */
+    struct draft_pair *pairs;                                        /* (prompts.n) */
+    struct parting *partings;                                        /* (n_partings) */
     size_t n_partings, of[DIVERGENCE_VERDICTS], n_measured, strange; /* strange: prompts of other token ids */
     struct parting_engines engines;
-    struct same_drafts same, more; /* more: with the sides exchanged */
+    struct same_drafts same;
     enum conclusion conclusion;
-    char sentence[600], rule[200];
+    char sentence[400];
+    const char *rule; /* NULL: the server's is the policy's own */
 };
 
 /* ---- texts ---- */
 
-static bool
-add_token(struct text *t, token_t token)
+static void
+collect_token(void *user, token_t token, enum token_source source)
 {
-    if (!array_grow(&t->tokens, &t->room, t->n_prompt + t->n + 1, sizeof *t->tokens))
-        return false;
-    t->tokens[t->n_prompt + t->n] = token;
-    return true;
+    struct text *t = user;
+    t->failed = t->failed || !array_grow(&t->tokens, &t->room, t->n + 1, sizeof *t->tokens);
+    if (!t->failed)
+        t->tokens[t->n++] = token;
+    t->n_prompt = source == SOURCE_PROMPT ? t->n : t->n_prompt;
 }
 
 static void
 collect(void *user, const struct event *e)
 {
     struct text *t = user;
-    if (e->type == EVENT_TOKEN && e->token.source == SOURCE_PROMPT) {
-        if (add_token(t, e->token.token))
-            t->n_prompt++;
-        else
-            t->failed = true;
-    } else if (e->type == EVENT_ROUND) {
-        if (array_grow(&t->rounds, &t->rounds_room, t->n_rounds + 1, sizeof *t->rounds))
-            t->rounds[t->n_rounds++] = (struct draft_round){e->round_end.drafted, e->round_end.accepted};
-        else
-            t->failed = true;
-    }
+    if (e->type == EVENT_TOKEN && e->token.source == SOURCE_PROMPT)
+        collect_token(t, e->token.token, SOURCE_PROMPT);
+    if (e->type != EVENT_ROUND)
+        return;
+    t->failed = t->failed || !array_grow(&t->rounds, &t->rounds_room, t->n_rounds + 1, sizeof *t->rounds);
+    if (!t->failed)
+        t->rounds[t->n_rounds++] = (struct draft_round){e->round_end.drafted, e->round_end.accepted};
 }
 
 /* Generates a prompt's text; with a server there. */
@@ -86,22 +83,18 @@ static bool
 generate_text(struct comparing *v, size_t i, struct engine *engine, struct text *t, struct err *err)
 {
     struct generation g = {
-        .engine = engine, .session = generation_options(v->o), .event = collect, .user = t, .progress = true};
+        .engine = engine, .session = generation_options(v->o), .token = collect_token, .event = collect, .user = t};
     struct outcome out;
     g.session.prompt = v->server.remote.prompt = v->prompts.texts[i];
     g.session.prompt_len = v->server.remote.prompt_len = strlen(v->prompts.texts[i]);
     if (engine == NULL && !remote_open(&g.live, &v->server.remote, err))
         return false;
     bool ok = generate(&g, &out, err);
-    if (ok && engine == NULL) {
+    if (ok && engine == NULL)
         snprintf(v->kind, sizeof v->kind, "%s", g.live->ops->info(g.live)->backend);
-        snprintf(v->isa, sizeof v->isa, "%s", g.live->ops->info(g.live)->isa);
-    }
     live_close(g.live);
     if (!ok)
         return false;
-    for (size_t k = 0; k < out.texts[0].n_tokens && !t->failed; k++, t->n++)
-        t->failed = !add_token(t, out.texts[0].tokens[k]);
     outcome_free(&out);
     if (t->failed)
         return err_set(err, ERR_WORK, "out of memory");
@@ -132,18 +125,16 @@ find_partings(struct comparing *v)
 {
     for (size_t i = 0; i < v->prompts.n; i++) {
         const struct text *a = &v->texts[0][i], *b = &v->texts[1][i];
-        const bool same = a->n_prompt == b->n_prompt &&
-                          memcmp(a->tokens, b->tokens, a->n_prompt * sizeof *a->tokens) == 0;
         size_t n = 0;
-        while (same && n < a->n && n < b->n && a->tokens[a->n_prompt + n] == b->tokens[b->n_prompt + n])
+        while (n < a->n && n < b->n && a->tokens[n] == b->tokens[n])
             n++;
+        const bool same = a->n_prompt == b->n_prompt && n >= a->n_prompt;
         v->strange += !same;
-        v->pairs[i] = (struct draft_pair){{a->rounds, b->rounds}, {a->n_rounds, b->n_rounds}, (uint32_t)n};
+        v->pairs[i] = (struct draft_pair){
+            {a->rounds, b->rounds}, {a->n_rounds, b->n_rounds}, same ? (uint32_t)(n - a->n_prompt) : 0};
         if (same && n < a->n && n < b->n)
             v->partings[v->n_partings++] =
-                (struct parting){.prompt = i,
-                                 .at = (uint32_t)n,
-                                 .d = {.here = a->tokens[a->n_prompt + n], .there = b->tokens[b->n_prompt + n]}};
+                (struct parting){.prompt = i, .at = n, .d = {.here = a->tokens[n], .there = b->tokens[n]}};
     }
 }
 
@@ -155,10 +146,8 @@ measure_partings(struct comparing *v)
     bool ok = v->n_partings == 0 || parting_engines_open(&v->engines, v->o, &err);
     for (size_t i = 0; i < v->n_partings && ok; i++) {
         struct parting *p = &v->partings[i];
-        const struct text *t = &v->texts[0][p->prompt];
-        ok = divergence_measure(&p->d, v->engines.exact, v->engines.rounded, t->tokens,
-                                (uint32_t)t->n_prompt + p->at, generation_interruption(), &err);
-        p->measured = ok;
+        ok = divergence_measure(&p->d, v->engines.exact, v->engines.rounded, v->texts[0][p->prompt].tokens,
+                                (uint32_t)p->at, generation_interruption(), &err);
         v->n_measured += ok;
         v->of[p->d.verdict] += ok;
     }
@@ -177,7 +166,7 @@ static const struct rule {
     {"sglang", "ngram", "SGLang also drafts after shorter matches, and from other requests"},
 };
 
-static void
+__attribute__((format(printf, 3, 4))) static void
 conclude(struct comparing *v, enum conclusion c, const char *format, ...)
 {
     va_list args;
@@ -188,32 +177,29 @@ conclude(struct comparing *v, enum conclusion c, const char *format, ...)
 }
 
 static double
-rate(const struct same_drafts *s, int side, uint32_t i)
+percent(const struct same_drafts *s, int side, uint32_t i)
 {
     return 100 * (double)s->k[side][i] / (double)s->n[side][i];
 }
 
 static void
-conclude_difference(struct comparing *v, const struct same_drafts *s, const char *word)
-{
-    const uint32_t i = s->fewer_from - 1;
-    conclude(v, OTHER_DRAFTS, "%s from position %u on: %.0f%% there, %.0f%% here, p %.2g", word,
-             (unsigned)s->fewer_from, rate(&v->same, 1, i), rate(&v->same, 0, i), fmax(s->fisher[i], s->permuted[i]));
-}
-
-static void
-conclude_equal(struct comparing *v)
+conclude_counts(struct comparing *v)
 {
     const struct same_drafts *s = &v->same;
+    const uint32_t i = s->differs_from - 1;
     double least = 1;
-    for (uint32_t i = 0; i < s->positions; i++)
-        least = fmin(least, fmin(fmax(s->fisher[i], s->permuted[i]), fmax(v->more.fisher[i], v->more.permuted[i])));
-    if (s->equal)
+    for (uint32_t d = 0; d < s->positions; d++)
+        least = fmin(least, s->p[d]);
+    if (s->differs_from > 0)
+        conclude(v, OTHER_DRAFTS, "%s from position %u on: %.0f%% are accepted there, %.0f%% here, p %.2g",
+                 s->fewer ? "fewer drafts than the drafter deserves" : "more drafts than here, of another drafter,",
+                 (unsigned)s->differs_from, percent(s, 1, i), percent(s, 0, i), s->p[i]);
+    else if (s->equal)
         conclude(v, SAME_DRAFTS, "the same drafts: every round there is the round here");
     else
         conclude(v, SAME_DRAFTS,
-                 "the same drafts: counts differ within sampling error (least p %.2g; first in prompt %zu, token %u, "
-                 "draft %u)",
+                 "the same drafts: counts differ within sampling error, least p %.2g; the first difference is in "
+                 "prompt %zu, token %u, draft %u",
                  least, s->prompt + 1, (unsigned)s->token + 1, (unsigned)s->draft);
 }
 
@@ -221,115 +207,86 @@ static void
 find_conclusion(struct comparing *v)
 {
     const struct same_drafts *s = &v->same;
-    const char *policy = v->o->policies.at[0];
     for (size_t i = 0; i < sizeof rules / sizeof *rules; i++)
-        if (strcmp(rules[i].kind, v->kind) == 0 && strcmp(rules[i].policy, policy) == 0)
-            snprintf(v->rule, sizeof v->rule, "compared under the nearest rule, %s: %s", policy, rules[i].text);
+        if (strcmp(rules[i].kind, v->kind) == 0 && strcmp(rules[i].policy, v->o->policies.at[0]) == 0)
+            v->rule = rules[i].text;
     if (v->strange == v->prompts.n)
         conclude(v, TEXTS_FIRST, "the token ids of every prompt differ: another tokenizer or template");
     else if (v->of[DIVERGENCE_OTHER] > 0)
         conclude(v, TEXTS_FIRST,
-                 "texts part first, and rounding does not explain %zu of %zu partings: other weights, another "
-                 "template, or a bug",
+                 "texts part first, %zu of %zu not by rounding: other weights, another template, or a bug",
                  v->of[DIVERGENCE_OTHER], v->n_partings);
     else if (s->n[0][0] == 0)
-        conclude(v, TEXTS_FIRST, "nothing to compare: no draft was made here before the texts' ends or partings");
-    else if (s->n[1][0] == 0 && s->longest[1] == 0)
+        conclude(v, TEXTS_FIRST, "nothing to compare: no draft was made here before the texts ended or parted");
+    else if (s->longest[1] == 0)
         conclude(v, OTHER_DRAFTS, "fewer drafts than the drafter deserves: the server drafted nothing");
-    else if (s->fewer_from > 0)
-        conclude_difference(v, s, "fewer drafts than the drafter deserves are accepted");
-    else if (v->more.fewer_from > 0)
-        conclude_difference(v, &v->more, "more drafts are accepted there, so they are of another drafter or setting,");
-    else if (v->n_partings > 0 && s->n[1][0] < TESTED_LEAST)
-        conclude(v, TEXTS_FIRST, "texts part first: only %u rounds with drafts are before the partings",
-                 (unsigned)s->n[1][0]);
+    else if (s->differs_from == 0 && v->n_partings > 0 && s->n[1][0] < TESTED_LEAST)
+        conclude(v, TEXTS_FIRST, "texts part first: only %u rounds with drafts are before that", (unsigned)s->n[1][0]);
     else
-        conclude_equal(v);
+        conclude_counts(v);
 }
 
 /* ---- output ---- */
 
-static void
-put(const char *text)
+__attribute__((format(printf, 1, 2))) static void
+put(const char *format, ...)
 {
-    char plain[700];
-    snprintf(plain, sizeof plain, "%s", text);
+    char line[700];
+    va_list args;
+    va_start(args, format);
+    vsnprintf(line, sizeof line, format, args);
+    va_end(args);
     if (terminal_wants_ascii())
-        text_ascii(plain);
-    puts(plain);
+        text_ascii(line);
+    puts(line);
 }
 
-static void
-print_position(const struct same_drafts *s, uint32_t i)
+static const char *
+cell(const struct same_drafts *s, int side, uint32_t i, char out[80])
 {
-    char line[200];
-    size_t used = (size_t)snprintf(line, sizeof line, "%8u", (unsigned)i + 1);
-    for (int side = 0; side < 2; side++) {
-        double low = NAN, high = NAN;
-        char cell[40] = "–";
-        if (s->n[side][i] > 0) {
-            same_drafts_interval(s->k[side][i], s->n[side][i], &low, &high);
-            snprintf(cell, sizeof cell, "%3.0f%% (%.0f to %.0f)", rate(s, side, i), 100 * low, 100 * high);
-        }
-        used += (size_t)snprintf(line + used, sizeof line - used, "  %6llu of %-6llu %-17s",
-                                 (unsigned long long)s->k[side][i], (unsigned long long)s->n[side][i], cell);
-    }
-    snprintf(line + used, sizeof line - used, "  %.2g", fmax(s->fisher[i], s->permuted[i]));
-    put(line);
+    double low, high;
+    const uint64_t k = s->k[side][i], n = s->n[side][i];
+    if (n == 0)
+        return "0 of 0";
+    same_drafts_interval(k, n, &low, &high);
+    snprintf(out, 80, "%llu of %llu, %.0f%% (%.0f to %.0f)", (unsigned long long)k, (unsigned long long)n,
+             percent(s, side, i), 100 * low, 100 * high);
+    return out;
 }
 
 static void
 print_verdict(const struct comparing *v)
 {
-    char line[700], text[400];
+    char a[400], b[80];
     const struct same_drafts *s = &v->same;
-    printf("%-8s  %-34s  %-34s  p (fewer there)\n", "position", "accepted here", "accepted there");
+    put("position  %-30s  %-30s  p", "accepted here", "there");
     for (uint32_t i = 0; i < s->positions; i++)
-        print_position(s, i);
-    printf("%d permutations of %zu prompts, seed %llu\n", SAME_DRAFTS_DRAWS, v->prompts.n,
-           (unsigned long long)v->o->seed);
-    if (v->n_partings > 0)
-        printf("texts part in %zu of %zu prompts: rounding %zu, undecided %zu, not explained by rounding %zu\n",
-               v->n_partings, v->prompts.n, v->of[DIVERGENCE_ROUNDING], v->of[DIVERGENCE_UNDECIDED],
-               v->of[DIVERGENCE_OTHER]);
-    for (size_t i = 0; i < v->n_measured; i++) {
+        put("%8u  %-30s  %-30s  %.2g", (unsigned)i + 1, cell(s, 0, i, a), cell(s, 1, i, b), s->p[i]);
+    put("95%% intervals; p of %d permutations of %zu prompts (seed %llu) and of Fisher's test", SAME_DRAFTS_DRAWS,
+        v->prompts.n, (unsigned long long)v->o->seed);
+    for (size_t i = 0; i < v->n_partings; i++) {
         const struct parting *p = &v->partings[i];
-        snprintf(line, sizeof line, "  prompt %zu, token %u: %s", p->prompt + 1, (unsigned)p->at + 1,
-                 parting_text(&p->d, &v->engines, text, sizeof text));
-        put(line);
+        put("prompt %zu parts at token %zu%s%s", p->prompt + 1, p->at - v->texts[0][p->prompt].n_prompt + 1,
+            i < v->n_measured ? ": " : "", i < v->n_measured ? parting_text(&p->d, &v->engines, a, sizeof a) : "");
     }
     if (v->strange > 0)
-        printf("%zu of %zu prompts have other token ids there (another tokenizer or template): not compared\n",
-               v->strange, v->prompts.n);
-    if (v->rule[0] != '\0')
-        put(v->rule);
-    put(v->sentence);
-}
-
-static cJSON *
-side_json(const struct same_drafts *s, int side, uint32_t i)
-{
-    cJSON *j = cJSON_CreateObject();
-    double low = NAN, high = NAN;
-    if (s->n[side][i] > 0)
-        same_drafts_interval(s->k[side][i], s->n[side][i], &low, &high);
-    json_number(j, "tested", (double)s->n[side][i]);
-    json_number(j, "accepted", (double)s->k[side][i]);
-    json_number(j, "low", low);
-    json_number(j, "high", high);
-    return j;
+        put("%zu of %zu prompts have other token ids there (another tokenizer or template): not compared", v->strange,
+            v->prompts.n);
+    if (v->rule != NULL)
+        put("compared under the nearest rule, %s: %s", v->o->policies.at[0], v->rule);
+    put("%s", v->sentence);
 }
 
 static cJSON *
 verdict_json(const struct comparing *v)
 {
+    static const char *const names[2][4] = {{"tested_here", "accepted_here", "low_here", "high_here"},
+                                            {"tested_there", "accepted_there", "low_there", "high_there"}};
     const struct same_drafts *s = &v->same;
-    cJSON *j = cJSON_CreateObject(), *list;
+    cJSON *j = cJSON_CreateObject(), *list, *at;
     cJSON_AddStringToObject(j, "verdict", conclusions[v->conclusion]);
     cJSON_AddStringToObject(j, "sentence", v->sentence);
-    cJSON_AddStringToObject(j, "rule", v->rule);
     cJSON_AddStringToObject(j, "server", v->kind);
-    cJSON_AddStringToObject(j, "server_version", v->isa);
     cJSON_AddStringToObject(j, "policy", v->o->policies.at[0]);
     json_number(j, "prompts", (double)v->prompts.n);
     json_number(j, "prompts_with_other_ids", (double)v->strange);
@@ -337,42 +294,31 @@ verdict_json(const struct comparing *v)
     json_seed(j, v->o->seed);
     list = cJSON_AddArrayToObject(j, "positions");
     for (uint32_t i = 0; i < s->positions; i++) {
-        cJSON *at = cJSON_CreateObject();
-        cJSON_AddItemToObject(at, "here", side_json(s, 0, i));
-        cJSON_AddItemToObject(at, "there", side_json(s, 1, i));
-        json_number(at, "p_fisher_holm", s->fisher[i]);
-        json_number(at, "p_permutation", s->permuted[i]);
-        cJSON_AddItemToArray(list, at);
+        cJSON_AddItemToArray(list, at = cJSON_CreateObject());
+        for (int side = 0; side < 2; side++) {
+            double low = NAN, high = NAN;
+            if (s->n[side][i] > 0)
+                same_drafts_interval(s->k[side][i], s->n[side][i], &low, &high);
+            json_number(at, names[side][0], (double)s->n[side][i]);
+            json_number(at, names[side][1], (double)s->k[side][i]);
+            json_number(at, names[side][2], low);
+            json_number(at, names[side][3], high);
+        }
+        json_number(at, "p_fisher", s->fisher[i]);
+        json_number(at, "p_permutations", s->permuted[i]);
     }
     list = cJSON_AddArrayToObject(j, "partings");
-    for (size_t i = 0; i < v->n_partings; i++) {
-        cJSON *at = cJSON_CreateObject();
-        json_number(at, "prompt", (double)v->partings[i].prompt + 1);
-        json_number(at, "token", v->partings[i].at + 1.0);
-        if (v->partings[i].measured)
-            parting_json(at, &v->partings[i].d);
-        cJSON_AddItemToArray(list, at);
+    for (size_t i = 0; i < v->n_measured; i++) {
+        const struct parting *p = &v->partings[i];
+        cJSON_AddItemToArray(list, at = cJSON_CreateObject());
+        json_number(at, "prompt", (double)p->prompt + 1);
+        json_number(at, "token", (double)(p->at - v->texts[0][p->prompt].n_prompt + 1));
+        parting_json(at, &p->d);
     }
     return j;
 }
 
 /* ---- the command ---- */
-
-static bool
-compare(struct comparing *v, struct err *err)
-{
-    struct draft_pair *exchanged = calloc(v->prompts.n, sizeof *exchanged);
-    if (exchanged == NULL)
-        return err_set(err, ERR_WORK, "out of memory");
-    for (size_t i = 0; i < v->prompts.n; i++) {
-        const struct draft_pair *p = &v->pairs[i];
-        exchanged[i] = (struct draft_pair){{p->rounds[1], p->rounds[0]}, {p->n[1], p->n[0]}, p->common};
-    }
-    const bool ok = same_drafts(&v->same, v->pairs, v->prompts.n, v->o->seed, err) &&
-                    same_drafts(&v->more, exchanged, v->prompts.n, v->o->seed, err);
-    free(exchanged);
-    return ok;
-}
 
 /* Warns if the longest drafts differ: the settings then do, too. */
 static void
@@ -438,7 +384,7 @@ verdict_main(struct options *o, int *status, struct err *err)
     if (ok) {
         find_partings(&v);
         measure_partings(&v);
-        ok = compare(&v, err);
+        ok = same_drafts(&v.same, v.pairs, v.prompts.n, o->seed, err);
     }
     if (ok) {
         find_conclusion(&v);

@@ -88,15 +88,15 @@ same_drafts_interval(uint64_t k, uint64_t n, double *low, double *high)
     *high = fmin(1, middle + reach);
 }
 
-/* Returns by how many standard deviations k1 is below its expectation if both sides accept alike. */
+/* Returns by how many standard deviations k1 differs from its expectation if both sides accept alike. */
 static double
-deficit(double k0, double n0, double k1, double n1)
+deviation(double k0, double n0, double k1, double n1)
 {
     const double n = n0 + n1, k = k0 + k1, variance = n > 1 ? k * (n - k) * n0 * n1 / (n * n * (n - 1)) : 0;
-    return variance > 0 ? (k * n1 / n - k1) / sqrt(variance) : 0;
+    return variance > 0 ? fabs(k * n1 / n - k1) / sqrt(variance) : 0;
 }
 
-/* Exchanges the sides of random prompts, and returns the largest deficit of all positions. */
+/* Exchanges the sides of random prompts, and returns the largest deviation of all positions. */
 static double
 draw(const struct counts *c, size_t prompts, uint32_t positions, uint64_t *state)
 {
@@ -111,7 +111,7 @@ draw(const struct counts *c, size_t prompts, uint32_t positions, uint64_t *state
             }
     }
     for (uint32_t d = 0; d < positions; d++)
-        most = fmax(most, deficit((double)k[0][d], (double)n[0][d], (double)k[1][d], (double)n[1][d]));
+        most = fmax(most, deviation((double)k[0][d], (double)n[0][d], (double)k[1][d], (double)n[1][d]));
     return most;
 }
 
@@ -121,7 +121,7 @@ test_permutations(struct same_drafts *s, const struct counts *c, size_t prompts,
     double own[POSITIONS];
     uint32_t as_large[POSITIONS] = {0};
     for (uint32_t d = 0; d < s->positions; d++)
-        own[d] = deficit((double)s->k[0][d], (double)s->n[0][d], (double)s->k[1][d], (double)s->n[1][d]);
+        own[d] = deviation((double)s->k[0][d], (double)s->n[0][d], (double)s->k[1][d], (double)s->n[1][d]);
     for (int i = 0; i < SAME_DRAFTS_DRAWS; i++) {
         const double most = draw(c, prompts, s->positions, &seed);
         for (uint32_t d = 0; d < s->positions; d++)
@@ -162,12 +162,17 @@ same_drafts(struct same_drafts *s, const struct draft_pair *pairs, size_t n, uin
         find_difference(s, &pairs[i], i);
     }
     for (uint32_t d = 0; d < s->positions; d++)
-        s->fisher[d] = same_drafts_fisher(s->k[0][d], s->n[0][d], s->k[1][d], s->n[1][d]);
+        s->fisher[d] = fmin(1, 2 * fmin(same_drafts_fisher(s->k[0][d], s->n[0][d], s->k[1][d], s->n[1][d]),
+                                        same_drafts_fisher(s->k[1][d], s->n[1][d], s->k[0][d], s->n[0][d])));
     correct(s->fisher, s->positions);
     test_permutations(s, counts, n, seed);
-    for (uint32_t d = s->positions; d-- > 0;)
-        if (fmax(s->fisher[d], s->permuted[d]) < SAME_DRAFTS_LEVEL)
-            s->fewer_from = d + 1;
+    for (uint32_t d = s->positions; d-- > 0;) {
+        s->p[d] = fmax(s->fisher[d], s->permuted[d]);
+        if (s->p[d] < SAME_DRAFTS_LEVEL) {
+            s->differs_from = d + 1;
+            s->fewer = s->k[1][d] * s->n[0][d] < s->k[0][d] * s->n[1][d];
+        }
+    }
     free(counts);
     return true;
 }

@@ -2,8 +2,8 @@
  * round is tested if the drafts before it were accepted: n_i drafts were tested, k_i accepted. With a greedy target and
  * the same drafter both engines' rounds are equal. Where they are not, Fisher's exact test is made at each position,
  * with Holm's correction, and labels of the engines are exchanged within prompts: a permutation test with the prompts
- * as blocks, whose statistic is the largest of all positions (Westfall and Young 1993). Fewer drafts are accepted at a
- * position if both are below SAME_DRAFTS_LEVEL. */
+ * as blocks, whose statistic is the largest of all positions (Westfall and Young 1993). Both tests are two-sided. A
+ * position differs if both are below SAME_DRAFTS_LEVEL. */
 #pragma once
 
 #include "base/err.h"
@@ -28,8 +28,10 @@ struct same_drafts {
     uint32_t positions;                            /* at which an engine tested drafts */
     uint64_t n[2][POSITIONS], k[2][POSITIONS];     /* tested and accepted, here and there */
     uint32_t longest[2];                           /* drafts of a round, not shortened */
-    double fisher[POSITIONS], permuted[POSITIONS]; /* p that so few are accepted there, corrected for all positions */
-    uint32_t fewer_from;                           /* the first position with fewer, from 1; 0: none */
+    double fisher[POSITIONS], permuted[POSITIONS]; /* p of both tests, corrected for all positions, */
+    double p[POSITIONS];                           /* and the larger one */
+    uint32_t differs_from;                         /* the first position that differs, from 1; 0: none */
+    bool fewer;                                    /* fewer drafts are accepted there, else more */
     bool equal;                                    /* all rounds are equal; else the first difference: */
     size_t prompt;
     uint32_t token, draft; /* tokens before its round, and the draft of the round; from 0 and from 1 */
@@ -38,8 +40,8 @@ struct same_drafts {
 /* Compares n prompts. Fails only if memory runs out. */
 bool same_drafts(struct same_drafts *, const struct draft_pair *, size_t n, uint64_t seed, struct err *);
 
-/* Fisher's exact test: the probability that at most k1 of n1 are accepted if k0 + k1 of n0 + n1 are, and all are equally
- * likely. */
+/* Fisher's exact test, one-sided: the probability that at most k1 of n1 are accepted if k0 + k1 of n0 + n1 are, and all
+ * are equally likely. */
 double same_drafts_fisher(uint64_t k0, uint64_t n0, uint64_t k1, uint64_t n1);
 /* Wilson's 95% interval of a rate; n > 0. */
 void same_drafts_interval(uint64_t k, uint64_t n, double *low, double *high);

@@ -26,7 +26,7 @@ TEST(equal_rounds_are_equal_and_counted_by_position)
     const struct same_drafts s = compare(&pair, 1);
     static const uint64_t n[] = {3, 2, 1}, k[] = {2, 1, 1};
     assert_true(s.equal);
-    assert_int_equal(s.fewer_from, 0);
+    assert_int_equal(s.differs_from, 0);
     assert_int_equal(s.positions, 3);
     assert_int_equal(s.longest[1], 3);
     for (int side = 0; side < 2; side++)
@@ -102,12 +102,16 @@ draw_rounds(struct draft_round *r, double rate)
     }
 }
 
-/* Returns the number of pairs, of `pairs`, that are called fewer. */
-static int
-called_fewer(int pairs, double factor)
+struct calls {
+    int fewer, more;
+};
+
+/* Counts the pairs, of `pairs`, that are called fewer and more. */
+static struct calls
+calls_of(int pairs, double factor)
 {
     static struct draft_round rounds[PROMPTS][2][ROUNDS];
-    int fewer = 0;
+    int fewer = 0, more = 0;
     for (int i = 0; i < pairs; i++) {
         struct draft_pair pair[PROMPTS];
         for (int p = 0; p < PROMPTS; p++) {
@@ -116,22 +120,30 @@ called_fewer(int pairs, double factor)
             draw_rounds(rounds[p][1], rate * factor);
             pair[p] = (struct draft_pair){{rounds[p][0], rounds[p][1]}, {ROUNDS, ROUNDS}, UINT32_MAX};
         }
-        fewer += compare(pair, PROMPTS).fewer_from > 0;
+        const struct same_drafts s = compare(pair, PROMPTS);
+        fewer += s.differs_from > 0 && s.fewer;
+        more += s.differs_from > 0 && !s.fewer;
     }
-    return fewer;
+    return (struct calls){fewer, more};
 }
 
-TEST(drafters_of_equal_rates_are_called_fewer_in_at_most_one_of_a_hundred_pairs)
+TEST(drafters_of_equal_rates_differ_in_at_most_one_of_a_hundred_pairs)
 {
-    const int pairs = 200, fewer = called_fewer(pairs, 1);
-    printf("equal rates: %d of %d pairs are called fewer (seed %llu)\n", fewer, pairs, (unsigned long long)seed);
-    assert_at_most(fewer, pairs / 100);
-}
-
-TEST(a_worse_drafter_is_found)
-{
-    const int pairs = 50, fewer = called_fewer(pairs, 0.8);
-    printf("rates 0.8 times as high: %d of %d pairs are called fewer (seed %llu)\n", fewer, pairs,
+    const int pairs = 200;
+    const struct calls c = calls_of(pairs, 1);
+    printf("equal rates: %d of %d pairs are called fewer, %d more (seed %llu)\n", c.fewer, pairs, c.more,
            (unsigned long long)seed);
-    assert_at_least(fewer, pairs * 9 / 10);
+    assert_at_most(c.fewer + c.more, pairs / 100);
+}
+
+TEST(a_worse_and_a_better_drafter_are_found)
+{
+    const int pairs = 40;
+    const struct calls worse = calls_of(pairs, 0.75), better = calls_of(pairs, 1.1);
+    printf("rates 0.75 times as high: %d of %d pairs are called fewer, %d more; 1.1 times: %d and %d (seed %llu)\n",
+           worse.fewer, pairs, worse.more, better.fewer, better.more, (unsigned long long)seed);
+    assert_at_least(worse.fewer, pairs * 9 / 10);
+    assert_int_equal(worse.more, 0);
+    assert_at_least(better.more, 1);
+    assert_int_equal(better.fewer, 0);
 }

@@ -1,0 +1,66 @@
+#!/bin/sh
+# verdict, against a server with the program's own texts and rounds: the same drafts, those of a damaged draft model,
+# texts that part by rounding and by other weights, other token ids, wrong usage.
+cd "$(dirname "$0")/../.." || exit 1
+. tests/cli/checks.sh
+if [ -z "$HAVE_PYTHON" ]; then
+    skip "verdict compares drafts with those of a server" "there is no python3"
+    finish
+fi
+MODEL=$PWD/models/fables-q8_0.gguf
+DRAFT=$PWD/models/fables-draft-q8_0.gguf
+head -n 10 models/prompts.jsonl >"$TMP/prompts"
+
+against() { # options of answering.py; the rest of verdict's are in $OPTIONS
+    : >"$TMP/port"
+    PYTHONDONTWRITEBYTECODE=1 python3 tests/servers/answering.py "$@" >"$TMP/port" 2>"$TMP/server" &
+    server=$!
+    until [ -s "$TMP/port" ]; do sleep 0.05; done
+    # shellcheck disable=SC2086 # a list
+    specscope verdict --server "http://127.0.0.1:$(cat "$TMP/port")" --prompts "$TMP/prompts" -n 48 $OPTIONS "$MODEL"
+    kill "$server"
+    wait "$server" 2>/dev/null
+}
+concludes() { # status, sentence
+    [ "$status" -eq "$1" ] && tail -n 1 "$TMP/out" | grep -q "$2"
+}
+
+OPTIONS="--policy sd --draft $DRAFT"
+against "$PROGRAM" "$MODEL" --policy sd --draft "$DRAFT"
+check "the same drafter has equal rounds" concludes 0 '^the same drafts: every round there is the round here$'
+against "$PROGRAM" "$MODEL" --policy sd --draft "$DRAFT" --set k=3
+check "a warning names the setting with which the longest drafts would be equal" grep -q 'up to 3 tokens a round, and 5 .*--set k=3' "$TMP/err"
+against "$PROGRAM" "$MODEL" --exact --policy sd --draft "$DRAFT"
+check "F32 there has the same drafts within sampling error" concludes 0 '^the same drafts: '
+check "texts that F32 changes part by rounding" sh -c "grep -q '^prompt [0-9]* parts' '$TMP/out' && ! grep '^prompt .* parts' '$TMP/out' | grep -v ': rounding$'"
+python3 tests/servers/damage_gguf.py "$DRAFT" "$TMP/damaged.gguf"
+against "$PROGRAM" "$MODEL" --policy sd --draft "$TMP/damaged.gguf"
+check "a draft model with exchanged rows has fewer drafts accepted than it deserves" concludes 1 '^fewer drafts than the drafter deserves from position 1 on: [0-9]% are accepted there, [5-9][0-9]% here, p 0.00'
+against "$PROGRAM" "$MODEL" --policy ar
+check "a server without speculation drafts nothing" concludes 1 'the server drafted nothing$'
+against "$PROGRAM" "$DRAFT" --policy ar
+check "other weights are not explained by rounding" concludes 3 '^texts part first, [1-9][0-9]* of [0-9]* not by rounding'
+against --ids-from 1 "$PROGRAM" "$MODEL" --policy ar
+check "other token ids of all prompts are the answer" concludes 3 '^the token ids of every prompt differ'
+OPTIONS="--policy ngram --set n_min=3 --set n_max=3 --json $TMP/verdict.json"
+against "$PROGRAM" "$MODEL" --policy ngram --set n_min=3 --set n_max=3
+check "a server of another rule is compared under the nearest one, which is named" grep -q '^compared under the nearest rule, ngram: llama-server looks for n_min' "$TMP/out"
+check "the JSON file has equal counts by position" python3 - "$TMP/verdict.json" <<'END'
+import json, sys
+j = json.load(open(sys.argv[1]))
+assert j["verdict"] == "same drafts" and j["rounds_equal"] and j["prompts"] == 10 and j["server"] == "llama-server", j
+assert len(j["positions"]) == 8 and not j["partings"], j
+for p in j["positions"]:
+    assert p["tested_here"] == p["tested_there"] > 0 and p["accepted_here"] == p["accepted_there"], p
+    assert p["low_here"] <= p["accepted_here"] / p["tested_here"] <= p["high_here"] and p["p_fisher"] == 1, p
+END
+
+specscope verdict --policy sd "$MODEL"
+check "a server must be named" refused_as 2
+specscope verdict --server http://127.0.0.1:9 "$MODEL"
+check "a policy must be named" refused_as 2
+specscope verdict --server http://127.0.0.1:9 --policy sd --temp 1 "$MODEL"
+check "sampling is refused" refused_as 2
+specscope verdict --server http://127.0.0.1:9 --policy ngram "$MODEL"
+check "a server that does not answer is an error" refused_as 1
+finish
