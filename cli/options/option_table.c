@@ -106,8 +106,8 @@ const struct option_row option_rows[] = {
          .more = "A date is `YYYY-MM-DD` or `YYYY-MM-DD HH:MM`."),
     WHOLE("tokens", 'n', "N", PROMPTED | COMMAND_CONNECT, tokens, 0, UINT32_MAX / 2,
           "tokens to generate; 0: up to the end of the context", .def = "256"),
-    WHOLE("tokens", 'n', "N", COMMAND_TUNE | COMMAND_VERDICT, tokens, 2, UINT32_MAX / 2, "tokens to generate from each prompt",
-          .def = "128"),
+    WHOLE("tokens", 'n', "N", COMMAND_TUNE | COMMAND_VERDICT, tokens, 2, UINT32_MAX / 2,
+          "tokens to generate from each prompt", .def = "128"),
     WHOLE("ctx", 'c', "N", GENERATES, ctx, 0, 1u << 24, "context length", .without = "model's"),
     /* ---- how ---- */
     CALL("policy", 0, "NAME", COMMAND_SCOPE | COMMAND_RUN, set_policy, "policy of --list-policies, or auto",
