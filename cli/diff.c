@@ -6,7 +6,9 @@
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
+#include "base/array_grow.h"
 #include "base/plural.h"
 #include "base/program.h"
 #include "base/text.h"
@@ -14,9 +16,11 @@
 #include "cli/generation/generation.h"
 #include "cli/options/commands.h"
 #include "cli/options/option_table.h"
+#include "cli/partings.h"
 #include "cli/replay.h"
 #include "engine/measure/estimate.h"
 #include "engine/measure/metrics.h"
+#include "traces/reader.h"
 #include "tui/figures/bench_table.h"
 #include "tui/figures/record.h"
 #include "tui/terminal/terminal.h"
@@ -34,6 +38,8 @@ struct diff {
     size_t common; /* texts_common() */
     bool together; /* both ran in turns: speeds can be compared */
     struct comparison speed;
+    struct parting_engines engines; /* of the model of both, */
+    struct divergence parting;      /* if the parting was measured with them */
 };
 
 /* ---- the table: three columns; a clear difference of counts has its size ---- */
@@ -277,6 +283,7 @@ put_margin(const char *name, const struct diff_side *s)
 static void
 put_texts(const struct diff *d)
 {
+    static const char *const names[] = {"in A", "in B"};
     const struct record *a = &d->a.record, *b = &d->b.record;
     char words[400];
     if (d->common == TEXTS_APART) {
@@ -294,6 +301,9 @@ put_texts(const struct diff *d)
     printf("  B continues: %s\n", diff_words(b, d->common, AROUND, words, sizeof words));
     put_margin("A", &d->a);
     put_margin("B", &d->b);
+    if (d->engines.exact != NULL)
+        printf("  the model's own arithmetics there: %s\n",
+               parting_text(&d->parting, &d->engines, names, words, sizeof words));
 }
 
 static bool
@@ -398,6 +408,8 @@ texts_json(const struct diff *d)
     json_number(j, "part_at", r[0]->tokens[d->common].pos);
     add_margin(j, "a_margin", &d->a);
     add_margin(j, "b_margin", &d->b);
+    if (d->engines.exact != NULL)
+        parting_json(cJSON_AddObjectToObject(j, "parting"), &d->parting);
     cJSON_AddStringToObject(j, "a", diff_words(r[0], d->common, SIZE_MAX, words, sizeof words));
     cJSON_AddStringToObject(j, "b", diff_words(r[1], d->common, SIZE_MAX, words, sizeof words));
     return j;
@@ -497,6 +509,55 @@ find_margin(struct diff_side *s, size_t at)
     s->predicted = record_prediction(&s->record, t->seq, t->pos, &s->there);
 }
 
+/* Reads the prompt and the common tokens of a side; NULL: not possible. */
+static token_t *
+common_tokens(const struct record *r, size_t common, size_t *n, struct err *err)
+{
+    struct trace_reader *reader;
+    struct event e;
+    token_t *tokens = NULL;
+    size_t room = 0;
+    bool ok = trace_reader_open(&reader, r->path, false, err);
+    *n = 0;
+    if (!ok)
+        return NULL;
+    while (ok && trace_reader_next(reader, &e, err) && e.run <= r->run)
+        if (e.type == EVENT_TOKEN && e.token.source == SOURCE_PROMPT && e.run == r->run && e.seq == r->rounds[0].seq &&
+            (ok = array_grow(&tokens, &room, *n + common + 1, sizeof *tokens)))
+            tokens[(*n)++] = e.token.token;
+    trace_reader_close(reader);
+    for (size_t i = 0; ok && *n > 0 && i < common; i++)
+        tokens[(*n)++] = r->tokens[i].token;
+    return tokens;
+}
+
+/* Measures why the texts of an engine and of a server part (engine/session/divergence.h), if the engine's model can be
+ * opened as it was. */
+static void
+measure_parting(struct diff *d)
+{
+    const struct record *r[] = {&d->a.record, &d->b.record};
+    const struct record *own = r[r[0]->info->model_hash == 0];
+    struct options o;
+    struct err err = {0};
+    size_t n;
+    if ((r[0]->info->model_hash == 0) == (r[1]->info->model_hash == 0) || own->info->asked.lora[0] != '\0' ||
+        access(own->info->model_path, R_OK) != 0)
+        return;
+    options_init(&o, COMMAND_SCOPE);
+    o.model = own->info->model_path;
+    o.quantize = own->info->asked.quantize;
+    token_t *tokens = common_tokens(own, d->common, &n, &err);
+    bool ok = tokens != NULL && parting_engines_open(&d->engines, &o, &err);
+    d->parting = (struct divergence){.here = r[0]->tokens[d->common].token, .there = r[1]->tokens[d->common].token};
+    if (ok && !divergence_measure(&d->parting, d->engines.exact, d->engines.rounded, tokens, (uint32_t)n, NULL, &err))
+        parting_engines_close(&d->engines);
+    if (err.kind != ERR_NONE)
+        fprintf(stderr, "specscope: why the texts part was not measured: %s\n", err.text);
+    options_free(&o);
+    free(tokens);
+}
+
 static bool
 compare(struct diff *d, const struct saved_choice two[2], struct err *err)
 {
@@ -510,6 +571,7 @@ compare(struct diff *d, const struct saved_choice two[2], struct err *err)
         !(d->b.record.info->sampling.temperature > 0)) {
         find_margin(&d->a, d->common);
         find_margin(&d->b, d->common);
+        measure_parting(d);
     }
     d->together = two[0].folder == two[1].folder && d->a.record.versus && d->a.record.run == d->b.record.run;
     compare_speeds(d);
@@ -523,6 +585,7 @@ print_table(const struct saved_choice two[2], const char *json, struct err *err)
     if (d == NULL)
         return err_set(err, ERR_WORK, "out of memory");
     const bool ok = compare(d, two, err) && (json == NULL ? diff_table(d, err) : diff_json(d, json, err));
+    parting_engines_close(&d->engines);
     record_close(&d->a.record);
     record_close(&d->b.record);
     free(d);

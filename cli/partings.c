@@ -42,12 +42,13 @@ word(const struct parting_engines *e, token_t token, char out[64])
 }
 
 const char *
-parting_text(const struct divergence *d, const struct parting_engines *e, char *out, size_t n)
+parting_text(const struct divergence *d, const struct parting_engines *e, const char *const names[2], char *out,
+             size_t n)
 {
     char here[64], there[64];
-    snprintf(out, n, "\"%s\" here, \"%s\" there; %.3f logits apart, up to %.3f below the best; bound %.3f: %s",
-             word(e, d->here, here), word(e, d->there, there), (double)d->margin, (double)d->distance, (double)d->bound,
-             divergence_names[d->verdict]);
+    snprintf(out, n, "\"%s\" %s, \"%s\" %s; %.3f logits apart, up to %.3f below the best; bound %.3f: %s",
+             word(e, d->here, here), names[0], word(e, d->there, there), names[1], (double)d->margin,
+             (double)d->distance, (double)d->bound, divergence_names[d->verdict]);
     return out;
 }
 

@@ -257,6 +257,7 @@ cell(const struct same_drafts *s, int side, uint32_t i, char out[80])
 static void
 print_verdict(const struct comparing *v)
 {
+    static const char *const names[] = {"here", "there"};
     char a[400], b[80];
     const struct same_drafts *s = &v->same;
     put("position  %-30s  %-30s  p", "accepted here", "there");
@@ -267,7 +268,8 @@ print_verdict(const struct comparing *v)
     for (size_t i = 0; i < v->n_partings; i++) {
         const struct parting *p = &v->partings[i];
         put("prompt %zu parts at token %zu%s%s", p->prompt + 1, p->at - v->texts[0][p->prompt].n_prompt + 1,
-            i < v->n_measured ? ": " : "", i < v->n_measured ? parting_text(&p->d, &v->engines, a, sizeof a) : "");
+            i < v->n_measured ? ": " : "",
+            i < v->n_measured ? parting_text(&p->d, &v->engines, names, a, sizeof a) : "");
     }
     if (v->strange > 0)
         put("%zu of %zu prompts have other token ids there (another tokenizer or template): not compared", v->strange,

@@ -11,15 +11,22 @@ MODEL=$PWD/models/fables-q8_0.gguf
 DRAFT=$PWD/models/fables-draft-q8_0.gguf
 head -n 10 models/prompts.jsonl >"$TMP/prompts"
 
-against() { # options of answering.py; the rest of verdict's are in $OPTIONS
+serve() { # options of answering.py; sets URL
     : >"$TMP/port"
     PYTHONDONTWRITEBYTECODE=1 python3 tests/servers/answering.py "$@" >"$TMP/port" 2>"$TMP/server" &
     server=$!
     until [ -s "$TMP/port" ]; do sleep 0.05; done
-    # shellcheck disable=SC2086 # a list
-    specscope verdict --server "http://127.0.0.1:$(cat "$TMP/port")" --prompts "$TMP/prompts" -n 48 $OPTIONS "$MODEL"
+    URL=http://127.0.0.1:$(cat "$TMP/port")
+}
+end_server() {
     kill "$server"
     wait "$server" 2>/dev/null
+}
+against() { # options of answering.py; the rest of verdict's are in $OPTIONS
+    serve "$@"
+    # shellcheck disable=SC2086 # a list
+    specscope verdict --server "$URL" --prompts "$TMP/prompts" -n 48 $OPTIONS "$MODEL"
+    end_server
 }
 concludes() { # status, sentence
     [ "$status" -eq "$1" ] && tail -n 1 "$TMP/out" | grep -q "$2"
@@ -54,6 +61,21 @@ for p in j["positions"]:
     assert p["tested_here"] == p["tested_there"] > 0 and p["accepted_here"] == p["accepted_there"], p
     assert p["low_here"] <= p["accepted_here"] / p["tested_here"] <= p["high_here"] and p["p_fisher"] == 1, p
 END
+
+# the prompt whose text parts in F32, above
+python3 -c 'import json, sys; print(json.loads(sys.stdin.readlines()[2])["turns"][0], end="")' <"$TMP/prompts" >"$TMP/prompt"
+specscope run --policy ar -n 48 -f "$TMP/prompt" --trace "$TMP/here" "$MODEL"
+serve "$PROGRAM" "$MODEL" --exact --policy ar
+specscope run --server "$URL" -n 48 -f "$TMP/prompt" --trace "$TMP/there"
+end_server
+works "diff compares traces of an engine and of a server" diff "$TMP/there" "$TMP/here" --json "$TMP/diff.json"
+check "diff measures why the texts part" python3 - "$TMP/diff.json" <<'END'
+import json, sys
+p = json.load(open(sys.argv[1]))["texts"]["parting"]
+assert p["verdict"] == "rounding" and p["best"] == p["here"] and 0 <= p["margin"] <= p["bound"], p
+END
+works "diff writes both tokens" diff "$TMP/there" "$TMP/here"
+check "diff prints the verdict" grep -q "^  the model's own arithmetics there: \".*\" in A, \".*\" in B; .*: rounding$" "$TMP/out"
 
 specscope verdict --policy sd "$MODEL"
 check "a server must be named" refused_as 2

@@ -449,7 +449,8 @@ size_t
 texts_common(const struct record *a, const struct record *b)
 {
     size_t n = 0;
-    if (a->prompt != b->prompt || a->info->model_hash != b->info->model_hash)
+    const uint64_t x = a->info->model_hash, y = b->info->model_hash; /* 0: a server's model is not known */
+    if (a->prompt != b->prompt || (x != y && x != 0 && y != 0))
         return TEXTS_APART;
     while (n < a->n_tokens && n < b->n_tokens && a->tokens[n].token == b->tokens[n].token &&
            a->tokens[n].pos == b->tokens[n].pos)
