@@ -2,6 +2,26 @@
 # A server that plays every part (tests/servers/hostile.py): `run --server` fails in one line or generates what was
 # honest, writes a readable trace, and no raw byte reaches the terminal.
 . "$(dirname "$0")/checks.sh"
+group "the plug-in"
+mkdir "$TMP/bin" && cp "$PROGRAM" "$TMP/bin/specscope"
+alone() { # arguments for a program without its plug-in, or with one that is none
+    "$TMP/bin/specscope" "$@" >"$TMP/out" 2>"$TMP/err" </dev/null
+    status=$?
+}
+alone run --server http://127.0.0.1:1 -p x
+check "run --server without the plug-in is an error" refused_as 1
+check "the error names the plug-in" grep -q 'no specscope-curl.so .*build it' "$TMP/err"
+echo none >"$TMP/bin/specscope-curl.so"
+alone run --server http://127.0.0.1:1 -p x
+check "a plug-in that cannot be loaded is an error" refused_as 1
+alone doctor
+check "doctor notes a plug-in that cannot be loaded" grep -q '^note  servers .*install libcurl' "$TMP/out"
+for url in file:///etc/passwd http://me:secret@127.0.0.1/ 'http://a b'; do
+    specscope run --server "$url" -p x
+    check "the address '$url' is refused" refused_as 2
+    check "the message about '$url' shows no password" sh -c "! grep -q secret '$TMP/err'"
+done
+
 if [ -z "$HAVE_PYTHON" ]; then
     skip "hostile servers are refused in one line" "there is no python3"
     finish
