@@ -16,29 +16,28 @@
 #include "base/platform.h"
 #include "base/utf8.h"
 
-#define OUTPUT_KEPT 4096      /* bytes of the server's output */
-#define PIPE_MOST   (1 << 20) /* bytes that a pipe may hold */
-#define TICK_MS     50
-#define HEALTH_S    2 /* of one request */
+#define CANNOT       "the server did not start"
+#define COMMAND_MOST 16384
+#define OUTPUT_KEPT  4096      /* bytes of the server's output */
+#define PIPE_MOST    (1 << 20) /* bytes that a pipe may hold */
+#define TICK_MS      50
+#define HEALTH_S     2 /* of one request */
 
-struct report { /* memory that the guard shares; read after the guard's end */
-    int status; /* of waitpid(); -1: the server did not end by itself */
-    size_t n;
-    char output[OUTPUT_KEPT]; /* the last bytes */
-};
-
-struct launch {
+struct launch {  /* memory that the guard shares */
     pid_t guard; /* 0: it has ended */
     int life;    /* the pipe that the guard watches */
-    struct report *report;
     char url[32];
     double start_s;
+    /* written by the guard */
+    int status; /* of waitpid(); -1: the server did not end by itself */
+    size_t n;
+    char output[OUTPUT_KEPT]; /* the server's last bytes */
 };
 
 /* ---- the guard: between fork() and _exit() it calls only functions that are safe there ---- */
 
 struct guard {
-    struct report *report;
+    struct launch *launch;
     int life, output;
     pid_t server; /* also its process group */
     bool reaped;
@@ -70,7 +69,7 @@ static bool
 read_output(struct guard *g)
 {
     char bytes[1024];
-    struct report *r = g->report;
+    struct launch *l = g->launch;
     struct pollfd both[2] = {{g->output, POLLIN, 0}, {g->life, POLLIN, 0}};
     poll(both, 2, TICK_MS);
     const ssize_t n = both[0].revents != 0 ? read(g->output, bytes, sizeof bytes) : 0;
@@ -78,23 +77,23 @@ read_output(struct guard *g)
         g->output = -1; /* poll() ignores it */
     if (n <= 0)
         return false;
-    const size_t kept = r->n + (size_t)n <= OUTPUT_KEPT ? r->n : OUTPUT_KEPT - (size_t)n;
-    memmove(r->output, r->output + r->n - kept, kept);
-    memcpy(r->output + kept, bytes, (size_t)n);
-    r->n = kept + (size_t)n;
+    const size_t kept = l->n + (size_t)n <= OUTPUT_KEPT ? l->n : OUTPUT_KEPT - (size_t)n;
+    memmove(l->output, l->output + l->n - kept, kept);
+    memcpy(l->output + kept, bytes, (size_t)n);
+    l->n = kept + (size_t)n;
     return true;
 }
 
 /* Returns false if no child is left. */
 static bool
-reap(struct guard *g, int *status)
+reap(struct guard *g)
 {
     int s;
     pid_t got;
     while ((got = waitpid(-1, &s, WNOHANG)) > 0)
         if (got == g->server) {
             g->reaped = true;
-            *status = s;
+            g->launch->status = s;
         }
     return got == 0;
 }
@@ -111,11 +110,10 @@ static void
 end_server(struct guard *g)
 {
     const uint64_t begun = clock_us();
-    int status;
     bool group = kill(-g->server, SIGTERM) == 0;
     g->life = -1;
     /* no signal ends a process that waits for a broken disk */
-    for (uint64_t s = 0; s < 2 * LAUNCH_END_S && (reap(g, &status) || group); s = (clock_us() - begun) / 1000000) {
+    for (uint64_t s = 0; s < 2 * LAUNCH_END_S && (reap(g) || group); s = (clock_us() - begun) / 1000000) {
         read_output(g);
         group = group && kill(-g->server, s >= LAUNCH_END_S ? SIGKILL : 0) == 0;
         if (!group || s >= LAUNCH_END_S)
@@ -125,9 +123,9 @@ end_server(struct guard *g)
 }
 
 static void
-run_guard(struct report *report, int life, const int output[2], const char *command)
+run_guard(struct launch *l, int life, const int output[2], const char *command)
 {
-    struct guard g = {.report = report, .life = 0, .output = 1};
+    struct guard g = {.launch = l, .life = 0, .output = 1};
     setsid();
     platform_adopt_orphans();
     g.server = fork();
@@ -142,7 +140,7 @@ run_guard(struct report *report, int life, const int output[2], const char *comm
     platform_close_from(2); /* also this process's copies of the pipes' other ends */
     while (!g.reaped && program_lives(&g)) {
         read_output(&g);
-        reap(&g, &report->status);
+        reap(&g);
     }
     end_server(&g);
     _exit(0);
@@ -165,31 +163,35 @@ free_port(void)
 }
 
 static bool
-start(struct launch *l, const char *command)
+start(struct launch *l, const char *command, struct err *err)
 {
-    int life[2], output[2] = {-1, -1};
+    int life[2], output[2];
     sigset_t all, before;
     if (!platform_pipe(life))
-        return false;
-    if (platform_pipe(output)) {
-        sigfillset(&all);
-        pthread_sigmask(SIG_SETMASK, &all, &before); /* the guard is deaf */
-        l->guard = fork();
-        if (l->guard == 0)
-            run_guard(l->report, life[0], output, command);
-        pthread_sigmask(SIG_SETMASK, &before, NULL);
-        close(output[0]);
-        close(output[1]);
-    }
-    close(life[0]);
+        return err_set(err, ERR_WORK, CANNOT ": no pipe: %s", strerror(errno));
     l->life = life[1];
-    return l->guard > 0;
+    if (!platform_pipe(output)) {
+        close(life[0]);
+        return err_set(err, ERR_WORK, CANNOT ": no pipe: %s", strerror(errno));
+    }
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, &before); /* the guard is deaf */
+    const pid_t guard = fork();
+    if (guard == 0)
+        run_guard(l, life[0], output, command);
+    l->guard = guard;
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    close(life[0]);
+    close(output[0]);
+    close(output[1]);
+    return guard > 0 || err_set(err, ERR_WORK, CANNOT ": no process can be started");
 }
 
 static bool
 guard_ended(struct launch *l, int how)
 {
-    if (l->guard > 0 && waitpid(l->guard, NULL, how) != 0)
+    const pid_t got = l->guard > 0 ? waitpid(l->guard, NULL, how) : 0;
+    if (got > 0 || (got < 0 && errno != EINTR))
         l->guard = 0;
     return l->guard <= 0;
 }
@@ -199,14 +201,13 @@ static bool
 failed(const struct launch *l, const char *what, struct err *err)
 {
     char shown[240];
-    const char *const text = l->report->output, *end = text + l->report->n, *line;
+    const char *const text = l->output, *end = text + l->n, *line;
     while (end > text && (unsigned char)end[-1] <= ' ')
         end--;
     for (line = end; line > text && line[-1] != '\n' && line[-1] != '\r';)
         line--;
     printable_line(shown, sizeof shown, line, (size_t)(end - line));
-    return err_set(err, ERR_WORK, "the server did not start: %s%s%s; check its command", what,
-                   shown[0] != '\0' ? ": " : "", shown);
+    return err_set(err, ERR_WORK, CANNOT ": %s%s%s; check its command", what, shown[0] != '\0' ? ": " : "", shown);
 }
 
 static bool
@@ -224,12 +225,11 @@ wait_until_healthy(struct launch *l, struct http *http, double limit_s, const at
         if (cancel != NULL && atomic_load(cancel))
             return err_set(err, ERR_CANCELLED, "cancelled");
         if (guard_ended(l, WNOHANG)) {
-            const int s = l->report->status;
+            const int s = l->status;
+            snprintf(what, sizeof what, "it ended with %s %d", WIFEXITED(s) ? "exit status" : "signal",
+                     WIFEXITED(s) ? WEXITSTATUS(s) : WTERMSIG(s));
             if (s == -1)
-                snprintf(what, sizeof what, "it could not be watched");
-            else
-                snprintf(what, sizeof what, "it ended with %s %d", WIFSIGNALED(s) ? "signal" : "exit status",
-                         WIFSIGNALED(s) ? WTERMSIG(s) : WEXITSTATUS(s));
+                snprintf(what, sizeof what, "no process could be started");
             return failed(l, what, err);
         }
         if (called && status == 200)
@@ -244,30 +244,20 @@ wait_until_healthy(struct launch *l, struct http *http, double limit_s, const at
 bool
 launch_open(struct launch **out, const char *command, double limit_s, const atomic_bool *cancel, struct err *err)
 {
-    const unsigned port = free_port();
-    const size_t room = strlen(command) + 64;
-    struct launch *l = calloc(1, sizeof *l);
-    char *whole = malloc(room);
+    char whole[COMMAND_MOST];
     struct http *http = NULL;
+    const unsigned port = free_port();
+    struct launch *l = mmap(NULL, sizeof *l, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     *out = NULL;
-    if (l != NULL) {
-        *l = (struct launch){
-            .life = -1,
-            .report = mmap(NULL, sizeof *l->report, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0)};
-        snprintf(l->url, sizeof l->url, "http://127.0.0.1:%u", port);
-    }
-    bool ok = l != NULL && whole != NULL && l->report != MAP_FAILED && port != 0;
-    if (!ok)
-        err_set(err, ERR_WORK, "the server did not start: no memory or no free port");
-    ok = ok && http_open(&http, &(struct http_options){.url = l->url, .cancel = cancel}, err);
-    if (ok) {
-        snprintf(whole, room, "%s --host 127.0.0.1 --port %u", command, port);
-        l->report->status = -1;
-        ok = start(l, whole) ? wait_until_healthy(l, http, limit_s, cancel, err)
-                             : err_set(err, ERR_WORK, "the server did not start: %s", strerror(errno));
-    }
+    if (l == MAP_FAILED || port == 0)
+        return err_set(err, ERR_WORK, CANNOT ": out of memory, or of ports");
+    l->life = l->status = -1;
+    snprintf(l->url, sizeof l->url, "http://127.0.0.1:%u", port);
+    const int n = snprintf(whole, sizeof whole, "%s --host 127.0.0.1 --port %u", command, port);
+    const bool ok = ((size_t)n < sizeof whole || err_set(err, ERR_USAGE, CANNOT ": its command is too long")) &&
+                    http_open(&http, &(struct http_options){.url = l->url, .cancel = cancel}, err) &&
+                    start(l, whole, err) && wait_until_healthy(l, http, limit_s, cancel, err);
     http_close(http);
-    free(whole);
     if (ok)
         *out = l;
     else
@@ -295,7 +285,5 @@ launch_close(struct launch *l)
     if (l->life >= 0)
         close(l->life);
     while (!guard_ended(l, 0)) {}
-    if (l->report != MAP_FAILED)
-        munmap(l->report, sizeof *l->report);
-    free(l);
+    munmap(l, sizeof *l);
 }

@@ -4,7 +4,7 @@
 #include <poll.h>
 #include <pthread.h>
 #include <signal.h>
-#include <sys/stat.h>
+#include <sys/time.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -123,15 +123,27 @@ TEST(a_closed_server_is_gone_with_all_its_children)
 #endif
 }
 
-TEST(a_server_that_ignores_sigterm_is_killed)
+static void
+interrupt(int signal_number)
 {
+    (void)signal_number;
+}
+
+TEST(a_server_that_ignores_sigterm_is_killed_also_if_signals_interrupt_the_wait)
+{
+    const struct sigaction action = {.sa_handler = interrupt}; /* without SA_RESTART */
+    struct itimerval often = {{0, 300000}, {0, 300000}};
     char words[100], file[64];
     int ids[IDS];
     name_file(file);
     snprintf(words, sizeof words, "--ignore-term --children %s", file);
     struct launch *l = hostile_server(words);
     read_ids(file, ids);
+    sigaction(SIGALRM, &action, NULL);
+    setitimer(ITIMER_REAL, &often, NULL);
     launch_close(l); /* takes LAUNCH_END_S */
+    often = (struct itimerval){0};
+    setitimer(ITIMER_REAL, &often, NULL);
     unlink(file);
     for (int i = 0; i < 2; i++)
         assert_false(runs(ids[i]));
