@@ -108,14 +108,14 @@ complete(struct server_answer *a)
 /* A round's tokens have the same numbers so far; it has one more than drafts were accepted. Later tokens with these
  * numbers are of rounds without drafts. */
 static bool
-token(struct server_answer *a, const cJSON *event, const cJSON *id)
+token(struct server_answer *a, const cJSON *event, const cJSON *id, const cJSON *bytes)
 {
     const cJSON *timings = server_at(event, "timings");
     const uint64_t drafted = server_number(timings, "draft_n", 1u << 30),
                    accepted = server_number(timings, "draft_n_accepted", 1u << 30);
     if (drafted < a->drafted || accepted < a->accepted)
         return answer_refuse(a, "counts fewer drafts than before");
-    if (drafted > a->drafted) {
+    if (!a->first && drafted > a->drafted) {
         if (!complete(a))
             return false;
         a->now.drafted = (uint32_t)(drafted - a->drafted);
@@ -126,19 +126,49 @@ token(struct server_answer *a, const cJSON *event, const cJSON *id)
     struct server_token *t = answer_token(a, id);
     if (t == NULL)
         return false;
-    probabilities(a, t, event);
-    const char *text = server_text(event, "content");
-    a->word(a->user, t->token, text, strlen(text));
+    if (t->token == (token_t)cJSON_GetNumberValue(cJSON_GetArrayItem(server_at(event, "tokens"), 0)))
+        probabilities(a, t, event);
+    piece(a, t->token, bytes);
+    a->first = false;
     return a->now.n <= a->now.accepted || complete(a);
+}
+
+/* No event comes for a token that ends within a character: the next one has the text of both, and the later id. Takes the
+ * `n` ids before it from the tokens of that text, if they end with it; else they stay unknown, and are left out. */
+static bool
+withheld(struct server_answer *a, const cJSON *event, const cJSON *id, int n)
+{
+    cJSON *json = server_json("{\"with_pieces\":true}"), *answer;
+    cJSON_AddItemToObject(json, "content", cJSON_Duplicate(server_at(event, "content"), true));
+    answer = a->ask(a->user, "/tokenize", json);
+    const cJSON *list = server_at(answer, "tokens");
+    const int all = cJSON_GetArraySize(list);
+    const double last = cJSON_GetNumberValue(server_at(cJSON_GetArrayItem(list, all - 1), "id"));
+    bool ok = true;
+    for (int i = all - 1 - n; ok && i >= 0 && i < all - 1 && last == cJSON_GetNumberValue(id); i++) {
+        const cJSON *t = cJSON_GetArrayItem(list, i);
+        ok = token(a, event, server_at(t, "id"), server_at(t, "piece"));
+    }
+    if (ok && all > n && last == cJSON_GetNumberValue(id))
+        ok = token(a, event, id, server_at(cJSON_GetArrayItem(list, all - 1), "piece"));
+    else if (ok)
+        ok = token(a, event, id, server_at(event, "content"));
+    cJSON_Delete(answer);
+    return ok;
 }
 
 static bool
 event(struct server_answer *a, const cJSON *event)
 {
-    const cJSON *ids = server_at(event, "tokens");
-    for (const cJSON *id = ids != NULL ? ids->child : NULL; id != NULL; id = id->next)
-        if (!token(a, event, id))
+    const cJSON *id = cJSON_GetArrayItem(server_at(event, "tokens"), 0);
+    const uint64_t made = server_number(event, "tokens_predicted", 1u << 30), before = a->made;
+    a->made = made > before ? made : before;
+    if (id != NULL && made > before + 1 && made - before < VERIFY_NODES) {
+        if (!withheld(a, event, id, (int)(made - before) - 1))
             return false;
+    } else if (id != NULL && !token(a, event, id, server_at(event, "content"))) {
+        return false;
+    }
     if (!cJSON_IsTrue(server_at(event, "stop")))
         return true;
     snprintf(a->end, sizeof a->end, "%s", strcmp(server_text(event, "stop_type"), "limit") == 0 ? "tokens" : "eos");

@@ -54,6 +54,22 @@ knows_word(void *user, token_t token)
     return (r->words[token / 64] >> (token % 64) & 1u) != 0;
 }
 
+/* Asks on a connection of its own, because the other one has a stream. */
+static cJSON *
+ask_aside(void *user, const char *path, cJSON *json)
+{
+    struct remote *r = user;
+    struct err err;
+    struct http *http = NULL;
+    const struct http_options options = {.url = r->url, .key = r->key, .cancel = &r->cancel};
+    const bool open = http_open(&http, &options, &err);
+    cJSON *answer = open ? server_ask(http, path, json, &err) : NULL;
+    if (!open)
+        cJSON_Delete(json);
+    http_close(http);
+    return answer;
+}
+
 static void
 emit_token(struct remote *r, const struct server_token *t, uint32_t at, enum token_source source, uint64_t us)
 {
@@ -428,10 +444,14 @@ static bool
 request(struct remote *r, char end[16], struct err *err)
 {
     const size_t made = r->n_ids - r->prompt_ids, left = r->info.ctx - r->n_ids;
-    struct stream s = {
-        .r = r,
-        .answer = {
-            .facts = &r->facts, .word = emit_word, .known = knows_word, .round = take_round, .user = r, .first = true}};
+    struct stream s = {.r = r,
+                       .answer = {.facts = &r->facts,
+                                  .word = emit_word,
+                                  .known = knows_word,
+                                  .ask = ask_aside,
+                                  .round = take_round,
+                                  .user = r,
+                                  .first = true}};
     const struct server_request asked = {(uint32_t)(r->wanted - made < left ? r->wanted - made : left), r->ignore_eos,
                                          r->current.sampling, r->current.seed};
     s.answer.most = asked.tokens;
@@ -456,7 +476,7 @@ request(struct remote *r, char end[16], struct err *err)
     if (ok && s.answer.end[0] == '\0' && !stopped)
         ok = err_set(err, ERR_WORK, "the server's answer ended without a reason; is the server still running?");
     snprintf(end, 16, "%s", s.answer.end);
-    if (strcmp(end, "tokens") == 0 && r->n_ids - r->prompt_ids < r->wanted)
+    if (strcmp(end, "tokens") == 0 && asked.tokens < r->wanted - made)
         snprintf(end, 16, "context");
     free(s.answer.tokens);
     free(s.answer.later);

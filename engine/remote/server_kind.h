@@ -41,6 +41,7 @@ struct server_answer {
     /* A token's bytes, before its first use. */
     void (*word)(void *user, token_t, const char *bytes, size_t n);
     bool (*known)(void *user, token_t);
+    cJSON *(*ask)(void *user, const char *path, cJSON *); /* another request meanwhile, as server_ask(); NULL: failed */
     /* A round is complete; its first token is `tokens`. Returns false to end the answer. */
     bool (*round)(void *user, const struct server_round *, const struct server_token *tokens);
     void *user;

@@ -30,6 +30,16 @@ known(void *user, token_t token)
     return true; /* else the server is asked */
 }
 
+/* The tokens of a character: two, whatever the text is. */
+static cJSON *
+ask(void *user, const char *path, cJSON *json)
+{
+    (void)user;
+    (void)path;
+    cJSON_Delete(json);
+    return cJSON_Parse("{\"tokens\":[{\"id\":1,\"piece\":[195]},{\"id\":2,\"piece\":[169]}]}");
+}
+
 static bool
 take_round(void *user, const struct server_round *r, const struct server_token *tokens)
 {
@@ -69,6 +79,7 @@ feed(const struct server_kind *kind, const char *bytes, size_t n, bool limited)
                        .of = {.facts = &facts,
                               .word = word,
                               .known = known,
+                              .ask = ask,
                               .round = take_round,
                               .most = limited ? MOST : 0,
                               .first = true}};

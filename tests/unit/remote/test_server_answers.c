@@ -102,11 +102,12 @@ TEST(llama_server_tokens_beyond_the_accepted_ones_are_rounds_without_drafts)
 {
     struct heard h;
     begin(&h);
+    token(&h, 9, 0, 0);
     token(&h, 1, 5, 1);
     token(&h, 2, 5, 1);
     token(&h, 3, 5, 1);
     token(&h, 4, 5, 1);
-    assert_string_equal(h.rounds, "[1 2 5/1][3 0/0][4 0/0]");
+    assert_string_equal(h.rounds, "[9 0/0][1 2 5/1][3 0/0][4 0/0]");
     end(&h);
 }
 
@@ -114,10 +115,11 @@ TEST(a_llama_server_round_that_a_stop_cuts_keeps_the_counts_of_the_server)
 {
     struct heard h;
     begin(&h);
+    token(&h, 9, 0, 0);
     token(&h, 1, 5, 4);
     token(&h, 2, 5, 4);
     assert_false(feed(&h, &llama_server_kind, "{\"tokens\":[],\"stop\":true,\"stop_type\":\"eos\"}"));
-    assert_string_equal(h.rounds, "[1 2 5/4]");
+    assert_string_equal(h.rounds, "[9 0/0][1 2 5/4]");
     assert_string_equal(h.answer.end, "eos");
     end(&h);
 }
@@ -126,6 +128,7 @@ TEST(llama_server_probabilities_are_those_of_the_likeliest_tokens)
 {
     struct heard h;
     begin(&h);
+    h.answer.first = false;
     h.answer.round = NULL; /* the token is looked at before its round is complete */
     feed(&h, &llama_server_kind,
          "{\"tokens\":[7],\"content\":\"a\",\"stop\":false,\"timings\":{\"draft_n\":5,\"draft_n_accepted\":1},"
@@ -139,11 +142,49 @@ TEST(llama_server_probabilities_are_those_of_the_likeliest_tokens)
     end(&h);
 }
 
+static cJSON *
+tokens_of_a_character(void *user, const char *path, cJSON *json)
+{
+    (void)user;
+    assert_string_equal(path, "/tokenize");
+    assert_string_equal(server_text(json, "content"), "\xc3\xa9");
+    cJSON_Delete(json);
+    return cJSON_Parse(
+        "{\"tokens\":[{\"id\":5,\"piece\":\" \"},{\"id\":6,\"piece\":[195]},{\"id\":7,\"piece\":[169]}]}");
+}
+
+TEST(llama_server_tokens_within_a_character_are_asked_for)
+{
+    struct heard h;
+    begin(&h);
+    h.answer.ask = tokens_of_a_character;
+    feed(&h, &llama_server_kind, "{\"tokens\":[4],\"content\":\"a\",\"tokens_predicted\":1}");
+    feed(&h, &llama_server_kind,
+         "{\"tokens\":[7],\"content\":\"\xc3\xa9\",\"tokens_predicted\":3,\"timings\":{\"draft_n\":3,\"draft_n_"
+         "accepted\":1}}");
+    assert_string_equal(h.rounds, "[4 0/0][6 7 3/1]");
+    assert_string_equal(h.words, "4=a 6=\xc3 7=\xa9 ");
+    end(&h);
+}
+
+TEST(llama_server_tokens_within_a_character_that_stay_unknown_are_left_out)
+{
+    struct heard h;
+    begin(&h);
+    h.answer.ask = tokens_of_a_character;
+    feed(&h, &llama_server_kind, "{\"tokens\":[4],\"content\":\"a\",\"tokens_predicted\":1}");
+    feed(&h, &llama_server_kind, "{\"tokens\":[8],\"content\":\"\xc3\xa9\",\"tokens_predicted\":3}");
+    assert_string_equal(h.rounds, "[4 0/0][8 0/0]");
+    assert_string_equal(h.words, "4=a 8=\xc3\xa9 ");
+    end(&h);
+}
+
 static void
 refused(const char *json, const char *why)
 {
     struct heard h;
     begin(&h);
+    token(&h, 9, 0, 0);
     token(&h, 1, 10, 4);
     assert_false(feed(&h, &llama_server_kind, json));
     assert_contains(h.answer.err.text, why);
@@ -159,6 +200,7 @@ TEST(more_accepted_than_drafted_tokens_are_refused)
 {
     struct heard h;
     begin(&h);
+    token(&h, 9, 0, 0);
     token(&h, 1, 1, 1);
     token(&h, 2, 1, 1);
     token(&h, 3, 2, 3);
