@@ -92,7 +92,8 @@ scope_reset(struct scope *s)
     s->now.lost = 0;
     s->now.run = 0;
     s->now.running = true;
-    s->now.probe[0] = s->now.device[0] = '\0';
+    s->now.probe[0] = s->now.device[0] = s->now.server[0] = '\0';
+    s->now.emitted = s->now.outputs = 0;
     s->now.costs = s->info->costs;
     for (uint32_t i = 0; i < 2; i++) {
         settings_begin(&s->setting[i].now, run_info_of(s->info, i));

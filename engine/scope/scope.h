@@ -129,6 +129,8 @@ struct scope_now {       /* the present state */
     uint32_t length;             /* positions, including drafts, predictions and drafts just rejected */
     uint32_t committed;          /* of these, those with committed tokens */
     struct metrics metrics;
+    /* Tokens of all rounds of all runs, and those of them with a prediction of the last layer. */
+    uint64_t emitted, outputs;
     const struct segments *segments;       /* of all sequences */
     const struct progress_event *progress; /* of a long step; NULL: none */
     const struct scope_versus *versus;     /* NULL: the run is of one setting */

@@ -317,10 +317,14 @@ scope_event(struct scope *s, const struct event *e)
     case EVENT_ROUND:
         s->now.end[0] = '\0'; /* the run was extended */
         s->now.round = e->round;
+        s->now.emitted += e->round_end.emitted;
+        apply_to_sequence(s, e);
+        break;
+    case EVENT_LAYER:
+        s->now.outputs += e->round > 0 && e->layer.model == MODEL_TARGET && e->layer.layer == (int32_t)s->info->layers;
         apply_to_sequence(s, e);
         break;
     case EVENT_VERDICT:
-    case EVENT_LAYER:
     case EVENT_EXPERTS:
     case EVENT_SERIES: apply_to_sequence(s, e); break;
     case EVENT_PROGRESS:

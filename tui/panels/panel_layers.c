@@ -694,9 +694,8 @@ mouse_layers(void *state, const struct view *v, const struct canvas *c, int y, i
 static bool
 active_layers(const struct view *v)
 {
-    const struct scope *s = v->scope;
-    return scope_info(s)->layers > 1 || (scope_now(s)->round > 0 && 2 * scope_model_probed(s, MODEL_TARGET, 1) >
-                                                                        metrics_generated(&scope_now(s)->metrics));
+    const struct scope_now *now = scope_now(v->scope);
+    return scope_info(v->scope)->layers > 1 || 2 * now->outputs > now->emitted;
 }
 
 static const struct key_help keys[] = {

@@ -507,3 +507,30 @@ PANEL_TEST(a_dense_model_has_no_experts_to_show)
     draw(f, 16, 60);
     assert_contains(line(f, 0), "king");
 }
+
+PANEL_TEST(layers_give_their_room_away_if_the_only_one_has_few_predictions)
+{
+    struct fixture *f = *state;
+    const struct panel_ops *layers = panel_named("layers"), *run = panel_named("run");
+    see(f);
+    assert_true(layers->active(&f->view));
+    assert_true(run->active(&f->view));
+    f->info.layers = 1; /* of a server, which tells its last layer's predictions at most */
+    for (uint32_t i = 1; i <= 3; i++) {
+        f->stream.round = i;
+        say_token(&f->stream, SOURCE_BONUS, 2 + i, 1);
+        say_round(&f->stream, 0, 0, 1);
+        see(f);
+        assert_false(layers->active(&f->view));
+        assert_false(run->active(&f->view));
+    }
+    for (uint32_t i = 4; i <= 7; i++) {
+        f->stream.round = i;
+        say_token(&f->stream, SOURCE_BONUS, 2 + i, 1);
+        say_layer(&f->stream, 2 + i, 1, 1, 0.5f);
+        say_round(&f->stream, 0, 0, 1);
+    }
+    see(f);
+    assert_true(layers->active(&f->view));
+    assert_false(run->active(&f->view));
+}
