@@ -32,6 +32,9 @@ llama)
     proxy llama_controls.jsonl
     SPECSCOPE_SERVER=$AT "$BUILD/tests/test_remote"
     end_proxy
+    proxy llama_screen.jsonl
+    SPECSCOPE_SERVER=$AT sh tests/screens/test_server.sh
+    end_proxy
     proxy llama_run.jsonl
     ;;
 vllm) proxy vllm_run.jsonl ;;
