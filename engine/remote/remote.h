@@ -10,7 +10,7 @@
 /* The name under which an unknown speculation of a server is recorded. */
 #define POLICY_SERVER "server"
 
-/* Starts a server for each setting that is requested, one at a time. */
+/* Starts servers, one at a time: at a prompt whose setting is not that of the running one. */
 struct remote_launch {
     /* Words of a shell in which {flags} is replaced; the server gets --host 127.0.0.1 and a free --port at the end. NULL:
      * none is started. */

@@ -9,6 +9,7 @@
 #include "base/array_grow.h"
 #include "base/clock.h"
 #include "base/json_read.h"
+#include "engine/events/sampling_knobs.h"
 #include "engine/remote/remote_internal.h"
 
 #define COMMAND_MOST 8192
@@ -217,7 +218,7 @@ receive_setting(struct remote *r, const struct remote_mail *m)
     if (kind == RECORDED_KNOB && name != NULL)
         snprintf(e.control.knob, sizeof e.control.knob, "%s", name);
     append(r, &e, clock_us());
-    r->again = true;
+    r->again = r->again || sampling_knob_index(m->c.name) >= 0; /* another speculation begins with the next prompt */
 }
 
 /* Carries out a control of the mail, and takes its texts. */
@@ -456,7 +457,7 @@ request(struct remote *r, char end[16], struct err *err)
                                          r->current.sampling, r->current.seed};
     s.answer.most = asked.tokens;
     r->again = false;
-    if (!remote_reach(r, r->kind->name, err))
+    if (r->http == NULL && !remote_reach(r, r->kind->name, err))
         return false;
     cJSON *json = r->kind->request(&r->facts, &asked), *ids = cJSON_AddArrayToObject(json, r->kind->ids);
     for (size_t i = 0; i < r->n_ids; i++)
