@@ -134,12 +134,6 @@ is_left(const struct race *r, uint32_t candidate)
 }
 
 uint32_t
-race_block_most(const struct race *r)
-{
-    return r->n_prompts * RACE_PASSES / 2;
-}
-
-uint32_t
 race_round(const struct race *r)
 {
     return r->block > 1 ? 2 * r->block : 1;
@@ -215,12 +209,6 @@ begin_held_out(struct race *r)
         r->n_finalists = n + 1;
     r->phase = RACE_HELD_OUT;
     r->at = r->in_block = 0;
-    memcpy(r->order, r->finalist, sizeof r->finalist);
-    for (uint32_t i = 1; i < r->n_finalists && r->block > 1; i++)
-        if (r->finalist[i] == r->last) { /* its server runs */
-            r->order[0] = r->last;
-            r->order[i] = r->finalist[0];
-        }
 }
 
 /* Drops candidates that the leader is significantly faster than. Returns whether a remaining candidate may still be
@@ -320,7 +308,7 @@ bool
 race_begin(struct race *r, uint32_t candidates, uint32_t block, struct err *err)
 {
     r->n = candidates;
-    r->block = block < race_block_most(r) ? block : race_block_most(r);
+    r->block = block;
     r->room = r->block == 1 || r->block > r->n_held ? r->block : r->n_held;
     r->samples = calloc((size_t)candidates * r->n_prompts, sizeof *r->samples);
     r->seconds = calloc((size_t)candidates * r->room, sizeof *r->seconds);
@@ -354,7 +342,7 @@ race_next(const struct race *r, uint32_t *candidate, uint32_t *prompt)
     } else if (r->phase == RACE_HELD_OUT) {
         /* The finalists take turns to be first, in each pass or for each prompt. */
         const uint32_t turn = r->block == 1 ? r->held_at : r->held_at / r->n_held;
-        *candidate = r->order[(r->at + turn) % r->n_finalists];
+        *candidate = r->finalist[(r->at + turn) % r->n_finalists];
         *prompt = r->prompts[r->n_prompts + (r->held_at + r->in_block) % r->n_held].index;
     }
     return r->phase;
@@ -367,7 +355,6 @@ race_took(struct race *r, double seconds)
     if (race_next(r, &candidate, &prompt) == RACE_OVER)
         return;
     r->seconds[(size_t)candidate * r->room + r->in_block] = seconds;
-    r->last = candidate;
     advance(r);
 }
 

@@ -60,9 +60,8 @@ struct race { /* read it; functions below change it */
     uint32_t n, heat; /* n: candidates; heat: complete heats */
     enum race_phase phase;
 
-    /* of the block of heats, or of held-out prompts; in_block: runs of the candidate so far; last: candidate of
-     * the last run */
-    uint32_t order[RACE_CANDIDATES], in_heat, at, in_block, last;
+    /* of the block of heats, or of held-out prompts; in_block: runs of the candidate so far */
+    uint32_t order[RACE_CANDIDATES], in_heat, at, in_block;
     uint32_t block, room; /* heats of a block, at least 1; room for the runs of a candidate in a block */
     double *seconds;      /* (n, room); owned */
 
@@ -78,8 +77,8 @@ struct race { /* read it; functions below change it */
  * the orders. */
 bool race_open(struct race **, const struct race_prompt *, uint32_t n, uint64_t seed, struct err *);
 void race_close(struct race *);
-uint32_t race_block_most(const struct race *); /* heats of a block at most: half of all heats */
-/* Begins with 2 to RACE_CANDIDATES candidates, and blocks of so many heats. Returns false if memory runs out. */
+/* Begins with 2 to RACE_CANDIDATES candidates, and blocks of so many heats, at most half of RACE_PASSES heats of each
+ * prompt. Returns false if memory runs out. */
 bool race_begin(struct race *, uint32_t candidates, uint32_t block, struct err *);
 
 /* Returns the phase, and the candidate and the index of the prompt of the next run. The result is the same until

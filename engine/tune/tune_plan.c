@@ -31,90 +31,70 @@ tokens_for(const struct tune_speed *speed, double runs, double time_s, uint32_t 
 }
 
 void
-tune_plan_held_out(struct tune_plan *plan, const struct tune_speed *speed, double run_s, double time_s)
+tune_plan_held_out(struct tune_plan *plan, double run_s, double time_s)
 {
+    const bool blocks = plan->block > 1; /* all passes are necessary (race.h) */
+    const uint32_t few = blocks ? TUNE_HELD_LEAST : HELD_OUT_FEW;
     double runs = time_s / (TUNE_FINALISTS * run_s);
-    if (speed->start_s > 0) /* all passes are necessary (race.h) */
-        runs = runs / plan->passes - speed->start_s / run_s;
-    else
+    if (!blocks)
         plan->passes = (uint32_t)clamp(runs / plan->held_out, 1, plan->passes);
-    plan->held_out =
-        (uint32_t)clamp(runs, plan->held_out < HELD_OUT_FEW ? plan->held_out : HELD_OUT_FEW, plan->held_out);
-}
-
-static uint32_t
-finalists(const struct tune_plan *p)
-{
-    return p->candidates < TUNE_FINALISTS ? p->candidates : TUNE_FINALISTS;
+    else
+        runs /= plan->passes;
+    plan->held_out = (uint32_t)clamp(runs, plan->held_out < few ? plan->held_out : few, plan->held_out);
 }
 
 /* Returns the runs of a candidate before one is dropped. */
 static double
 heats(const struct tune_plan *p)
 {
-    return p->block > 1 ? (double)BLOCKS * p->block : RACE_HEATS;
+    return p->block > 1 ? 2.0 * p->block : RACE_HEATS;
 }
 
 static double
 plan_runs(const struct tune_plan *p)
 {
-    return heats(p) * p->candidates + (double)finalists(p) * p->held_out * p->passes;
+    const uint32_t finalists = p->candidates < TUNE_FINALISTS ? p->candidates : TUNE_FINALISTS;
+    return heats(p) * p->candidates + (double)finalists * p->held_out * p->passes;
 }
 
-/* Returns the time of servers' starts in these runs. */
-static double
-heats_starts(const struct tune_plan *p, const struct tune_speed *speed)
+/* Chooses the heats of a block and returns the speed of runs with their share of its start. */
+static struct tune_speed
+choose_block(struct tune_plan *plan, uint32_t least, const struct tune_speed *speed, double time_s)
 {
-    return speed->start_s * BLOCKS * p->candidates;
-}
-
-static double
-plan_starts(const struct tune_plan *p, const struct tune_speed *speed)
-{
-    return heats_starts(p, speed) + speed->start_s * finalists(p) * p->passes;
-}
-
-static double
-heats_time(const struct tune_plan *p, const struct tune_speed *speed)
-{
-    return p->candidates * heats(p) * run_time(speed, p->tokens) + heats_starts(p, speed);
-}
-
-static double
-plan_time(const struct tune_plan *p, const struct tune_speed *speed)
-{
-    return plan_runs(p) * run_time(speed, p->tokens) + plan_starts(p, speed);
+    struct tune_speed s = *speed;
+    double most = plan->block;
+    plan->block = 1;
+    if (speed->start_s > 0) {
+        if (time_s > 0)
+            most = fmin(most, (HEATS_SHARE * time_s / least / 2 - s.start_s) / run_time(speed, TOKENS_GOOD));
+        plan->block = (uint32_t)clamp(ceil(s.start_s / run_time(speed, plan->tokens)), 2, fmax(most, 2));
+        s.run_s += s.start_s / plan->block;
+    }
+    return s;
 }
 
 bool
-tune_plan(struct tune_plan *plan, uint32_t least, const struct tune_speed *speed, double time_s)
+tune_plan(struct tune_plan *plan, uint32_t least, const struct tune_speed *of, double time_s)
 {
+    const struct tune_speed started = choose_block(plan, least, of, time_s), *speed = &started;
     const uint32_t all = plan->tokens;
-    plan->block = speed->start_s > 0 ? (uint32_t)clamp(ceil(speed->start_s / run_time(speed, all)), 2, plan->block) : 1;
     if (time_s > 0) {
         const double heats_s = HEATS_SHARE * time_s;
-        plan->tokens =
-            tokens_for(speed, heats(plan) * plan->candidates, heats_s - heats_starts(plan, speed), TOKENS_GOOD, all);
-        plan->candidates = (uint32_t)clamp(
-            heats_s / (heats(plan) * run_time(speed, plan->tokens) + BLOCKS * speed->start_s), least, plan->candidates);
-        while (plan->block > 2 && heats_time(plan, speed) > heats_s)
-            plan->block--;
-        plan->tokens = tokens_for(speed, heats(plan) * plan->candidates, heats_s - heats_starts(plan, speed),
-                                  TUNE_TOKENS_FEW, plan->tokens);
-        tune_plan_held_out(plan, speed, run_time(speed, plan->tokens), HELD_SHARE * time_s);
-        plan->tokens =
-            tokens_for(speed, plan_runs(plan), time_s - plan_starts(plan, speed), TUNE_TOKENS_FEW, plan->tokens);
+        plan->tokens = tokens_for(speed, heats(plan) * plan->candidates, heats_s, TOKENS_GOOD, all);
+        plan->candidates =
+            (uint32_t)clamp(heats_s / (heats(plan) * run_time(speed, plan->tokens)), least, plan->candidates);
+        plan->tokens = tokens_for(speed, heats(plan) * plan->candidates, heats_s, TUNE_TOKENS_FEW, plan->tokens);
+        tune_plan_held_out(plan, run_time(speed, plan->tokens), HELD_SHARE * time_s);
+        plan->tokens = tokens_for(speed, plan_runs(plan), time_s, TUNE_TOKENS_FEW, plan->tokens);
     }
-    const uint32_t held_least = plan->held_out < TUNE_HELD_LEAST ? plan->held_out : TUNE_HELD_LEAST,
-                   fewest = speed->start_s > 0 ? TUNE_FINALISTS : 2;
-    while (plan->block > 2 && time_s > 0 && plan_time(plan, speed) > time_s)
-        plan->block--;
-    while (time_s > 0 && plan_time(plan, speed) > time_s &&
-           (plan->candidates > fewest || plan->held_out > held_least)) {
-        const bool long_heats = heats_time(plan, speed) > HEATS_SHARE * time_s || plan->held_out == held_least;
-        *(long_heats && plan->candidates > fewest ? &plan->candidates : &plan->held_out) -= 1;
+    const double run_s = run_time(speed, plan->tokens);
+    const uint32_t held_least = plan->held_out < TUNE_HELD_LEAST ? plan->held_out : TUNE_HELD_LEAST;
+    while (time_s > 0 && plan_runs(plan) * run_s > time_s && (plan->candidates > 2 || plan->held_out > held_least)) {
+        const bool long_heats =
+            plan->candidates * heats(plan) * run_s > HEATS_SHARE * time_s || plan->held_out == held_least;
+        *(long_heats && plan->candidates > 2 ? &plan->candidates : &plan->held_out) -= 1;
     }
-    plan->needs_s = plan_time(plan, speed);
+    plan->needs_s = plan_runs(plan) * run_s;
     return !(time_s > 0) || plan->needs_s <= time_s;
 }
 

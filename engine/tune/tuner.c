@@ -158,7 +158,7 @@ tuner_begin(struct tuner *t, const struct tune_request *r, struct err *err)
         return false;
     }
     t->plan.held_out = t->race->n_held;
-    t->plan.block = race_block_most(t->race);
+    t->plan.block = t->race->n_prompts * RACE_PASSES / 2;
     t->phase = TUNE_RECORDS;
     t->run = TUNE_RUN_DUE;
     return true;
@@ -379,14 +379,12 @@ begin_heats(struct tuner *t, struct err *err)
 static bool
 begin_held_out(struct tuner *t)
 {
-    /* the mean run of a launched server contains starts */
-    const double left = t->time_s - t->spent_s,
-                 run_s = is_launched(t) ? t->speed.run_s + t->plan.tokens * t->speed.token_s : t->raced_s / t->raced,
-                 least_s = TUNE_FINALISTS * (TUNE_HELD_LEAST * run_s + t->plan.passes * t->speed.start_s);
-    if (t->time_s > 0 && left < least_s / 2)
+    const double left = t->time_s - t->spent_s, run_s = t->raced_s / t->raced;
+    const uint32_t least = TUNE_HELD_LEAST * (t->plan.block > 1 ? t->plan.passes : 1);
+    if (t->time_s > 0 && left < TUNE_FINALISTS * least * run_s / 2)
         return false;
     if (t->time_s > 0)
-        tune_plan_held_out(&t->plan, &t->speed, run_s, left);
+        tune_plan_held_out(&t->plan, run_s, left);
     race_limit_held_out(t->race, t->plan.held_out, t->plan.passes);
     t->phase = TUNE_HELD_OUT;
     return true;

@@ -51,14 +51,14 @@ struct tune_plan {
 };
 
 /* Reduces *plan, which contains all that is wanted, to what fits into time_s (0: no limit): first the tokens of a run,
- * to 64; then candidates, down to `least`; then the heats of a block, to two; then tokens, to 16; and held-out runs to a
- * quarter of the time, but six prompts; then candidates down to two, and held-out runs to three prompts. Where a server
- * is started, a block takes as long as a start, at most plan->block heats, and three candidates and all passes are
- * kept; else a block has one heat. Returns false if the
- * smallest plan does not fit. */
+ * to 64; then candidates, down to `least`; then tokens, to 16; and held-out runs to a quarter of the time, but six
+ * prompts; then candidates down to two, and held-out runs to three prompts. Where a server is started, a block takes as
+ * long as a start, but has at most plan->block heats, and as few as `least` candidates need, and all passes are kept;
+ * else it has one heat. Returns false if the smallest plan does not fit. */
 bool tune_plan(struct tune_plan *plan, uint32_t least, const struct tune_speed *, double time_s);
-/* Reduces the held-out part to time_s, if a run takes run_s, but not below six prompts, once each. */
-void tune_plan_held_out(struct tune_plan *, const struct tune_speed *, double run_s, double time_s);
+/* Reduces the held-out part to time_s, if a run takes run_s, but not below six prompts, once each; in blocks, not below
+ * three prompts. */
+void tune_plan_held_out(struct tune_plan *, double run_s, double time_s);
 /* Fails with ERR_USAGE: "cannot race in 5s: …"; run_s of the speed may be 0, for unknown, and start_s. */
 bool tune_too_short(double time_s, const struct tune_speed *, double needs_s, struct err *);
 /* Reads "90s", "5m", "1h" or seconds; returns NAN for anything else. Writes "45s", "5m". */

@@ -294,30 +294,22 @@ TEST(a_block_has_all_runs_of_a_candidate_together_and_the_next_block_the_opposit
     race_close(r);
 }
 
-/* The held-out part begins with the candidate that ran last, if it is one of the finalists. Drift affects all alike: the
- * places of a finalist have the same sum. */
+/* Drift affects all alike: the places of a finalist have the same sum. */
 TEST(each_pass_over_held_out_prompts_is_a_block_with_starts_of_its_own)
 {
     enum { N = 4, BLOCK = 5 };
     for (uint64_t n = 0; n < 20; n++) {
         struct race *r = open_blocks(N, BLOCK, n);
-        uint32_t candidate, prompt, changes = 0, last = N, began = N;
-        while (race_next(r, &candidate, &prompt) == RACE_RUNS) {
-            last = candidate;
+        uint32_t candidate, prompt, changes = 0;
+        while (race_next(r, &candidate, &prompt) == RACE_RUNS)
             race_took(r, exp(0.5 * (double)gaussian()));
-        }
         uint32_t places[N] = {0};
-        bool again = false;
-        for (uint32_t i = 0; i < r->n_finalists; i++)
-            again = again || r->finalist[i] == last;
         race_limit_held_out(r, 7, 1);
         for (uint32_t before = N; race_next(r, &candidate, &prompt) == RACE_HELD_OUT; before = candidate) {
-            began = began == N ? candidate : began;
             changes += candidate != before;
             places[candidate] += candidate != before ? changes : 0;
             race_took(r, 1);
         }
-        assert_true(!again || began == last);
         assert_int_equal(changes, 3 * RACE_PASSES);
         for (uint32_t i = 0; i < r->n_finalists; i++)
             assert_int_equal(places[r->finalist[i]], 15);
@@ -332,7 +324,7 @@ TEST(speeds_of_blocks_are_those_of_a_naive_model)
 {
     enum { N = 3 };
     uint32_t compared = 0;
-    for (uint32_t block = 1; block < 40; block += 3) {
+    for (uint32_t block = 1; block <= 36; block += 5) {
         double sum[2][N][PROMPTS] = {{{0}}};
         uint32_t runs[2][N][PROMPTS] = {{{0}}}, candidate, prompt;
         enum race_phase phase;
@@ -414,7 +406,8 @@ TEST(equal_candidates_in_blocks_seldom_differ_also_on_a_machine_that_slows_down_
                               candidates, blocks[b], machines[m].slower * 100, machines[m].start * 100, different, N,
                               dropped, favour / N);
                 assert_at_most(different, N * 5 / 100 + 20); /* 5%, and three standard errors of the count */
-                assert_near(favour / N, 0, 0.01);
+                if (candidates > 2) /* the places of two have unequal means; no verdict comes of it */
+                    assert_near(favour / N, 0, 0.01);
             }
 }
 
