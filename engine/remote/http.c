@@ -14,7 +14,7 @@
 #include "engine/remote/sse.h"
 
 #define CANNOT   "servers cannot be reached"
-#define URL_MOST 1024
+#define URL_MOST 512
 #define KEY_MOST 2048
 #define SHOWN    120 /* bytes of a URL in a message */
 
@@ -141,8 +141,12 @@ http_open(struct http **out, const struct http_options *o, struct err *err)
     }
     h->ops = ops;
     snprintf(h->url, sizeof h->url, "%s", o->url);
-    for (size_t n = strlen(h->url); h->url[n - 1] == '/'; n--)
-        h->url[n - 1] = '\0';
+    size_t n = strlen(h->url);
+    while (h->url[n - 1] == '/')
+        h->url[--n] = '\0';
+    if (strcmp(h->url + n - 3, "/v1") == 0 &&
+        h->url[n - 4] != '/') /* clients of one API want it; these need all paths */
+        h->url[n - 3] = '\0';
     snprintf(h->key, sizeof h->key, "%s", o->key != NULL ? o->key : "");
     h->cancel = o->cancel;
     h->stall_s = o->stall_s > 0 ? o->stall_s : HTTP_STALL_S;
@@ -312,7 +316,7 @@ http_stream(struct http *h, const char *path, const char *json, bool (*event)(vo
 /* ---- errors of servers ---- */
 
 /* Returns the text of a JSON error: {"error": {"message": TEXT}}, and the same without one or the other object. */
-static const char *
+static char *
 message_of(const cJSON *json)
 {
     static const char *const names[] = {"error", "message", "detail"};
@@ -333,7 +337,8 @@ http_refused(const struct http *h, const char *path, int status, const char *ans
     cJSON *json = NULL;
     if (answer == NULL || !json_read(&json, answer, n))
         json = NULL;
-    const char *const message = message_of(json);
+    char *const message = message_of(json);
+    mask_key(h, message, message != NULL ? strlen(message) : 0); /* JSON may have escaped it */
     printable_line(said, sizeof said, message != NULL ? message : "", message != NULL ? strlen(message) : 0);
     cJSON_Delete(json);
     return err_set(err, ERR_WORK, "%s%s failed: status %d%s%s%s",

@@ -20,8 +20,8 @@
 struct http;
 
 struct http_options {
-    const char *url;           /* "https://host:port/path": requests append their own path */
-    const char *key;           /* sent as "Authorization: Bearer KEY"; NULL: none */
+    const char *url; /* "https://host:port/path": requests append their own path; a "/v1" at the end is left out */
+    const char *key; /* sent as "Authorization: Bearer KEY"; NULL: none */
     const atomic_bool *cancel; /* ends a request within 0.2 s; NULL: nothing does */
     double stall_s;            /* 0: HTTP_STALL_S */
 };

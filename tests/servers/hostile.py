@@ -125,6 +125,10 @@ class Handler(BaseHTTPRequestHandler):
             self.begin(307, "text/plain", ("Location", f"http://localhost:{self.server.server_port}/stolen"), ("Content-Length", "0"))
         elif part == "unauthorized":
             self.answer({"error": {"message": f"wrong key: {key} \x1b[31mred\n2", "code": 401}}, 401)
+        elif part == "escaped-key":
+            text = '{"message": "wrong key: %s"}' % "".join(f"\\u{ord(c):04x}" for c in key.partition(" ")[2])
+            self.begin(403, "application/json", ("Content-Length", str(len(text))))
+            self.wfile.write(text.encode())
         elif part == "html":
             self.begin(500, "text/html")
             self.wfile.write(b"<html><body>\x1b[31m<h1>500</h1>" + b"x" * 100000)

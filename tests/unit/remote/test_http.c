@@ -189,6 +189,32 @@ TEST(a_connection_carries_several_requests)
     http_close(h);
 }
 
+TEST(an_address_may_end_as_those_of_other_clients)
+{
+    static const char *const ends[] = {"honest/", "honest//", "honest/v1", "honest/v1/"};
+    for (size_t i = 0; i < sizeof ends / sizeof *ends; i++) {
+        struct http *h = part(ends[i], (struct http_options){.key = NULL});
+        struct err err = {0};
+        int status;
+        size_t n;
+        char *answer;
+        assert_ok(http_call(h, "/props", NULL, 20, &status, &answer, &n, &err), err);
+        assert_int_equal(status, 200);
+        free(answer);
+        http_close(h);
+    }
+}
+
+TEST(a_host_keeps_its_name)
+{
+    struct http *h;
+    struct err err = {0};
+    assert_ok(http_open(&h, &(struct http_options){.url = "http://v1"}, &err), err);
+    http_refused(h, "/props", 500, "", 0, &err);
+    assert_contains(err.text, "http://v1/props");
+    http_close(h);
+}
+
 TEST(an_error_of_a_server_is_an_answer)
 {
     struct http *h = part("honest", (struct http_options){.key = NULL});
@@ -355,6 +381,7 @@ TEST(errors_of_streams_show_the_message_of_the_server)
 {
     fails("unauthorized", 0,
           "status 401: wrong key: Bearer ********************* \\x1b[31mred\\x0a2; give the server's key");
+    fails("escaped-key", 0, "status 403: wrong key: *********************; give");
     fails("html", 0, "status 500");
     fails("nothing", 0, "status 404: there is no such part");
 }
