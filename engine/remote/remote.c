@@ -47,22 +47,16 @@ may_change(const struct remote *r, const struct control *c, struct err *err)
 static bool
 may_post(const struct remote *r, const struct control *c, struct err *err)
 {
-    switch (c->kind) {
-    case CONTROL_KNOB:
-    case CONTROL_POLICY: return may_change(r, c, err);
-    case CONTROL_EXTEND: return c->n > 0 || err_set(err, ERR_USAGE, "extend by how many tokens? give a number above 0");
-    case CONTROL_PAUSE:
-    case CONTROL_RESUME:
-    case CONTROL_STEP_ROUNDS:
-    case CONTROL_BREAK:
-    case CONTROL_PROMPT:
-    case CONTROL_RESTART:
-    case CONTROL_RACE:
-    case CONTROL_NOTE: return true;
-    default:
-        return err_set(err, ERR_USAGE, "this is not possible here: %s sends whole rounds of its own setting",
-                       r->kind->name);
-    }
+    const unsigned possible = 1u << CONTROL_PAUSE | 1u << CONTROL_RESUME | 1u << CONTROL_STEP_ROUNDS |
+                              1u << CONTROL_BREAK | 1u << CONTROL_PROMPT | 1u << CONTROL_RESTART |
+                              1u << CONTROL_EXTEND | 1u << CONTROL_RACE | 1u << CONTROL_NOTE;
+    if (c->kind == CONTROL_KNOB || c->kind == CONTROL_POLICY)
+        return may_change(r, c, err);
+    if (c->kind == CONTROL_EXTEND && c->n == 0)
+        return err_set(err, ERR_USAGE, "extend by how many tokens? give a number above 0");
+    return (possible >> c->kind & 1u) != 0 ||
+           err_set(err, ERR_USAGE, "this is not possible here: %s sends whole rounds of its own setting",
+                   r->kind->name);
 }
 
 static bool
@@ -84,13 +78,10 @@ remote_post(struct live *live, const struct control *c, struct err *err)
         m->c.text = c->text != NULL ? strdup(c->text) : NULL;
         m->c.before = c->before != NULL ? strdup(c->before) : NULL;
     }
-    if (m == NULL || (c->text != NULL) != (m->c.text != NULL) || (c->before != NULL) != (m->c.before != NULL)) {
-        if (m != NULL)
-            remote_mail_free(m);
-        return err_set(err, ERR_WORK, "out of memory");
-    }
+    const bool copied =
+        m != NULL && (c->text == NULL || m->c.text != NULL) && (c->before == NULL || m->c.before != NULL);
     pthread_mutex_lock(&r->lock);
-    const bool posted = may_post(r, c, err);
+    const bool posted = copied ? may_post(r, c, err) : err_set(err, ERR_WORK, "out of memory");
     if (posted) {
         m->asked = r->round;
         if (r->last != NULL)
@@ -107,7 +98,7 @@ remote_post(struct live *live, const struct control *c, struct err *err)
         pthread_cond_signal(&r->wake);
     }
     pthread_mutex_unlock(&r->lock);
-    if (!posted)
+    if (!posted && m != NULL)
         remote_mail_free(m);
     return posted;
 }
@@ -154,23 +145,20 @@ copy_options(struct remote *r, const struct remote_options *o)
     struct run_info *info = &r->info;
     info->policies = calloc(o->n_policies, sizeof *info->policies);
     info->start_values = calloc((size_t)o->n_policies * POLICY_KNOBS, sizeof *info->start_values);
-    info->prompt = malloc(o->prompt_len + 1);
-    r->prompt = malloc(o->prompt_len + 1);
+    info->prompt = strndup(o->prompt, o->prompt_len);
+    r->prompt = strndup(o->prompt, o->prompt_len);
     info->asked.system = o->system != NULL ? strdup(o->system) : NULL;
     r->key = o->key != NULL ? strdup(o->key) : NULL;
     if (info->policies == NULL || info->start_values == NULL || info->prompt == NULL || r->prompt == NULL ||
         (o->system != NULL && info->asked.system == NULL) || (o->key != NULL && r->key == NULL))
         return false;
+    info->prompt_len = strlen(info->prompt); /* JSON has no NUL */
+    info->n_policies = o->n_policies;
     for (uint32_t i = 0; i < o->n_policies; i++) {
         info->policies[i] = o->policies[i];
         for (uint32_t k = 0; k < o->policies[i].n_knobs; k++)
             info->start_values[i * POLICY_KNOBS + k] = o->policies[i].knobs[k].def;
     }
-    info->n_policies = o->n_policies;
-    memcpy(info->prompt, o->prompt, o->prompt_len);
-    info->prompt[o->prompt_len] = '\0';
-    info->prompt_len = o->prompt_len;
-    memcpy(r->prompt, info->prompt, o->prompt_len + 1);
     return true;
 }
 

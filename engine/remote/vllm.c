@@ -106,7 +106,7 @@ event(struct server_answer *a, const cJSON *event)
     const cJSON *choice = cJSON_GetArrayItem(server_at(event, "choices"), 0), *ids = server_at(choice, "token_ids"),
                 *top = cJSON_GetArrayItem(server_at(server_at(choice, "logprobs"), "top_logprobs"), 0),
                 *metrics = server_at(event, "metrics");
-    const char *why = server_text(choice, "finish_reason"), *text = server_text(choice, "text");
+    const char *why = server_text(choice, "finish_reason");
     a->now = (struct server_round){0};
     for (const cJSON *id = ids != NULL ? ids->child : NULL; id != NULL; id = id->next) {
         struct server_token *t = answer_token(a, id);
@@ -115,8 +115,6 @@ event(struct server_answer *a, const cJSON *event)
         probabilities(a, t, top);
         top = top != NULL ? top->next : NULL;
     }
-    if (a->now.n == 1 && text[0] != '\0')
-        a->word(a->user, a->tokens[a->n_tokens - 1].token, text, strlen(text));
     if (a->now.n > 0) {
         if (!array_grow(&a->later, &a->later_room, a->n_later + 1, sizeof *a->later))
             return err_set(&a->err, ERR_WORK, "out of memory for the server's answer");
@@ -127,24 +125,53 @@ event(struct server_answer *a, const cJSON *event)
     return metrics == NULL || steps(a, server_at(metrics, "speculative_decoding"));
 }
 
-/* Asks for the bytes of tokens that came only together with others. The text of a token twice has its space, which some
- * vocabularies omit at the beginning of a text: the token's bytes are the longer half. */
-static bool
+/* Asks for texts of tokens. */
+static cJSON *
+detokenize(struct http *http, struct server_answer *a, cJSON *ids)
+{
+    cJSON *json = cJSON_CreateObject();
+    cJSON_AddItemToObject(json, "tokens", ids);
+    cJSON_AddStringToObject(json, "model", a->facts->id);
+    return server_ask(http, "/detokenize", json, &a->err);
+}
+
+/* Asks for the bytes of new tokens: events have texts, which may begin or end within a character. The tokens of the whole
+ * text have them; few are others, if the model chose another spelling. The text of such a token twice has its space,
+ * which some vocabularies omit at the beginning of a text: the token's bytes are the longer half. */
+static void
 ask_words(struct http *http, struct server_answer *a)
 {
+    cJSON *ids = cJSON_CreateArray(), *answer, *json;
+    size_t unknown = 0;
+    for (size_t i = 0; i < a->n_tokens; i++) {
+        cJSON_AddItemToArray(ids, cJSON_CreateNumber(a->tokens[i].token));
+        unknown += !a->known(a->user, a->tokens[i].token);
+    }
+    if (unknown == 0) {
+        cJSON_Delete(ids);
+        return;
+    }
+    answer = detokenize(http, a, ids);
+    json = server_json("{\"return_token_strs\":true,\"add_special_tokens\":false}");
+    cJSON_AddStringToObject(json, "model", a->facts->id);
+    cJSON_AddStringToObject(json, "prompt", server_text(answer, "prompt"));
+    cJSON_Delete(answer);
+    answer = server_ask(http, "/tokenize", json, &a->err);
+    const cJSON *piece = cJSON_GetArrayItem(server_at(answer, "token_strs"), 0);
+    for (const cJSON *id = cJSON_GetArrayItem(server_at(answer, "tokens"), 0); id != NULL && cJSON_IsString(piece);
+         id = id->next, piece = piece->next)
+        if (id->valuedouble >= 0 && id->valuedouble < a->facts->vocab)
+            answer_piece(a, (token_t)id->valuedouble, piece->valuestring, strlen(piece->valuestring));
+    cJSON_Delete(answer);
     for (size_t i = 0; i < a->n_tokens && a->err.kind == ERR_NONE; i++) {
         const int id = (int)a->tokens[i].token;
         if (a->known(a->user, id))
             continue;
-        cJSON *json = server_json("{\"tokens\":[%d,%d]}", id, id);
-        cJSON_AddStringToObject(json, "model", a->facts->id);
-        cJSON *answer = server_ask(http, "/detokenize", json, &a->err);
+        answer = detokenize(http, a, server_json("[%d,%d]", id, id));
         const char *text = server_text(answer, "prompt");
-        const size_t n = strlen(text);
-        a->word(a->user, id, text + n / 2, n - n / 2);
+        a->word(a->user, id, text + strlen(text) / 2, strlen(text) - strlen(text) / 2);
         cJSON_Delete(answer);
     }
-    return a->err.kind == ERR_NONE;
 }
 
 /* Takes the round of the next step that an event's n tokens can be: one with drafts has a token more than it accepted,
@@ -170,7 +197,8 @@ static bool
 finish(struct http *http, struct server_answer *a)
 {
     size_t step = 0;
-    bool going = ask_words(http, a);
+    ask_words(http, a);
+    bool going = a->err.kind == ERR_NONE;
     for (size_t i = 0; going && i < a->n_later; i++) {
         const bool last = i + 1 == a->n_later;
         for (size_t left = a->later[i].n; going && left > 0;) {

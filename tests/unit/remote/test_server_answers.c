@@ -409,6 +409,32 @@ TEST(other_pieces_have_a_mark_for_a_space_and_names_for_bytes)
     end(&h);
 }
 
+static void
+messages(const struct server_prompt *p, const char *expected)
+{
+    cJSON *list = server_messages(p);
+    char *text = cJSON_PrintUnformatted(list);
+    assert_string_equal(text, expected);
+    cJSON_free(text);
+    cJSON_Delete(list);
+}
+
+TEST(a_prompt_follows_the_system_message_and_the_dialogue)
+{
+    messages(&(struct server_prompt){.text = "hi", .system = "short"},
+             "[{\"role\":\"system\",\"content\":\"short\"},{\"role\":\"user\",\"content\":\"hi\"}]");
+    messages(&(struct server_prompt){.text = "b", .before = "[{\"role\":\"user\",\"content\":\"a\"}]"},
+             "[{\"role\":\"user\",\"content\":\"a\"},{\"role\":\"user\",\"content\":\"b\"}]");
+}
+
+TEST(a_system_message_of_the_dialogue_replaces_the_option)
+{
+    messages(&(struct server_prompt){.text = "b",
+                                     .before = "[{\"role\":\"system\",\"content\":\"own\"}]",
+                                     .system = "short"},
+             "[{\"role\":\"system\",\"content\":\"own\"},{\"role\":\"user\",\"content\":\"b\"}]");
+}
+
 TEST(counters_add_up_engines_and_have_positions)
 {
     static const char text[] =
