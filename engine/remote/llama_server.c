@@ -126,7 +126,7 @@ token(struct server_answer *a, const cJSON *event, const cJSON *id, const cJSON 
     struct server_token *t = answer_token(a, id);
     if (t == NULL)
         return false;
-    if (t->token == (token_t)cJSON_GetNumberValue(cJSON_GetArrayItem(server_at(event, "tokens"), 0)))
+    if ((double)t->token == cJSON_GetNumberValue(cJSON_GetArrayItem(server_at(event, "tokens"), 0)))
         probabilities(a, t, event);
     piece(a, t->token, bytes);
     a->first = false;
