@@ -17,6 +17,7 @@
 #include "cli/partings.h"
 #include "cli/servers.h"
 #include "engine/measure/same_drafts.h"
+#include "engine/scope/aggregates.h"
 #include "tui/terminal/terminal.h"
 
 #define TESTED_LEAST 20 /* first drafts there, below which texts that part leave nothing to compare */
@@ -25,7 +26,8 @@ struct text {
     token_t *tokens; /* (n) with n_prompt of the prompt */
     struct draft_round *rounds;
     size_t n_prompt, n, n_rounds, room, rounds_room;
-    bool failed; /* out of memory */
+    bool failed;    /* out of memory */
+    bool uncounted; /* the server does not tell the drafts of a round */
 };
 
 struct parting {
@@ -48,6 +50,7 @@ struct comparing {
     size_t n_partings, of[DIVERGENCE_VERDICTS], n_measured, strange; /* strange: prompts of other token ids */
     struct parting_engines engines;
     struct same_drafts same;
+    bool uncounted; /* a text there is */
     enum conclusion conclusion;
     char sentence[400];
     const char *rule; /* NULL: the server's is the policy's own */
@@ -74,6 +77,7 @@ collect(void *user, const struct event *e)
     if (e->type != EVENT_ROUND)
         return;
     t->failed = t->failed || !array_grow(&t->rounds, &t->rounds_room, t->n_rounds + 1, sizeof *t->rounds);
+    t->uncounted = t->uncounted || e->round_end.emitted > e->round_end.accepted + 1;
     if (!t->failed)
         t->rounds[t->n_rounds++] = (struct draft_round){e->round_end.drafted, e->round_end.accepted};
 }
@@ -130,6 +134,7 @@ find_partings(struct comparing *v)
             n++;
         const bool same = a->n_prompt == b->n_prompt && n >= a->n_prompt;
         v->strange += !same;
+        v->uncounted = v->uncounted || b->uncounted;
         v->pairs[i] = (struct draft_pair){
             {a->rounds, b->rounds}, {a->n_rounds, b->n_rounds}, same ? (uint32_t)(n - a->n_prompt) : 0};
         if (same && n < a->n && n < b->n)
@@ -218,6 +223,10 @@ find_conclusion(struct comparing *v)
                  v->of[DIVERGENCE_OTHER], v->n_partings);
     else if (s->n[0][0] == 0)
         conclude(v, TEXTS_FIRST, "nothing to compare: no draft was made here before the texts ended or parted");
+    else if (v->uncounted)
+        conclude(v, TEXTS_FIRST,
+                 "nothing to compare: the server does not count drafts; vLLM does with "
+                 "--per-request-spec-decode-metrics detailed");
     else if (s->longest[1] == 0)
         conclude(v, OTHER_DRAFTS, "fewer drafts than the drafter deserves: the server drafted nothing");
     else if (s->differs_from == 0 && v->n_partings > 0 && s->n[1][0] < TESTED_LEAST)
@@ -248,7 +257,7 @@ cell(const struct same_drafts *s, int side, uint32_t i, char out[80])
     const uint64_t k = s->k[side][i], n = s->n[side][i];
     if (n == 0)
         return "0 of 0";
-    same_drafts_interval(k, n, &low, &high);
+    share_interval(k, n, &low, &high);
     snprintf(out, 80, "%llu of %llu, %.0f%% (%.0f to %.0f)", (unsigned long long)k, (unsigned long long)n,
              percent(s, side, i), 100 * low, 100 * high);
     return out;
@@ -298,9 +307,8 @@ verdict_json(const struct comparing *v)
     for (uint32_t i = 0; i < s->positions; i++) {
         cJSON_AddItemToArray(list, at = cJSON_CreateObject());
         for (int side = 0; side < 2; side++) {
-            double low = NAN, high = NAN;
-            if (s->n[side][i] > 0)
-                same_drafts_interval(s->k[side][i], s->n[side][i], &low, &high);
+            double low, high;
+            share_interval(s->k[side][i], s->n[side][i], &low, &high);
             json_number(at, names[side][0], (double)s->n[side][i]);
             json_number(at, names[side][1], (double)s->k[side][i]);
             json_number(at, names[side][2], low);

@@ -78,16 +78,6 @@ same_drafts_fisher(uint64_t k0, uint64_t n0, uint64_t k1, uint64_t n1)
     return fmin(1, p);
 }
 
-void
-same_drafts_interval(uint64_t k, uint64_t n, double *low, double *high)
-{
-    const double z = 1.959963985, size = (double)n, p = (double)k / size, shrink = 1 + z * z / size;
-    const double middle = (p + z * z / (2 * size)) / shrink;
-    const double reach = z * sqrt(p * (1 - p) / size + z * z / (4 * size * size)) / shrink;
-    *low = fmax(0, middle - reach);
-    *high = fmin(1, middle + reach);
-}
-
 /* Returns by how many standard deviations k1 differs from its expectation if both sides accept alike. */
 static double
 deviation(double k0, double n0, double k1, double n1)

@@ -43,5 +43,3 @@ bool same_drafts(struct same_drafts *, const struct draft_pair *, size_t n, uint
 /* Fisher's exact test, one-sided: the probability that at most k1 of n1 are accepted if k0 + k1 of n0 + n1 are, and all
  * are equally likely. */
 double same_drafts_fisher(uint64_t k0, uint64_t n0, uint64_t k1, uint64_t n1);
-/* Wilson's 95% interval of a rate; n > 0. */
-void same_drafts_interval(uint64_t k, uint64_t n, double *low, double *high);

@@ -59,7 +59,7 @@ assert j["verdict"] == "same drafts" and j["rounds_equal"] and j["prompts"] == 1
 assert len(j["positions"]) == 8 and not j["partings"], j
 for p in j["positions"]:
     assert p["tested_here"] == p["tested_there"] > 0 and p["accepted_here"] == p["accepted_there"], p
-    assert p["low_here"] <= p["accepted_here"] / p["tested_here"] <= p["high_here"] and p["p_fisher"] == 1, p
+    assert p["low_here"] <= p["accepted_here"] / p["tested_here"] <= p["high_here"] <= 1 and p["p_fisher"] == 1, p
 END
 
 # the prompt whose text parts in F32, above

@@ -83,14 +83,6 @@ TEST(fishers_test_is_the_share_of_all_tables_with_so_few)
     }
 }
 
-TEST(wilsons_interval_is_that_of_a_published_example)
-{
-    double low, high; /* 81 of 263: Newcombe 1998, Statistics in Medicine 17, table I */
-    same_drafts_interval(81, 263, &low, &high);
-    assert_near(low, 0.2553, 5e-5);
-    assert_near(high, 0.3662, 5e-5);
-}
-
 /* Draws a drafter's rounds: prompts differ in difficulty, which is the same for both sides. */
 static void
 draw_rounds(struct draft_round *r, double rate)
