@@ -36,8 +36,8 @@ struct parting {
     struct divergence d;
 };
 
-enum conclusion { SAME_DRAFTS, OTHER_DRAFTS, TEXTS_FIRST }; /* TEXTS_FIRST: exit status 3 */
-static const char *const conclusions[] = {"same drafts", "other drafts", "texts part first"};
+enum conclusion { SAME_DRAFTS, OTHER_DRAFTS, UNDECIDED }; /* UNDECIDED: exit status 3 */
+static const char *const conclusions[] = {"same drafts", "other drafts", "undecided"};
 
 struct comparing {
     const struct options *o;
@@ -201,6 +201,9 @@ conclude_counts(struct comparing *v)
                  (unsigned)s->differs_from, percent(s, 1, i), percent(s, 0, i), s->p[i]);
     else if (s->equal)
         conclude(v, SAME_DRAFTS, "the same drafts: every round there is the round here");
+    else if (s->prompts < SAME_DRAFTS_LEAST)
+        conclude(v, UNDECIDED, "rounds differ, and only %zu prompts have drafts: at least %d show whether by chance",
+                 s->prompts, SAME_DRAFTS_LEAST);
     else
         conclude(v, SAME_DRAFTS,
                  "the same drafts: counts differ within sampling error, least p %.2g; the first difference is in "
@@ -216,21 +219,21 @@ find_conclusion(struct comparing *v)
         if (strcmp(rules[i].kind, v->kind) == 0 && strcmp(rules[i].policy, v->o->policies.at[0]) == 0)
             v->rule = rules[i].text;
     if (v->strange == v->prompts.n)
-        conclude(v, TEXTS_FIRST, "the token ids of every prompt differ: another tokenizer or template");
+        conclude(v, UNDECIDED, "the token ids of every prompt differ: another tokenizer or template");
     else if (v->of[DIVERGENCE_OTHER] > 0)
-        conclude(v, TEXTS_FIRST,
+        conclude(v, UNDECIDED,
                  "texts part first, %zu of %zu not by rounding: other weights, another template, or a bug",
                  v->of[DIVERGENCE_OTHER], v->n_partings);
     else if (s->n[0][0] == 0)
-        conclude(v, TEXTS_FIRST, "nothing to compare: no draft was made here before the texts ended or parted");
+        conclude(v, UNDECIDED, "nothing to compare: no draft was made here before the texts ended or parted");
     else if (v->uncounted)
-        conclude(v, TEXTS_FIRST,
+        conclude(v, UNDECIDED,
                  "nothing to compare: the server does not count drafts; vLLM does with "
                  "--per-request-spec-decode-metrics detailed");
     else if (s->longest[1] == 0)
         conclude(v, OTHER_DRAFTS, "fewer drafts than the drafter deserves: the server drafted nothing");
     else if (s->differs_from == 0 && v->n_partings > 0 && s->n[1][0] < TESTED_LEAST)
-        conclude(v, TEXTS_FIRST, "texts part first: only %u rounds with drafts are before that", (unsigned)s->n[1][0]);
+        conclude(v, UNDECIDED, "texts part first: only %u rounds with drafts are before that", (unsigned)s->n[1][0]);
     else
         conclude_counts(v);
 }
@@ -401,7 +404,7 @@ verdict_main(struct options *o, int *status, struct err *err)
         compare_lengths(&v);
         if (!output_is_stdout(o->json))
             print_verdict(&v);
-        *status = v.conclusion == TEXTS_FIRST ? 3 : v.conclusion == OTHER_DRAFTS ? 1 : 0;
+        *status = v.conclusion == UNDECIDED ? 3 : v.conclusion == OTHER_DRAFTS ? 1 : 0;
     }
     if (ok && o->json != NULL) {
         cJSON *j = verdict_json(&v);

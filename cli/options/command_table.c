@@ -81,7 +81,7 @@ const struct command_row command_rows[] = {
     ROW(COMMAND_VERDICT, "verdict", verdict_main, "verdict --server URL --policy NAME [options] [MODEL]",
         "generates the same prompts here and on a server, greedily, and compares the accepted drafts" MODEL, ONE_MODEL,
         .after = "The exit status is 0 if the drafts are the same within sampling error, 1 if fewer or more are\n"
-                 "accepted there, and 3 if the texts part first, so that drafts cannot be compared."),
+                 "accepted there, and 3 if drafts cannot be compared: texts part first, or prompts are too few."),
     ROW(COMMAND_COMPLETIONS, "completions", completions_main, "completions bash|zsh|fish",
         "prints completions for a shell", "one shell at a time", .takes_operand = true, .words = shells,
         .n_words = sizeof shells / sizeof *shells),

@@ -149,6 +149,7 @@ same_drafts(struct same_drafts *s, const struct draft_pair *pairs, size_t n, uin
     for (size_t i = 0; i < n; i++) {
         count(s, &counts[i], &pairs[i], 0);
         count(s, &counts[i], &pairs[i], 1);
+        s->prompts += counts[i].n[0][0] + counts[i].n[1][0] > 0;
         find_difference(s, &pairs[i], i);
     }
     for (uint32_t d = 0; d < s->positions; d++)

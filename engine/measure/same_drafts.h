@@ -11,6 +11,7 @@
 
 #define SAME_DRAFTS_DRAWS 10000
 #define SAME_DRAFTS_LEVEL 0.01
+#define SAME_DRAFTS_LEAST 8 /* prompts: fewer have too few permutations for this level */
 
 struct draft_round {
     uint32_t drafted, accepted;
@@ -25,6 +26,7 @@ struct draft_pair { /* a prompt's rounds, here (0) and there (1); the prompt's f
 };
 
 struct same_drafts {
+    size_t prompts;                                /* with tested drafts */
     uint32_t positions;                            /* at which an engine tested drafts */
     uint64_t n[2][POSITIONS], k[2][POSITIONS];     /* tested and accepted, here and there */
     uint32_t longest[2];                           /* drafts of a round, not shortened */
