@@ -528,7 +528,12 @@ common_tokens(const struct record *r, size_t common, size_t *n, struct err *err)
     trace_reader_close(reader);
     for (size_t i = 0; ok && *n > 0 && i < common; i++)
         tokens[(*n)++] = r->tokens[i].token;
-    return tokens;
+    if (ok && err->kind == ERR_NONE)
+        return tokens;
+    free(tokens);
+    if (!ok)
+        err_set(err, ERR_WORK, "out of memory");
+    return NULL;
 }
 
 /* Measures why the texts of an engine and of a server part (engine/session/divergence.h), if the engine's model can be
