@@ -110,16 +110,15 @@ static bool
 generate_texts(struct comparing *v, struct engine *engine, struct err *err)
 {
     const size_t n = v->prompts.n;
-    for (int side = 0; side < 2; side++)
-        for (size_t i = 0; i < n; i++) {
-            if (isatty(STDERR_FILENO))
-                fprintf(stderr, "\rprompt %zu of %zu %s ", i + 1, n, side == 0 ? "here " : "there");
-            if (!generate_text(v, i, side == 0 ? engine : NULL, &v->texts[side][i], err))
-                return false;
-        }
+    bool ok = true;
+    for (size_t i = 0; i < 2 * n && ok; i++) {
+        if (isatty(STDERR_FILENO))
+            fprintf(stderr, "\rprompt %zu of %zu %s ", i % n + 1, n, i < n ? "here " : "there");
+        ok = generate_text(v, i % n, i < n ? engine : NULL, &v->texts[i / n][i % n], err);
+    }
     if (isatty(STDERR_FILENO))
         fputs("\r\x1b[K", stderr);
-    return true;
+    return ok;
 }
 
 /* ---- partings ---- */
