@@ -386,7 +386,7 @@ measures_draw(const struct scope *s, const struct landscape *l, const struct can
     else
         bar_add(&bar, ROLE_TEXT, 1, false, "tokens/round %.2f ±%.2f", length.value, length.se);
     number(&bar, 2, "acceptance", now.acceptance_rate, 2, "");
-    const bool work = !isnan(m->total.layers); /* the source tells the rounds' work */
+    const bool work = !isnan(m->rho) || m->total.layers > 0; /* the source tells the rounds' work */
     if (work)
         number(&bar, 4, "eTPL", now.etpl, 3, "");
     number(&bar, 6, "discard", now.discard_rate, 2, "");

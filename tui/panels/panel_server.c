@@ -22,13 +22,13 @@ draw_requests(const struct canvas *c, const cJSON *counters)
 {
     static const struct {
         const char *name, *of;
-    } item[] = {{"running", "in progress"}, {"waiting", "waiting"}, {"tokens_per_s", "tokens/s of all"}};
+    } item[] = {{"running", "in progress"}, {"waiting", "waiting"}, {"tokens_per_s", "tok/s"}};
     int x = 0;
     for (size_t i = 0; i < sizeof item / sizeof item[0]; i++) {
         const double value = number(counters, item[i].name);
-        if (isnan(value))
+        if (isnan(value) || (i == 2 && !(value > 0))) /* some tell their speed only at the end of a request */
             continue;
-        x += canvas_print(c, 0, x, ROLE_TITLE, "%s%.0f", x > 0 ? "   " : "", value);
+        x += canvas_print(c, 0, x, ROLE_TITLE, "%s%.0f", x > 0 ? " · " : "", value);
         x += canvas_print(c, 0, x, ROLE_DIM, " %s", item[i].of);
     }
 }

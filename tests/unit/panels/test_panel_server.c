@@ -24,7 +24,7 @@ PANEL_TEST(counters_of_a_server_are_compared_with_the_run)
     see(f);
     use(f, "server");
     draw(f, 8, 60);
-    assert_string_equal(line(f, 0), "2 in progress   5 waiting   81 tokens/s of all");
+    assert_string_equal(line(f, 0), "2 in progress · 5 waiting · 81 tok/s");
     assert_string_equal(line(f, 1), "10 rounds with drafts since its start");
     assert_string_equal(line(f, 2), "0.55 of 20 drafts accepted");
     assert_string_equal(line(f, 4), "position 1     2");
