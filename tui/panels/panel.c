@@ -268,20 +268,26 @@ round_number(const struct view *v, const struct canvas *c, int y, int width, con
     return 1 + canvas_print(c, y, 1, role, "%*u ", width, (unsigned)r->number);
 }
 
+uint32_t
+round_drafts(const struct scope_round *r)
+{
+    return r->end.drafted > r->n_drafts ? r->end.drafted : r->n_drafts;
+}
+
 void
 round_marks(const struct canvas *c, int y, int x, int width, const struct scope_round *r)
 {
     const int room = width - 1; /* one column for the target's own token */
     int at = 0;
-    /* a source that does not know the tokens of rejected drafts has counted them */
-    const uint32_t n = r->end.drafted > r->n_drafts ? r->end.drafted : r->n_drafts;
+    const uint32_t n = round_drafts(r);
     for (uint32_t i = 0; i < n && at < room; i++, at++) {
         const struct scope_draft *d = &r->drafts[i < r->n_drafts ? i : 0];
         const bool more = at == room - 1 && i + 1 < n;
         if (more)
             canvas_text(c, y, x + at, ROLE_DIM, "…");
         else if (i >= r->n_drafts)
-            canvas_text(c, y, x + at, ROLE_REJECTED, "□");
+            canvas_text(c, y, x + at, i < r->end.accepted ? ROLE_ACCEPTED : ROLE_REJECTED,
+                        i < r->end.accepted ? "■" : "□");
         else if (d->accepted > 0)
             canvas_text(c, y, x + at, ROLE_ACCEPTED, "■");
         else if (d->accepted == 0)

@@ -150,6 +150,8 @@ extern const struct fate_style fate_styles[];
 
 /* Draws its number in `width` columns after the cursor, if the selection is in it. Returns the next column. */
 int round_number(const struct view *, const struct canvas *, int y, int width, const struct scope_round *);
+/* Drafts of the round, with those that a source has counted without knowing their tokens, which are the last ones. */
+uint32_t round_drafts(const struct scope_round *);
 /* Draws its drafts in `width` columns: ■ accepted, □ rejected, ○ not yet verified, smaller ones off the main line, … if
  * they do not fit; then the target's own token: ◆ a correction, + a bonus. */
 void round_marks(const struct canvas *, int y, int x, int width, const struct scope_round *);

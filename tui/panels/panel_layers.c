@@ -124,17 +124,26 @@ draw_cell(const struct layers_panel *p, const struct scope *s, const struct canv
     }
 }
 
+/* The name of a layer; the only one of a source that does not tell the others is the output. */
+static const char *
+name_of(const struct scope *s, enum layer_model model, int layer, char out[16])
+{
+    if (model != MODEL_TARGET || scope_info(s)->layers > 1)
+        return layers_name(model, layer, out);
+    return "out";
+}
+
 static void
 draw_label(const struct layers_panel *p, const struct scope *s, const struct canvas *c, int row)
 {
     const enum layer_model model = p->row[row].model;
     const int layer = p->row[row].layer, y = p->row[row].y;
     const bool target = model == MODEL_TARGET, exit = target && layer == scope_exit_layer(s);
-    char name[16];
+    char name[16], text[16];
     if (target && (layer != (int)scope_info(s)->layers || layer >= 100))
         snprintf(name, sizeof name, "%.1s%d", run_info_kind(scope_info(s), (uint32_t)layer), layer);
     else
-        layers_name(model, layer, name);
+        snprintf(name, sizeof name, "%s", name_of(s, model, layer, text));
     /* layers between this row and the one above are not shown */
     const bool gap = row > 0 && p->row[row - 1].model == model && p->row[row - 1].layer != layer + 1;
     if (gap && p->line_y != y - 1)
@@ -277,13 +286,13 @@ draw_readout(const struct layers_panel *p, const struct view *v, const struct ca
         return;
     const char *kind = sel->model == MODEL_TARGET ? run_info_kind(scope_info(s), (uint32_t)layer) : "";
     if (cells == NULL || !cells[layer].known) {
-        canvas_fit(c, y, x, ROLE_DIM, "  %s %s", layers_name(sel->model, layer, name),
+        canvas_fit(c, y, x, ROLE_DIM, "  %s %s", name_of(s, sel->model, layer, name),
                    sel->pos < scope_first_cells(s) ? "no longer in memory" : "not probed");
         return;
     }
     const struct scope_cell *cell = &cells[layer];
     const int32_t rank = layers_rank(cell, scope_model_final(s, sel->model, column));
-    x += canvas_fit(c, y, x, ROLE_TEXT, "  %s '%s' %.2f", layers_name(sel->model, layer, name),
+    x += canvas_fit(c, y, x, ROLE_TEXT, "  %s '%s' %.2f", name_of(s, sel->model, layer, name),
                     panel_word(s, cell->token), (double)cell->confidence);
     if (differs_in_drafts(cell))
         x += canvas_fit(c, y, x, ROLE_TEXT, "  in S '%s' %.2f", panel_word(s, cell->draft_token),
@@ -294,9 +303,9 @@ draw_readout(const struct layers_panel *p, const struct view *v, const struct ca
         x += canvas_fit(c, y, x, ROLE_DIM, " (annealed %.2f)", (double)cell->annealed);
     if (!isnan(cell->entropy))
         x += canvas_fit(c, y, x, ROLE_TEXT, "  H %.2f", (double)cell->entropy);
-    if (!isnan(cell->kl_final))
+    if (!isnan(cell->kl_final) && scope_info(s)->layers > 1)
         x += canvas_fit(c, y, x, ROLE_TEXT, "  KL %.2f", (double)cell->kl_final);
-    if (rank >= 0)
+    if (rank >= 0 && scope_info(s)->layers > 1)
         x += canvas_fit(c, y, x, ROLE_TEXT, "  rank %s%d", rank == PREDICTION_TOP && cell->rank_final < 0 ? "≥ " : "",
                         (int)rank + 1);
     if (scope_model_spurious(s, sel->model, sel->pos, (uint32_t)layer))
@@ -372,7 +381,7 @@ layers_popup(const struct layers_panel *p, const struct view *v, const struct ca
         if (p->column[i].pos == sel->pos)
             at = p->column[i].x;
     char title[160], name[16], deepest[16];
-    snprintf(title, sizeof title, "%s at %u '%.60s'", layers_name(sel->model, layer, name), (unsigned)sel->pos,
+    snprintf(title, sizeof title, "%s at %u '%.60s'", name_of(s, sel->model, layer, name), (unsigned)sel->pos,
              panel_word(s, column->token));
     struct canvas inside;
     if (p->spare_rows >= LAYERS_BELOW) {

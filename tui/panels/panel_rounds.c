@@ -39,7 +39,7 @@ arrange(const struct rounds_panel *p, const struct scope *s, int cols)
         if (r == NULL)
             continue;
         round_reason(&r->end, text);
-        most = r->n_drafts > most ? r->n_drafts : most;
+        most = round_drafts(r) > most ? round_drafts(r) : most;
         reason = text_width(text) > reason ? text_width(text) : reason;
     }
     struct parts a = {.number = number, .boxes = (int)most + 1};

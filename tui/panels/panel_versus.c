@@ -79,7 +79,7 @@ draw_rounds(const struct canvas *c, const struct view *v, uint32_t seq)
             return;
         const double ms = ((double)r->end.draft_us + (double)r->end.verify_us) * 1e-3;
         int x = 1 + canvas_print(c, y, 1, ROLE_DIM, "%4u ", (unsigned)r->number);
-        const int marks = (int)r->n_drafts + 1, room = c->cols - x - 6 > 8 ? c->cols - x - 6 : 8;
+        const int marks = (int)round_drafts(r) + 1, room = c->cols - x - 6 > 8 ? c->cols - x - 6 : 8;
         const int width = marks < room ? marks : room;
         round_marks(c, y, x, width, r);
         x += width;

@@ -527,7 +527,7 @@ draw_head(const struct canvas *c, const struct scope *s, const struct scope_tile
 {
     const enum role role = look.focused ? ROLE_FOCUS : t->live ? ROLE_TITLE : ROLE_DIM;
     const struct scope_round *r = t->live ? scope_round_of(s, t->seq, 0) : NULL;
-    const int marks = r != NULL ? (int)r->n_drafts + 1 : 0;
+    const int marks = r != NULL ? (int)round_drafts(r) + 1 : 0;
     const int least = (marks > 9 ? 9 : marks) + 5; /* accepted of verified */
     char number[16];
     snprintf(number, sizeof number, "%*u", look.digits, (unsigned)t->seq + 1);
