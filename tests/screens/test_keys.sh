@@ -105,7 +105,7 @@ tm send-keys -l 'tra'
 tm send-keys Tab
 check "Tab completes the folder of an export" until_true says 'export to: tracks/'
 tm send-keys Escape
-tm send-keys -l ':panel ser'
+tm send-keys -l ':panel seri'
 tm send-keys Tab Enter
 check "a command that Tab completed runs" wait_for '┏ 4 series'
 

@@ -306,12 +306,12 @@ PANEL_TEST(two_settings_show_the_rounds_at_the_pointer)
     }
     use(f, "versus");
     draw(f, 20, 80);
-    assert_at_least(row_with(f, " 399 +"), 0);
-    assert_int_equal(row_with(f, " 399 +"), row_with(f, " 400 +"));
+    assert_at_least(row_with(f, " 399 ■■■■+"), 0);
+    assert_int_equal(row_with(f, " 399 ■■■■+"), row_with(f, " 400 ■■■■+"));
     point(f, 60); /* the 60th token of each */
     draw(f, 20, 80);
-    const int at = row_with(f, "▸ 119 +");
+    const int at = row_with(f, "▸ 119 ■■■■+");
     assert_at_least(at, 0);
-    assert_contains(line(f, at), "▸ 120 +");
-    assert_contains(line(f, at + 1), "117 +");
+    assert_contains(line(f, at), "▸ 120 ■■■■+");
+    assert_contains(line(f, at + 1), "117 ■■■■+");
 }
