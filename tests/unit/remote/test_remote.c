@@ -345,3 +345,21 @@ TEST(counters_are_those_of_the_server)
     assert_int_equal(after.at[0] - before.at[0] > 0, 1);
     end(&r);
 }
+
+/* The last test: it takes more recorded answers of /metrics than one. */
+TEST(counters_are_appended_while_the_source_stays)
+{
+    struct rig r;
+    struct remote_options o = options();
+    const uint64_t limit = clock_us() + 20000000;
+    o.counters = true;
+    begin(&r, &o);
+    while (strstr(r.controls, "server={\"at\":[") == NULL && clock_us() < limit) {
+        usleep(1000);
+        take_events(&r);
+    }
+    assert_contains(r.controls, "server={\"at\":[");
+    assert_contains(r.controls, "\"drafts\":");
+    assert_contains(r.controls, "end=tokens");
+    end(&r);
+}
