@@ -19,6 +19,7 @@ parting_engines_open(struct parting_engines *e, const struct options *given, str
     if (!generation_engine(&o, &e->exact, err))
         return false;
     o.backend_options.exact = false;
+    o.quantize = true; /* rounding of 8 bits also for F32, F16 and BF16 weights: about that of an engine in BF16 */
     if (generation_engine(&o, &e->rounded, err))
         return true;
     parting_engines_close(e);

@@ -10,7 +10,7 @@ struct parting_engines { /* of one model */
     struct engine *exact, *rounded;
 };
 
-/* Opens the options' model, without auxiliary models, in exact and in quantised arithmetic. */
+/* Opens the options' model, without auxiliary models, in exact arithmetic, and with quantised weights and activations. */
 bool parting_engines_open(struct parting_engines *, const struct options *, struct err *);
 void parting_engines_close(struct parting_engines *);
 /* Writes '"a" here, "b" there; 0.012 logits apart, …: rounding' with these names for "here" and "there". Returns out. */
