@@ -29,6 +29,8 @@ tm send-keys .
 check "a step of a token is refused with a reason" wait_for "this is not possible here: llama-server"
 tm send-keys ':' 'policy ar' Enter
 check "another policy is refused with a reason" wait_for "llama-server changes its speculation only at a start"
+tm send-keys ':' tune Enter
+check "a race is refused with a reason" wait_for "no list of prompts to race over"
 tm send-keys ':' 'open bundled' Enter
 check "another model is refused with a reason" wait_for "a server has one model"
 tm send-keys p C-u 'A fox' Enter

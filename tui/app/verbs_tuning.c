@@ -335,6 +335,10 @@ begin_race(struct app *app, const char *rest, struct err *err)
                                    .tokens = tokens > 1 && tokens < TUNE_TOKENS ? tokens : TUNE_TOKENS,
                                    .seed = now->seed,
                                    .sampling = now->sampling};
+    if (o->n_tune_prompts == 0)
+        return err_set(err, ERR_USAGE,
+                       "there is no list of prompts to race over; a server's settings are raced by %s tune",
+                       program_name());
     if (scope_now(app->run.scope)->versus != NULL)
         return err_set(err, ERR_USAGE, "a race has one sequence at a time; :versus off ends the two settings");
     if (scope_is_batch(app->run.scope))
