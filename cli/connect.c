@@ -13,7 +13,7 @@ show_server(const struct options *o, const struct prompt_list *prompts, struct s
 {
     struct live *live = NULL;
     server->remote.paused = o->script != NULL;
-    server->remote.stay = server->remote.counters = true;
+    server->remote.stay = server->remote.counters = server->remote.watched = true;
     if (o->prompts_file != NULL) {
         server->remote.prompt = prompts->texts[0];
         server->remote.prompt_len = strlen(prompts->texts[0]);

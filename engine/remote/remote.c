@@ -179,6 +179,7 @@ remote_open(struct live **out, const struct remote_options *o, struct err *err)
     r->stay = o->stay;
     r->polls = o->counters;
     r->ignore_eos = o->ignore_eos;
+    r->watched = o->watched;
     r->paused = o->paused;
     r->moves = !o->paused;
     r->cause = "start";

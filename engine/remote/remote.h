@@ -37,6 +37,7 @@ struct remote_options {
     uint64_t seed;
     uint32_t tokens; /* to generate; 0: until the end */
     bool ignore_eos;
+    bool watched; /* each round is appended as it comes, without counts that only the end of an answer has (vLLM) */
     bool paused, stay;         /* as in struct session_options */
     const atomic_bool *cancel; /* ends remote_open(), also the start of a server; NULL: nothing does */
     /* Every second RECORDED_SERVER has the server's counters: {"at": [9, 7, 4], "running": 1, "waiting": 0,

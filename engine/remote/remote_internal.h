@@ -24,7 +24,7 @@ struct remote {
     struct launch *launch;
     struct remote_launch launcher;
     char *key, *prompt, *before;
-    bool chat, stay, ignore_eos, started, polls;
+    bool chat, stay, watched, ignore_eos, started, polls;
     pthread_t thread, poller;
 
     pthread_mutex_t lock; /* guards the following members, and `url` */

@@ -431,7 +431,7 @@ take_event(void *user, const char *data, size_t n)
     going = going && s->r->kind->event(&s->answer, event);
     cJSON_Delete(event);
     s->empty = s->answer.read > before ? 0 : s->empty + 1;
-    if (going && s->r->kind->finish != NULL) /* nothing else is appended before the last event */
+    if (going && s->r->kind->finish != NULL && !s->r->watched) /* nothing else is appended before the last event */
         append(s->r,
                &(struct event){.type = EVENT_PROGRESS,
                                .progress = {"generating", (float)s->answer.read / (float)s->answer.most}},
@@ -452,7 +452,8 @@ request(struct remote *r, char end[16], struct err *err)
                                   .ask = ask_aside,
                                   .round = take_round,
                                   .user = r,
-                                  .first = true}};
+                                  .first = true,
+                                  .watched = r->watched}};
     const struct server_request asked = {(uint32_t)(r->wanted - made < left ? r->wanted - made : left), r->ignore_eos,
                                          r->current.sampling, r->current.seed};
     s.answer.most = asked.tokens;

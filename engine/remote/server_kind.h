@@ -57,6 +57,7 @@ struct server_answer {
     struct server_round *steps; /* (n_steps) the rounds that have drafts; both owned */
     size_t n_later, later_room, n_steps, steps_room;
     bool counted;   /* the server told its steps */
+    bool watched;   /* rounds are complete as they come, without what only the last event tells */
     char end[16];   /* eos, tokens; "": it goes on */
     struct err err; /* why the answer is refused */
 };

@@ -1,6 +1,7 @@
 /* vLLM (tried with 0.32.0). Its answer has an event for each verification, with all its tokens. The numbers of drafts come
  * with the last event, if the server was started with --per-request-spec-decode-metrics detailed, so the rounds are
- * complete then. Steps without drafts are not counted there. */
+ * complete then. Steps without drafts are not counted there. An answer that is watched has a round for each event at
+ * once, without counts of drafts. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -100,29 +101,12 @@ steps(struct server_answer *a, const cJSON *of)
     return true;
 }
 
-static bool
-event(struct server_answer *a, const cJSON *event)
+/* http: NULL while the answer still uses it. */
+static cJSON *
+ask(struct http *http, struct server_answer *a, const char *path, cJSON *json)
 {
-    const cJSON *choice = cJSON_GetArrayItem(server_at(event, "choices"), 0), *ids = server_at(choice, "token_ids"),
-                *top = cJSON_GetArrayItem(server_at(server_at(choice, "logprobs"), "top_logprobs"), 0),
-                *metrics = server_at(event, "metrics");
-    const char *why = server_text(choice, "finish_reason");
-    a->now = (struct server_round){0};
-    for (const cJSON *id = ids != NULL ? ids->child : NULL; id != NULL; id = id->next) {
-        struct server_token *t = answer_token(a, id);
-        if (t == NULL)
-            return false;
-        probabilities(a, t, top);
-        top = top != NULL ? top->next : NULL;
-    }
-    if (a->now.n > 0) {
-        if (!array_grow(&a->later, &a->later_room, a->n_later + 1, sizeof *a->later))
-            return err_set(&a->err, ERR_WORK, "out of memory for the server's answer");
-        a->later[a->n_later++] = a->now;
-    }
-    if (why[0] != '\0')
-        snprintf(a->end, sizeof a->end, "%s", strcmp(why, "length") == 0 ? "tokens" : "eos");
-    return metrics == NULL || steps(a, server_at(metrics, "speculative_decoding"));
+    cJSON_AddStringToObject(json, "model", a->facts->id);
+    return http != NULL ? server_ask(http, path, json, &a->err) : a->ask(a->user, path, json);
 }
 
 /* Asks for texts of tokens. */
@@ -131,8 +115,7 @@ detokenize(struct http *http, struct server_answer *a, cJSON *ids)
 {
     cJSON *json = cJSON_CreateObject();
     cJSON_AddItemToObject(json, "tokens", ids);
-    cJSON_AddStringToObject(json, "model", a->facts->id);
-    return server_ask(http, "/detokenize", json, &a->err);
+    return ask(http, a, "/detokenize", json);
 }
 
 /* Asks for the bytes of new tokens: events have texts, which may begin or end within a character. The tokens of the whole
@@ -153,10 +136,9 @@ ask_words(struct http *http, struct server_answer *a)
     }
     answer = detokenize(http, a, ids);
     json = server_json("{\"return_token_strs\":true,\"add_special_tokens\":false}");
-    cJSON_AddStringToObject(json, "model", a->facts->id);
     cJSON_AddStringToObject(json, "prompt", server_text(answer, "prompt"));
     cJSON_Delete(answer);
-    answer = server_ask(http, "/tokenize", json, &a->err);
+    answer = ask(http, a, "/tokenize", json);
     const cJSON *piece = cJSON_GetArrayItem(server_at(answer, "token_strs"), 0);
     for (const cJSON *id = cJSON_GetArrayItem(server_at(answer, "tokens"), 0); id != NULL && cJSON_IsString(piece);
          id = id->next, piece = piece->next)
@@ -172,6 +154,36 @@ ask_words(struct http *http, struct server_answer *a)
         a->word(a->user, id, text + strlen(text) / 2, strlen(text) - strlen(text) / 2);
         cJSON_Delete(answer);
     }
+}
+
+static bool
+event(struct server_answer *a, const cJSON *event)
+{
+    const cJSON *choice = cJSON_GetArrayItem(server_at(event, "choices"), 0), *ids = server_at(choice, "token_ids"),
+                *top = cJSON_GetArrayItem(server_at(server_at(choice, "logprobs"), "top_logprobs"), 0),
+                *metrics = server_at(event, "metrics");
+    const char *why = server_text(choice, "finish_reason");
+    a->now = (struct server_round){0};
+    for (const cJSON *id = ids != NULL ? ids->child : NULL; id != NULL; id = id->next) {
+        struct server_token *t = answer_token(a, id);
+        if (t == NULL)
+            return false;
+        probabilities(a, t, top);
+        top = top != NULL ? top->next : NULL;
+    }
+    if (why[0] != '\0')
+        snprintf(a->end, sizeof a->end, "%s", strcmp(why, "length") == 0 ? "tokens" : "eos");
+    if (a->watched && a->now.n > 0) {
+        ask_words(NULL, a);
+        return a->err.kind == ERR_NONE &&
+               answer_round(a, &(struct server_round){.us = a->us, .n = a->now.n, .uncounted = true});
+    }
+    if (a->now.n > 0) {
+        if (!array_grow(&a->later, &a->later_room, a->n_later + 1, sizeof *a->later))
+            return err_set(&a->err, ERR_WORK, "out of memory for the server's answer");
+        a->later[a->n_later++] = a->now;
+    }
+    return metrics == NULL || a->watched || steps(a, server_at(metrics, "speculative_decoding"));
 }
 
 /* Takes the round of the next step that an event's n tokens can be: one with drafts has a token more than it accepted,

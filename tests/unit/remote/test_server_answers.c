@@ -312,6 +312,20 @@ TEST(vllm_rounds_without_counts_are_not_counted)
     end(&h);
 }
 
+TEST(vllm_events_that_are_watched_are_rounds_at_once)
+{
+    struct heard h;
+    begin(&h);
+    h.answer.watched = true;
+    event_of(&h, "1", "");
+    event_of(&h, "2,3,4", ",\"finish_reason\":\"length\"");
+    assert_string_equal(h.rounds, "[1 ?][2 3 4 ?]");
+    steps_of(&h, "2", "5");
+    assert_true(vllm_kind.finish(NULL, &h.answer));
+    assert_string_equal(h.rounds, "[1 ?][2 3 4 ?]");
+    end(&h);
+}
+
 TEST(vllm_counts_that_its_tokens_do_not_have_are_refused)
 {
     struct heard h;
