@@ -394,3 +394,4 @@ const struct option_row option_rows[] = {
     PRINT("version", 'V', COMMAND_ALL, print_version, "program version"),
 };
 const size_t n_option_rows = sizeof option_rows / sizeof *option_rows;
+_Static_assert(sizeof option_rows / sizeof *option_rows <= ROWS_MOST, "arrays of flags have ROWS_MOST elements");

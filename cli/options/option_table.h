@@ -47,6 +47,9 @@ struct option_row {
     const char *without; /* or the default in words */
     const char *more;    /* more sentences for the manual, with `literals` */
 };
+
+#define ROWS_MOST 192 /* of the table of options, and of that of commands */
+
 extern const struct option_row option_rows[];
 extern const size_t n_option_rows;
 

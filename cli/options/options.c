@@ -175,8 +175,6 @@ options_config_file(struct options *o, struct err *err)
     return ok;
 }
 
-#define ROWS_MOST 128 /* of the table of options, and of that of commands */
-
 /* ---- names of models ---- */
 
 #define WITH_MODELS                                                                                                    \

@@ -56,14 +56,17 @@ has_option(const char *command, const struct option_row *row)
 /* Every option is either in the copied command, or in this list of options that do not change the result. */
 TEST(every_option_of_run_is_copied_or_changes_nothing)
 {
-    static const char *const nothing[] = {"file",          "preset", /* given by other options */
-                                          "versus",                  /* a row has one setting */
-                                          "probe",         "trace",        "trace-max", "trace-probe",
-                                          "json",          "csv", /* other forms of its results */
-                                          "list-policies", "list-presets", "help",      "version"}; /* no run is made */
-    struct run_info info, batch;
+    static const char *const nothing[] = {
+        "file",          "preset",                                                  /* given by other options */
+        "versus",                                                                   /* a row has one setting */
+        "probe",         "trace",        "trace-max", "trace-probe", "json", "csv", /* other forms of its results */
+        "server-kind",   "key-env",      "key-file",              /* a server is reached by its address */
+        "list-policies", "list-presets", "help",      "version"}; /* no run is made */
+    struct run_info info, batch, server;
     fake_run(&info);
     fake_run(&batch);
+    fake_run(&server);
+    snprintf(server.model_path, sizeof server.model_path, "http://127.0.0.1:8080");
     info.asked.quantize = true;
     info.aux[AUX_COMPANION] = info.aux[AUX_DRAFT];
     info.accept_head = info.profile;
@@ -73,21 +76,24 @@ TEST(every_option_of_run_is_copied_or_changes_nothing)
     snprintf(batch.asked.prompts, sizeof batch.asked.prompts, "prompts.jsonl");
     const struct segment s = {
         .policy = 1, .value = {0.3}, .head = "lens", .sampling = info.sampling, .seed = info.seed};
-    char *one = shell_command(&s, &info, "hello", NULL), *many = shell_command(&s, &batch, "hello", NULL);
+    char *one = shell_command(&s, &info, "hello", NULL), *many = shell_command(&s, &batch, "hello", NULL),
+         *served = shell_command(&s, &server, "hello", NULL);
     for (size_t i = 0; i < n_option_rows; i++) {
         const struct option_row *row = &option_rows[i];
         bool passed_over = (row->commands & COMMAND_RUN) == 0;
         for (size_t k = 0; k < sizeof nothing / sizeof nothing[0]; k++)
             passed_over = passed_over || strcmp(row->name, nothing[k]) == 0;
-        if (!passed_over && !has_option(one, row) && !has_option(many, row))
+        if (!passed_over && !has_option(one, row) && !has_option(many, row) && !has_option(served, row))
             fail_msg("--%s is not copied", row->name);
     }
     assert_lacks(strstr(one, "--quantize") + 1, "--quantize"); /* each option occurs once */
     assert_lacks(many, " -t ");                                /* the program chose the number of threads */
     free(one);
     free(many);
+    free(served);
     run_info_free(&info);
     run_info_free(&batch);
+    run_info_free(&server);
 }
 
 TEST(the_clipboard_receives_base64)
