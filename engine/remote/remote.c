@@ -34,7 +34,7 @@ may_change(const struct remote *r, const struct control *c, struct err *err)
     if (c->kind == CONTROL_KNOB && sampling_knob_index(c->name) >= 0)
         return knob_parse(&sampling_knobs[sampling_knob_index(c->name)], c->text, &value, err);
     if (r->launcher.command == NULL)
-        return err_set(err, ERR_USAGE, "%s", r->kind->no_change);
+        return err_set(err, ERR_USAGE, "%s changes its speculation only at a start: --launch", r->kind->name);
     if (c->kind == CONTROL_POLICY)
         return run_info_policy(&r->info, c->text) != NULL ||
                err_set(err, ERR_USAGE, "there is no policy '%.32s' for %s", c->text, r->kind->name);
@@ -209,59 +209,30 @@ remote_open(struct live **out, const struct remote_options *o, struct err *err)
 
 /* ---- counters ---- */
 
-bool
-remote_counters(struct live *live, struct server_counters *out)
-{
-    struct remote *r = remote_of(live);
-    char url[sizeof r->url], *text = NULL;
-    struct http *http = NULL;
-    size_t n;
-    int status = 0;
-    pthread_mutex_lock(&r->lock);
-    memcpy(url, r->url, sizeof url);
-    pthread_mutex_unlock(&r->lock);
-    const struct http_options options = {.url = url, .key = r->key, .cancel = &r->quits};
-    const bool ok = http_open(&http, &options, NULL) &&
-                    http_call(http, "/metrics", NULL, COUNTERS_S, &status, &text, &n, NULL) && status == 200;
-    if (ok)
-        server_counters_read(r->kind, text, out);
-    http_close(http);
-    free(text);
-    return ok;
-}
-
-static void
-add(cJSON *to, const char *name, double value)
-{
-    if (!isnan(value))
-        cJSON_AddNumberToObject(to, name, value);
-}
-
 /* Reads the counters every second, until the server has none. */
 static void *
 poll_counters(void *user)
 {
     struct remote *r = user;
-    struct server_counters c;
-    while (!atomic_load(&r->quits) && remote_counters(&r->live, &c)) {
-        cJSON *json = cJSON_CreateObject(), *at = cJSON_AddArrayToObject(json, "at");
-        add(json, "running", c.running);
-        add(json, "waiting", c.waiting);
-        add(json, "tokens_per_s", c.tokens_per_s);
-        add(json, "drafts", (double)c.drafts);
-        add(json, "drafted", (double)c.drafted);
-        add(json, "accepted", (double)c.accepted);
-        for (uint64_t i = 0; i < c.n_at; i++)
-            cJSON_AddItemToArray(at, cJSON_CreateNumber((double)c.at[i]));
+    struct http *http = NULL;
+    bool ok = http_open(&http, &(struct http_options){.url = r->url, .key = r->key, .cancel = &r->quits}, NULL);
+    while (ok && !atomic_load(&r->quits)) {
+        char *text = NULL;
+        size_t n;
+        int status = 0;
+        ok = http_call(http, "/metrics", NULL, COUNTERS_S, &status, &text, &n, NULL) && status == 200;
+        cJSON *json = ok ? server_counters(r->kind, text) : NULL;
         pthread_mutex_lock(&r->lock);
         if (!cJSON_PrintPreallocated(json, r->counters, (int)sizeof r->counters, false))
             r->counters[0] = '\0';
         pthread_cond_signal(&r->wake);
         pthread_mutex_unlock(&r->lock);
         cJSON_Delete(json);
-        for (int i = 0; i < POLL_S * 10 && !atomic_load(&r->quits); i++)
+        free(text);
+        for (int i = 0; i < POLL_S * 10 && ok && !atomic_load(&r->quits); i++)
             nanosleep(&(struct timespec){.tv_nsec = 100000000}, NULL);
     }
+    http_close(http);
     return NULL;
 }
 

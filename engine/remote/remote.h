@@ -41,21 +41,12 @@ struct remote_options {
     bool paused, stay;         /* as in struct session_options */
     const atomic_bool *cancel; /* ends remote_open(), also the start of a server; NULL: nothing does */
     /* Every second RECORDED_SERVER has the server's counters: {"at": [9, 7, 4], "running": 1, "waiting": 0,
-     * "tokens_per_s": 81, "drafts": 12, "drafted": 36, "accepted": 20}, as far as they are known. */
+     * "tokens_per_s": 81, "drafts": 12, "drafted": 36, "accepted": 20}, as far as they are known. Not with a launch. */
     bool counters;
 };
 
 /* Asks the server for its kind and its model; a launch starts it first. Fails in one line if there is none, it is of no
  * known kind, or an option cannot be carried out. */
 bool remote_open(struct live **, const struct remote_options *, struct err *);
-
-/* A server's own counters of speculation since its start. */
-struct server_counters {
-    uint64_t drafts, drafted, accepted;    /* rounds with drafts, and tokens */
-    uint64_t at[VERIFY_NODES], n_at;       /* accepted drafts by position, from 0; n_at 0: it does not count them */
-    double running, waiting, tokens_per_s; /* of all requests; NAN: unknown */
-};
-/* Reads /metrics. Any thread may call it. Returns false if the server has none. */
-bool remote_counters(struct live *, struct server_counters *);
 
 #endif

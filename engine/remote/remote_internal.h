@@ -23,18 +23,17 @@ struct remote {
     struct http *http;
     struct launch *launch;
     struct remote_launch launcher;
-    char *key, *prompt, *before;
+    char *key, *prompt, *before, url[512];
     bool chat, stay, watched, ignore_eos, started, polls;
     pthread_t thread, poller;
 
-    pthread_mutex_t lock; /* guards the following members, and `url` */
+    pthread_mutex_t lock; /* guards the following members */
     pthread_cond_t wake;
     struct remote_mail *first, *last;
     struct settings requested;
     uint32_t interrupts, steering; /* in the mail */
     bool moves, rests;
     struct err failure;
-    char url[512];
     char counters[1024];       /* to be appended; "": none */
     atomic_bool cancel, quits; /* a request ends; the thread and the start of a server, too */
     const atomic_bool *opens;  /* the flag that ends remote_open(); NULL: it is over */

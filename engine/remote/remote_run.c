@@ -357,9 +357,7 @@ remote_reach(struct remote *r, const char *kind, struct err *err)
             !launch_open(&r->launch, command, LAUNCH_START_S, r->opens != NULL ? r->opens : &r->quits, err))
             return false;
         r->launched = r->current;
-        pthread_mutex_lock(&r->lock);
         snprintf(r->url, sizeof r->url, "%s", launch_url(r->launch));
-        pthread_mutex_unlock(&r->lock);
     }
     const struct http_options options = {
         .url = r->url, .key = r->key, .cancel = r->opens != NULL ? r->opens : &r->cancel};

@@ -199,48 +199,36 @@ answer_piece(struct server_answer *a, token_t token, const char *piece, size_t n
 
 /* ---- counters ---- */
 
-/* Adds up the values of a metric over its labels (several engines of one server); NAN: there is none. With `at`, the
- * value of each position instead. */
-static double
-metric(const char *text, const char *name, struct server_counters *at)
+/* Adds the value of a line of /metrics: several engines of one server have lines of their own, and so has each
+ * position. `rest`: the line after its name. */
+static void
+add_metric(cJSON *to, const char *name, const char *rest)
 {
-    double sum = NAN;
-    const size_t n = name != NULL ? strlen(name) : 0;
-    for (const char *line = text; n > 0 && line != NULL;
-         line = strchr(line, '\n'), line = line != NULL ? line + 1 : NULL) {
-        if (strncmp(line, name, n) != 0 || (line[n] != '{' && line[n] != ' '))
-            continue;
-        const char *end = line + strcspn(line, "\n"), *labels = strchr(line, '}'), *place = strstr(line, "position=\"");
-        const char *number = line[n] == '{' && labels != NULL && labels < end ? labels + 1 : line + n;
-        const double value = strtod(number, NULL);
-        if (!(value >= 0))
-            continue;
-        sum = isnan(sum) ? value : sum + value;
-        const unsigned long i =
-            at != NULL && place != NULL && place < end ? strtoul(place + 10, NULL, 10) : VERIFY_NODES;
-        if (i < VERIFY_NODES && value < 1e15) {
-            at->at[i] += (uint64_t)value;
-            at->n_at = i >= at->n_at ? i + 1 : at->n_at;
-        }
+    const char *labels = rest[0] == '{' ? strchr(rest, '}') : NULL, *place = strstr(rest, "position=\"");
+    const double value = strtod(labels != NULL ? labels + 1 : rest, NULL);
+    const unsigned long i = place != NULL ? strtoul(place + 10, NULL, 10) : 0;
+    cJSON *sum = cJSON_GetObjectItem(to, name);
+    if (!(value >= 0 && value < 1e15) || i >= VERIFY_NODES)
+        return;
+    if (sum == NULL)
+        sum = place != NULL ? cJSON_AddArrayToObject(to, name) : cJSON_AddNumberToObject(to, name, 0);
+    for (int n = cJSON_GetArraySize(sum); place != NULL && n <= (int)i; n++)
+        cJSON_AddItemToArray(sum, cJSON_CreateNumber(0));
+    if (place != NULL)
+        sum = cJSON_GetArrayItem(sum, (int)i);
+    if (sum != NULL)
+        cJSON_SetNumberValue(sum, sum->valuedouble + value);
+}
+
+cJSON *
+server_counters(const struct server_kind *k, char *text)
+{
+    cJSON *counters = cJSON_CreateObject();
+    for (char *rest, *line = strtok_r(text, "\n", &rest); line != NULL; line = strtok_r(NULL, "\n", &rest)) {
+        const size_t n = strcspn(line, "{ ");
+        for (const struct server_metric *m = k->metrics; m->name != NULL; m++)
+            if (strlen(m->metric) == n && memcmp(line, m->metric, n) == 0)
+                add_metric(counters, m->name, line + n);
     }
-    return sum;
-}
-
-static uint64_t
-count(const char *text, const char *name)
-{
-    const double value = metric(text, name, NULL);
-    return value < 1e15 ? (uint64_t)value : 0;
-}
-
-void
-server_counters_read(const struct server_kind *k, const char *text, struct server_counters *out)
-{
-    *out = (struct server_counters){.drafts = count(text, k->drafts),
-                                    .drafted = count(text, k->drafted),
-                                    .accepted = count(text, k->accepted),
-                                    .running = metric(text, k->running, NULL),
-                                    .waiting = metric(text, k->waiting, NULL),
-                                    .tokens_per_s = metric(text, k->tokens_per_s, NULL)};
-    metric(text, k->at, out);
+    return counters;
 }

@@ -88,16 +88,16 @@ struct server_kind {
     bool (*event)(struct server_answer *, const cJSON *); /* false: the answer is over, or refused */
     /* Completes rounds after the last event; false: refused, or a round ended it. NULL: they are complete. */
     bool (*finish)(struct http *, struct server_answer *);
-    /* Names of counters in /metrics; NULL: it has none. The last three are of gauges. */
-    const char *drafts, *drafted, *accepted, *at, *running, *waiting, *tokens_per_s;
-    const char *no_change; /* why its speculation cannot be changed while it runs */
+    struct server_metric { /* a counter of RECORDED_SERVER (remote.h) and its name in /metrics; a NULL ends them */
+        const char *name, *metric;
+    } metrics[8];
 };
 
 extern const struct server_kind llama_server_kind, vllm_kind, sglang_kind;
 extern const struct server_kind *const server_kinds[]; /* ends with NULL */
 
-/* Reads the text of /metrics. */
-void server_counters_read(const struct server_kind *, const char *text, struct server_counters *);
+/* Parses the text of /metrics, and changes it. */
+cJSON *server_counters(const struct server_kind *, char *text);
 
 /* ---- for the kinds ---- */
 

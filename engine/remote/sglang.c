@@ -129,8 +129,7 @@ const struct server_kind sglang_kind = {
     .tokens = tokens,
     .request = request,
     .event = event,
-    .running = "sglang:num_running_reqs",
-    .waiting = "sglang:num_queue_reqs",
-    .tokens_per_s = "sglang:gen_throughput",
-    .no_change = "SGLang changes its speculation only at a start: --launch",
+    .metrics = {{"running", "sglang:num_running_reqs"},
+                {"waiting", "sglang:num_queue_reqs"},
+                {"tokens_per_s", "sglang:gen_throughput"}},
 };

@@ -331,21 +331,6 @@ TEST(a_changed_policy_or_knob_starts_the_server_again)
     end(&r);
 }
 
-TEST(counters_are_those_of_the_server)
-{
-    struct rig r;
-    struct server_counters before, after;
-    const struct remote_options o = options();
-    begin(&r, &o);
-    assert_true(remote_counters(r.live, &before));
-    post(&r, (struct control){.kind = CONTROL_RESTART});
-    rest(&r);
-    assert_true(remote_counters(r.live, &after));
-    assert_int_equal(after.drafts - before.drafts, r.rounds / 2 - 1); /* the last round has no draft */
-    assert_int_equal(after.at[0] - before.at[0] > 0, 1);
-    end(&r);
-}
-
 /* The last test: it takes more recorded answers of /metrics than one. */
 TEST(counters_are_appended_while_the_source_stays)
 {
@@ -354,11 +339,11 @@ TEST(counters_are_appended_while_the_source_stays)
     const uint64_t limit = clock_us() + 20000000;
     o.counters = true;
     begin(&r, &o);
-    while (strstr(r.controls, "server={\"at\":[") == NULL && clock_us() < limit) {
+    while (strstr(r.controls, "server={") == NULL && clock_us() < limit) {
         usleep(1000);
         take_events(&r);
     }
-    assert_contains(r.controls, "server={\"at\":[");
+    assert_contains(r.controls, "\"at\":[");
     assert_contains(r.controls, "\"drafts\":");
     assert_contains(r.controls, "end=tokens");
     end(&r);
