@@ -122,7 +122,7 @@ $(BUILD)/obj/%.o: %.c | $(BUILD)/.deps
 	$(Q)$(CC) $(BASE) $(OPENMP) $(CFLAGS) $(ITS_FLAGS) -DSPECSCOPE_VERSION='"$(VERSION)"' -DSPECSCOPE_DATADIR='"$(DATADIR)"' -MMD -MP -c $< -o $@
 
 # These files contain the version.
-$(patsubst %,$(BUILD)/obj/%.o,cli/doctor/doctor cli/generation/generation cli/options/option_table engine/remote/remote engine/session/session_open \
+$(patsubst %,$(BUILD)/obj/%.o,cli/doctor/doctor cli/generation/generation cli/options/option_table engine/events/run_info \
 	tui/figures/figures tests/unit/figures/test_figures): debian/changelog
 
 # The program contains the default theme, so the scope needs no file for its colours.

@@ -1,8 +1,11 @@
 /* Looks up and frees the declarations of a run. */
 #include "engine/events/run_info.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
+#include <unistd.h>
 
 #include "engine/events/sampling_knobs.h"
 
@@ -42,6 +45,25 @@ bool
 run_info_concerns(const struct run_info *info, uint32_t seq, const struct event *control)
 {
     return (control->seq == 1) == (seq == 1) || (!run_info_apart(info) && run_info_common(&control->control));
+}
+
+void
+run_info_begin(struct run_info *info, const struct sampling *sampling, uint64_t seed, uint32_t tokens,
+               const char *policy)
+{
+    const time_t now = time(NULL);
+    struct tm utc;
+    info->format = TRACE_FORMAT;
+    snprintf(info->version, sizeof info->version, "%s", SPECSCOPE_VERSION);
+    if (gethostname(info->host, sizeof info->host) != 0)
+        info->host[0] = '\0';
+    info->host[sizeof info->host - 1] = '\0';
+    strftime(info->started, sizeof info->started, "%Y-%m-%dT%H:%M:%SZ", gmtime_r(&now, &utc));
+    info->sampling = *sampling;
+    info->seed = seed;
+    info->tokens = tokens;
+    info->sequences = info->prompts = 1;
+    snprintf(info->policy, sizeof info->policy, "%s", policy);
 }
 
 void

@@ -118,6 +118,8 @@ bool run_info_common(const struct control_event *);
 const char *run_info_kind(const struct run_info *, uint32_t layer);
 const struct policy_info *run_info_policy(const struct run_info *, const char *name); /* NULL: unknown */
 uint32_t run_info_layers(const struct run_info *, enum layer_model);                  /* 0: no such model, or unknown */
+/* Sets what every live source has: format, version, computer, time, and these. */
+void run_info_begin(struct run_info *, const struct sampling *, uint64_t seed, uint32_t tokens, const char *policy);
 void run_info_free(struct run_info *); /* frees what it owns, not the struct */
 
 #endif

@@ -133,44 +133,36 @@ token(struct server_answer *a, const cJSON *event, const cJSON *id, const cJSON 
     return a->now.n <= a->now.accepted || complete(a);
 }
 
-/* No event comes for a token that ends within a character: the next one has the text of both, and the later id. Takes the
- * `n` ids before it from the tokens of that text, if they end with it; else they stay unknown, and are left out. */
-static bool
-withheld(struct server_answer *a, const cJSON *event, const cJSON *id, int n)
-{
-    cJSON *json = server_json("{\"with_pieces\":true}"), *answer;
-    cJSON_AddItemToObject(json, "content", cJSON_Duplicate(server_at(event, "content"), true));
-    answer = a->ask(a->user, "/tokenize", json);
-    const cJSON *list = server_at(answer, "tokens");
-    const int all = cJSON_GetArraySize(list);
-    const double last = cJSON_GetNumberValue(server_at(cJSON_GetArrayItem(list, all - 1), "id"));
-    bool ok = true;
-    for (int i = all - 1 - n; ok && i >= 0 && i < all - 1 && last == cJSON_GetNumberValue(id); i++) {
-        const cJSON *t = cJSON_GetArrayItem(list, i);
-        ok = token(a, event, server_at(t, "id"), server_at(t, "piece"));
-    }
-    if (ok && all > n && last == cJSON_GetNumberValue(id))
-        ok = token(a, event, id, server_at(cJSON_GetArrayItem(list, all - 1), "piece"));
-    else if (ok)
-        ok = token(a, event, id, server_at(event, "content"));
-    cJSON_Delete(answer);
-    return ok;
-}
-
+/* No event comes for a token that ends within a character: the next one has the text of both, and the later id. Takes
+ * the ids before it from the tokens of that text, if they end with it; else they stay unknown, and are left out. */
 static bool
 event(struct server_answer *a, const cJSON *event)
 {
-    const cJSON *id = cJSON_GetArrayItem(server_at(event, "tokens"), 0);
-    const uint64_t made = server_number(event, "tokens_predicted", 1u << 30), before = a->made;
-    a->made = made > before ? made : before;
-    if (id != NULL && made > before + 1 && made - before < VERIFY_NODES) {
-        if (!withheld(a, event, id, (int)(made - before) - 1))
-            return false;
-    } else if (id != NULL && !token(a, event, id, server_at(event, "content"))) {
-        return false;
+    const cJSON *id = cJSON_GetArrayItem(server_at(event, "tokens"), 0), *list = NULL, *before,
+                *text = server_at(event, "content");
+    const uint64_t made = server_number(event, "tokens_predicted", 1u << 30);
+    cJSON *answer = NULL;
+    bool going = true;
+    if (id != NULL && made > a->made + 1 && made - a->made < VERIFY_NODES) {
+        cJSON *json = server_json("{\"with_pieces\":true}");
+        cJSON_AddItemToObject(json, "content", cJSON_Duplicate(text, true));
+        answer = a->ask(a->user, "/tokenize", json);
+        list = server_at(answer, "tokens");
     }
-    if (!cJSON_IsTrue(server_at(event, "stop")))
-        return true;
+    const int last = cJSON_GetArraySize(list) - 1, missing = last >= 0 ? (int)(made - a->made) - 1 : 0;
+    if (last >= 0 &&
+        cJSON_GetNumberValue(server_at(cJSON_GetArrayItem(list, last), "id")) == cJSON_GetNumberValue(id)) {
+        for (int i = last > missing ? last - missing : 0; going && i < last; i++) {
+            before = cJSON_GetArrayItem(list, i);
+            going = token(a, event, server_at(before, "id"), server_at(before, "piece"));
+        }
+        text = server_at(cJSON_GetArrayItem(list, last), "piece");
+    }
+    a->made = made > a->made ? made : a->made;
+    going = going && (id == NULL || token(a, event, id, text));
+    cJSON_Delete(answer);
+    if (!going || !cJSON_IsTrue(server_at(event, "stop")))
+        return going;
     snprintf(a->end, sizeof a->end, "%s", strcmp(server_text(event, "stop_type"), "limit") == 0 ? "tokens" : "eos");
     complete(a);
     return false;

@@ -3,7 +3,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
-#include <unistd.h>
 
 #include "base/platform.h"
 #include "engine/events/sampling_knobs.h"
@@ -110,8 +109,7 @@ describe(struct remote *r, const struct remote_options *o)
 {
     struct run_info *info = &r->info;
     const struct server_facts *f = &r->facts;
-    info->format = TRACE_FORMAT;
-    snprintf(info->version, sizeof info->version, "%s", SPECSCOPE_VERSION);
+    run_info_begin(info, &o->sampling, o->seed, o->tokens, o->policy);
     snprintf(info->model_path, sizeof info->model_path, "%s", r->url);
     snprintf(info->model_name, sizeof info->model_name, "%s", f->model);
     snprintf(info->types, sizeof info->types, "%s", f->types);
@@ -124,18 +122,8 @@ describe(struct remote *r, const struct remote_options *o)
     info->ctx = f->ctx > 0 ? f->ctx : SERVER_VOCAB;
     info->parameters = f->parameters;
     info->rho = NAN;
-    info->sampling = o->sampling;
-    info->seed = o->seed;
-    info->tokens = o->tokens;
-    info->sequences = info->prompts = 1;
     info->asked.chat = o->chat;
     info->asked.ignore_eos = o->ignore_eos;
-    snprintf(info->policy, sizeof info->policy, "%s", o->policy);
-    if (gethostname(info->host, sizeof info->host - 1) != 0)
-        info->host[0] = '\0';
-    const time_t now = time(NULL);
-    struct tm utc;
-    strftime(info->started, sizeof info->started, "%Y-%m-%dT%H:%M:%SZ", gmtime_r(&now, &utc));
 }
 
 /* Copies what the options have borrowed. */
@@ -198,7 +186,7 @@ remote_open(struct live **out, const struct remote_options *o, struct err *err)
     r->opens = NULL;
     http_close(r->http); /* the next one has the flag of requests */
     r->http = NULL;
-    ok = ok && http_open(&r->http, &(struct http_options){.url = r->url, .key = r->key, .cancel = &r->cancel}, err);
+    ok = ok && remote_connect(r, &r->http, &r->cancel, err);
     if (ok && (r->words = calloc(r->info.vocab / 64 + 1, sizeof *r->words)) == NULL)
         ok = err_set(err, ERR_WORK, "out of memory");
     *out = ok ? &r->live : NULL;
@@ -215,7 +203,7 @@ poll_counters(void *user)
 {
     struct remote *r = user;
     struct http *http = NULL;
-    bool ok = http_open(&http, &(struct http_options){.url = r->url, .key = r->key, .cancel = &r->quits}, NULL);
+    bool ok = remote_connect(r, &http, &r->quits, NULL);
     while (ok && !atomic_load(&r->quits)) {
         char *text = NULL;
         size_t n;

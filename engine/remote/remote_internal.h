@@ -55,6 +55,8 @@ bool control_steers(const struct control *);
 void remote_mail_free(struct remote_mail *);
 /* Changes a setting; returns its name, or NULL, and writes its new value. */
 const char *remote_change(const struct remote *, struct settings *, const struct control *, char *out, size_t n);
+/* Opens a connection, whose requests the flag ends. */
+bool remote_connect(const struct remote *, struct http **, const atomic_bool *cancel, struct err *);
 /* Connects to the server of `kind` (NULL: any); a launched one is started, or started again if its speculation
  * changes. */
 bool remote_reach(struct remote *, const char *kind, struct err *);

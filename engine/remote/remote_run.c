@@ -55,6 +55,12 @@ knows_word(void *user, token_t token)
     return (r->words[token / 64] >> (token % 64) & 1u) != 0;
 }
 
+bool
+remote_connect(const struct remote *r, struct http **http, const atomic_bool *cancel, struct err *err)
+{
+    return http_open(http, &(struct http_options){.url = r->url, .key = r->key, .cancel = cancel}, err);
+}
+
 /* Asks on a connection of its own, because the other one has a stream. */
 static cJSON *
 ask_aside(void *user, const char *path, cJSON *json)
@@ -62,10 +68,10 @@ ask_aside(void *user, const char *path, cJSON *json)
     struct remote *r = user;
     struct err err;
     struct http *http = NULL;
-    const struct http_options options = {.url = r->url, .key = r->key, .cancel = &r->cancel};
-    const bool open = http_open(&http, &options, &err);
-    cJSON *answer = open ? server_ask(http, path, json, &err) : NULL;
-    if (!open)
+    cJSON *answer = NULL;
+    if (remote_connect(r, &http, &r->cancel, &err))
+        answer = server_ask(http, path, json, &err);
+    else
         cJSON_Delete(json);
     http_close(http);
     return answer;
@@ -359,9 +365,7 @@ remote_reach(struct remote *r, const char *kind, struct err *err)
         r->launched = r->current;
         snprintf(r->url, sizeof r->url, "%s", launch_url(r->launch));
     }
-    const struct http_options options = {
-        .url = r->url, .key = r->key, .cancel = r->opens != NULL ? r->opens : &r->cancel};
-    return http_open(&r->http, &options, err) && recognise(r, kind, err);
+    return remote_connect(r, &r->http, r->opens != NULL ? r->opens : &r->cancel, err) && recognise(r, kind, err);
 }
 
 /* ---- a run ---- */
@@ -402,40 +406,32 @@ take_round(void *user, const struct server_round *s, const struct server_token *
     return keep_ids(r, t, s->n) && continues(r);
 }
 
-struct stream {
-    struct remote *r;
-    struct server_answer answer;
-    uint32_t empty; /* events without a token since the last one with one */
-};
-
 static bool
 take_event(void *user, const char *data, size_t n)
 {
-    struct stream *s = user;
+    struct server_answer *a = user;
+    struct remote *r = a->user;
+    const uint64_t before = a->read;
     cJSON *event = NULL;
     if (strcmp(data, "[DONE]") == 0)
         return false;
-    s->answer.us = clock_us();
-    if (!json_read(&event, data, n))
-        return err_set(&s->answer.err, ERR_WORK, "out of memory for the server's answer");
+    a->us = clock_us();
+    bool going = json_read(&event, data, n) || err_set(&a->err, ERR_WORK, "out of memory for the server's answer");
+    going = going && (cJSON_IsObject(event) || answer_refuse(a, "contains an event that is no JSON object"));
     const cJSON *error = server_at(event, "error");
-    bool going = cJSON_IsObject(event) || answer_refuse(&s->answer, "contains an event that is no JSON object");
     if (going && error != NULL) {
         char why[200];
         server_label(why, sizeof why, server_text(error, "message"));
-        going = err_set(&s->answer.err, ERR_WORK, "the server stopped: %s", why);
+        going = err_set(&a->err, ERR_WORK, "the server stopped: %s", why);
     }
-    const uint64_t before = s->answer.read;
-    going = going && s->r->kind->event(&s->answer, event);
+    going = going && r->kind->event(a, event);
     cJSON_Delete(event);
-    s->empty = s->answer.read > before ? 0 : s->empty + 1;
-    if (going && s->r->kind->finish != NULL && !s->r->watched) /* nothing else is appended before the last event */
-        append(s->r,
-               &(struct event){.type = EVENT_PROGRESS,
-                               .progress = {"generating", (float)s->answer.read / (float)s->answer.most}},
-               s->answer.us);
-    return going &&
-           (s->empty < EMPTY_MOST || answer_refuse(&s->answer, "has events without tokens and without an end"));
+    a->empty = a->read > before ? 0 : a->empty + 1;
+    if (going && r->kind->finish != NULL && !r->watched) { /* nothing else is appended before the last event */
+        struct event e = {.type = EVENT_PROGRESS, .progress = {"generating", (float)a->read / (float)a->most}};
+        append(r, &e, a->us);
+    }
+    return going && (a->empty < EMPTY_MOST || answer_refuse(a, "has events without tokens and without an end"));
 }
 
 /* Posts a request for the rest of the text. Returns false if the run fails; `end`: why it is over, "": it is not. */
@@ -443,18 +439,17 @@ static bool
 request(struct remote *r, char end[16], struct err *err)
 {
     const size_t made = r->n_ids - r->prompt_ids, left = r->info.ctx - r->n_ids;
-    struct stream s = {.r = r,
-                       .answer = {.facts = &r->facts,
-                                  .word = emit_word,
-                                  .known = knows_word,
-                                  .ask = ask_aside,
-                                  .round = take_round,
-                                  .user = r,
-                                  .first = true,
-                                  .watched = r->watched}};
     const struct server_request asked = {(uint32_t)(r->wanted - made < left ? r->wanted - made : left), r->ignore_eos,
                                          r->current.sampling, r->current.seed};
-    s.answer.most = asked.tokens;
+    struct server_answer a = {.facts = &r->facts,
+                              .word = emit_word,
+                              .known = knows_word,
+                              .ask = ask_aside,
+                              .round = take_round,
+                              .user = r,
+                              .most = asked.tokens,
+                              .first = true,
+                              .watched = r->watched};
     r->again = false;
     if (r->http == NULL && !remote_reach(r, r->kind->name, err))
         return false;
@@ -464,23 +459,22 @@ request(struct remote *r, char end[16], struct err *err)
     char *body = cJSON_PrintUnformatted(json);
     cJSON_Delete(json);
     r->round_us = clock_us();
-    bool ok = body != NULL ? http_stream(r->http, r->kind->path, body, take_event, &s, err)
+    bool ok = body != NULL ? http_stream(r->http, r->kind->path, body, take_event, &a, err)
                            : err_set(err, ERR_WORK, "out of memory for a request");
     cJSON_free(body);
-    if (ok && s.answer.err.kind == ERR_NONE && r->kind->finish != NULL && !atomic_load(&r->cancel))
-        r->kind->finish(r->http, &s.answer);
-    if (ok && s.answer.err.kind != ERR_NONE)
-        ok = err_copy(err, &s.answer.err);
+    if (ok && a.err.kind == ERR_NONE && r->kind->finish != NULL && !atomic_load(&r->cancel))
+        r->kind->finish(&a);
     take_mail(r, false);
     const bool stopped = r->paused || r->again || leaves(r);
-    if (ok && s.answer.end[0] == '\0' && !stopped)
+    if (ok && a.err.kind != ERR_NONE)
+        ok = err_copy(err, &a.err);
+    else if (ok && a.end[0] == '\0' && !stopped)
         ok = err_set(err, ERR_WORK, "the server's answer ended without a reason; is the server still running?");
-    snprintf(end, 16, "%s", s.answer.end);
-    if (strcmp(end, "tokens") == 0 && asked.tokens < r->wanted - made)
-        snprintf(end, 16, "context");
-    free(s.answer.tokens);
-    free(s.answer.later);
-    free(s.answer.steps);
+    const bool full = strcmp(a.end, "tokens") == 0 && asked.tokens < r->wanted - made;
+    snprintf(end, 16, "%s", full ? "context" : a.end);
+    free(a.tokens);
+    free(a.later);
+    free(a.steps);
     return ok || stopped;
 }
 

@@ -41,7 +41,8 @@ struct server_answer {
     /* A token's bytes, before its first use. */
     void (*word)(void *user, token_t, const char *bytes, size_t n);
     bool (*known)(void *user, token_t);
-    cJSON *(*ask)(void *user, const char *path, cJSON *); /* another request meanwhile, as server_ask(); NULL: failed */
+    /* Another request, also while the answer comes, as server_ask(); NULL: failed. */
+    cJSON *(*ask)(void *user, const char *path, cJSON *);
     /* A round is complete; its first token is `tokens`. Returns false to end the answer. */
     bool (*round)(void *user, const struct server_round *, const struct server_token *tokens);
     void *user;
@@ -58,6 +59,7 @@ struct server_answer {
     size_t n_later, later_room, n_steps, steps_room;
     bool counted;   /* the server told its steps */
     bool watched;   /* rounds are complete as they come, without what only the last event tells */
+    uint32_t empty; /* events without a token since the last one with one */
     char end[16];   /* eos, tokens; "": it goes on */
     struct err err; /* why the answer is refused */
 };
@@ -87,7 +89,7 @@ struct server_kind {
     const char *ids;
     bool (*event)(struct server_answer *, const cJSON *); /* false: the answer is over, or refused */
     /* Completes rounds after the last event; false: refused, or a round ended it. NULL: they are complete. */
-    bool (*finish)(struct http *, struct server_answer *);
+    bool (*finish)(struct server_answer *);
     struct server_metric { /* a counter of RECORDED_SERVER (remote.h) and its name in /metrics; a NULL ends them */
         const char *name, *metric;
     } metrics[8];

@@ -101,28 +101,27 @@ steps(struct server_answer *a, const cJSON *of)
     return true;
 }
 
-/* http: NULL while the answer still uses it. */
 static cJSON *
-ask(struct http *http, struct server_answer *a, const char *path, cJSON *json)
+ask(struct server_answer *a, const char *path, cJSON *json)
 {
     cJSON_AddStringToObject(json, "model", a->facts->id);
-    return http != NULL ? server_ask(http, path, json, &a->err) : a->ask(a->user, path, json);
+    return a->ask(a->user, path, json);
 }
 
 /* Asks for texts of tokens. */
 static cJSON *
-detokenize(struct http *http, struct server_answer *a, cJSON *ids)
+detokenize(struct server_answer *a, cJSON *ids)
 {
     cJSON *json = cJSON_CreateObject();
     cJSON_AddItemToObject(json, "tokens", ids);
-    return ask(http, a, "/detokenize", json);
+    return ask(a, "/detokenize", json);
 }
 
 /* Asks for the bytes of new tokens: events have texts, which may begin or end within a character. The tokens of the whole
  * text have them; few are others, if the model chose another spelling. The text of such a token twice has its space,
  * which some vocabularies omit at the beginning of a text: the token's bytes are the longer half. */
 static void
-ask_words(struct http *http, struct server_answer *a)
+ask_words(struct server_answer *a)
 {
     cJSON *ids = cJSON_CreateArray(), *answer, *json;
     size_t unknown = 0;
@@ -134,22 +133,23 @@ ask_words(struct http *http, struct server_answer *a)
         cJSON_Delete(ids);
         return;
     }
-    answer = detokenize(http, a, ids);
+    answer = detokenize(a, ids);
     json = server_json("{\"return_token_strs\":true,\"add_special_tokens\":false}");
     cJSON_AddStringToObject(json, "prompt", server_text(answer, "prompt"));
     cJSON_Delete(answer);
-    answer = ask(http, a, "/tokenize", json);
+    answer = ask(a, "/tokenize", json);
     const cJSON *piece = cJSON_GetArrayItem(server_at(answer, "token_strs"), 0);
     for (const cJSON *id = cJSON_GetArrayItem(server_at(answer, "tokens"), 0); id != NULL && cJSON_IsString(piece);
          id = id->next, piece = piece->next)
         if (id->valuedouble >= 0 && id->valuedouble < a->facts->vocab)
             answer_piece(a, (token_t)id->valuedouble, piece->valuestring, strlen(piece->valuestring));
     cJSON_Delete(answer);
-    for (size_t i = 0; i < a->n_tokens && a->err.kind == ERR_NONE; i++) {
+    for (size_t i = 0; i < a->n_tokens; i++) {
         const int id = (int)a->tokens[i].token;
         if (a->known(a->user, id))
             continue;
-        answer = detokenize(http, a, server_json("[%d,%d]", id, id));
+        if ((answer = detokenize(a, server_json("[%d,%d]", id, id))) == NULL)
+            return;
         const char *text = server_text(answer, "prompt");
         a->word(a->user, id, text + strlen(text) / 2, strlen(text) - strlen(text) / 2);
         cJSON_Delete(answer);
@@ -174,9 +174,8 @@ event(struct server_answer *a, const cJSON *event)
     if (why[0] != '\0')
         snprintf(a->end, sizeof a->end, "%s", strcmp(why, "length") == 0 ? "tokens" : "eos");
     if (a->watched && a->now.n > 0) {
-        ask_words(NULL, a);
-        return a->err.kind == ERR_NONE &&
-               answer_round(a, &(struct server_round){.us = a->us, .n = a->now.n, .uncounted = true});
+        ask_words(a);
+        return answer_round(a, &(struct server_round){.us = a->us, .n = a->now.n, .uncounted = true});
     }
     if (a->now.n > 0) {
         if (!array_grow(&a->later, &a->later_room, a->n_later + 1, sizeof *a->later))
@@ -206,11 +205,11 @@ next_round(struct server_answer *a, size_t *step, size_t n, bool last)
 }
 
 static bool
-finish(struct http *http, struct server_answer *a)
+finish(struct server_answer *a)
 {
     size_t step = 0;
-    ask_words(http, a);
-    bool going = a->err.kind == ERR_NONE;
+    ask_words(a);
+    bool going = true;
     for (size_t i = 0; going && i < a->n_later; i++) {
         const bool last = i + 1 == a->n_later;
         for (size_t left = a->later[i].n; going && left > 0;) {
@@ -221,9 +220,7 @@ finish(struct http *http, struct server_answer *a)
             going = answer_round(a, &r);
         }
     }
-    if (going && step < a->n_steps)
-        return answer_refuse(a, "counts drafts that its tokens do not have");
-    return going;
+    return going && (step == a->n_steps || answer_refuse(a, "counts drafts that its tokens do not have"));
 }
 
 const struct server_kind vllm_kind = {

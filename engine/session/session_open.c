@@ -1,8 +1,6 @@
 /* Opens a session: description of the run, sequences and their policies, settings, prompts, memory, contexts. */
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
-#include <unistd.h>
 
 #include "engine/model/trained/sv_profile.h"
 #include "engine/session/engine_internal.h"
@@ -90,8 +88,6 @@ describe(struct session *s, const struct session_options *o)
 {
     struct run_info *info = &s->info;
     const struct model *m = s->engine->model;
-    info->format = TRACE_FORMAT;
-    snprintf(info->version, sizeof info->version, "%s", SPECSCOPE_VERSION);
     snprintf(info->model_path, sizeof info->model_path, "%s", m->path);
     snprintf(info->model_name, sizeof info->model_name, "%s", m->name);
     snprintf(info->arch, sizeof info->arch, "%s", m->arch);
@@ -124,23 +120,12 @@ describe(struct session *s, const struct session_options *o)
     describe_trained(info, s->engine);
     snprintf(info->backend, sizeof info->backend, "%s", s->engine->ops->name);
     snprintf(info->isa, sizeof info->isa, "%s", s->engine->ops->describe(s->engine->backend));
-    if (gethostname(info->host, sizeof info->host) != 0)
-        info->host[0] = '\0';
-    info->host[sizeof info->host - 1] = '\0';
     info->threads = s->engine->threads;
     info->exact = s->engine->exact;
     info->costs = s->engine->costs;
-    info->sampling = o->sampling;
-    info->seed = o->seed;
-    info->tokens = o->tokens;
-    info->sequences = info->prompts = 1;
     const bool chosen = strcmp(o->policy, POLICY_AUTO) == 0;
-    snprintf(info->policy, sizeof info->policy, "%s", chosen ? session_first_policy(s, o->policies) : o->policy);
+    run_info_begin(info, &o->sampling, o->seed, o->tokens, chosen ? session_first_policy(s, o->policies) : o->policy);
     s->chooses = chosen && policy_is_baseline(info->policy);
-    time_t now = time(NULL);
-    struct tm utc;
-    gmtime_r(&now, &utc);
-    strftime(info->started, sizeof info->started, "%Y-%m-%dT%H:%M:%SZ", &utc);
 }
 
 /* ---- sequences and their policies ---- */

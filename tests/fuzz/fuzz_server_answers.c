@@ -92,7 +92,7 @@ feed(const struct server_kind *kind, const char *bytes, size_t n, bool limited)
     a.of.user = &a;
     sse_feed(&sse, bytes, n, take_event, &a);
     if (a.of.err.kind == ERR_NONE && kind->finish != NULL)
-        kind->finish(NULL, &a.of);
+        kind->finish(&a.of);
     if (a.of.err.kind != ERR_NONE)
         must_refuse(&a.of.err);
     MUST(memchr(a.of.end, '\0', sizeof a.of.end) != NULL);

@@ -256,7 +256,7 @@ TEST(vllm_events_are_rounds_with_the_drafts_of_the_last_event)
     event_of(&h, "6,7", ",\"finish_reason\":\"length\"");
     assert_string_equal(h.rounds, "");
     steps_of(&h, "2,0,1", "5,4,5");
-    assert_true(vllm_kind.finish(NULL, &h.answer));
+    assert_true(vllm_kind.finish(&h.answer));
     assert_string_equal(h.rounds, "[1 0/0][2 3 4 5/2][5 4/0][6 7 5/1]");
     assert_string_equal(h.answer.end, "tokens");
     end(&h);
@@ -271,7 +271,7 @@ TEST(vllm_steps_without_drafts_are_rounds_without_drafts)
     event_of(&h, "3,4", "");
     event_of(&h, "5", ",\"finish_reason\":\"stop\"");
     steps_of(&h, "1", "5");
-    assert_true(vllm_kind.finish(NULL, &h.answer));
+    assert_true(vllm_kind.finish(&h.answer));
     assert_string_equal(h.rounds, "[1 0/0][2 0/0][3 4 5/1][5 0/0]");
     assert_string_equal(h.answer.end, "eos");
     end(&h);
@@ -284,7 +284,7 @@ TEST(a_vllm_event_of_a_late_client_contains_several_rounds)
     event_of(&h, "1,2,3,4", "");
     event_of(&h, "5,6", ",\"finish_reason\":\"length\"");
     steps_of(&h, "2,5", "5,5");
-    assert_true(vllm_kind.finish(NULL, &h.answer));
+    assert_true(vllm_kind.finish(&h.answer));
     assert_string_equal(h.rounds, "[1 0/0][2 3 4 5/2][5 6 5/5]");
     end(&h);
 }
@@ -296,7 +296,7 @@ TEST(a_vllm_round_that_the_limit_cuts_keeps_the_counts_of_the_server)
     event_of(&h, "1", "");
     event_of(&h, "2", ",\"finish_reason\":\"length\"");
     steps_of(&h, "4", "5");
-    assert_true(vllm_kind.finish(NULL, &h.answer));
+    assert_true(vllm_kind.finish(&h.answer));
     assert_string_equal(h.rounds, "[1 0/0][2 5/4]");
     end(&h);
 }
@@ -307,7 +307,7 @@ TEST(vllm_rounds_without_counts_are_not_counted)
     begin(&h);
     event_of(&h, "1", "");
     event_of(&h, "2,3", ",\"finish_reason\":\"length\"");
-    assert_true(vllm_kind.finish(NULL, &h.answer));
+    assert_true(vllm_kind.finish(&h.answer));
     assert_string_equal(h.rounds, "[1 0/0][2 3 ?]");
     end(&h);
 }
@@ -321,7 +321,7 @@ TEST(vllm_events_that_are_watched_are_rounds_at_once)
     event_of(&h, "2,3,4", ",\"finish_reason\":\"length\"");
     assert_string_equal(h.rounds, "[1 ?][2 3 4 ?]");
     steps_of(&h, "2", "5");
-    assert_true(vllm_kind.finish(NULL, &h.answer));
+    assert_true(vllm_kind.finish(&h.answer));
     assert_string_equal(h.rounds, "[1 ?][2 3 4 ?]");
     end(&h);
 }
@@ -333,7 +333,7 @@ TEST(vllm_counts_that_its_tokens_do_not_have_are_refused)
     event_of(&h, "1", "");
     event_of(&h, "2", ",\"finish_reason\":\"length\"");
     steps_of(&h, "0,4,1", "5,5,5");
-    assert_false(vllm_kind.finish(NULL, &h.answer));
+    assert_false(vllm_kind.finish(&h.answer));
     assert_contains(h.answer.err.text, "counts drafts that its tokens do not have");
     end(&h);
 }
