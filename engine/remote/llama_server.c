@@ -41,23 +41,19 @@ piece(struct server_answer *a, token_t token, const cJSON *piece)
 }
 
 static bool
-tokens(struct http *http, const struct server_facts *f, const struct server_prompt *p, struct server_answer *a,
-       struct err *err)
+tokens(struct http *http, const struct server_prompt *p, struct server_answer *a, struct err *err)
 {
-    (void)f;
-    cJSON *text = NULL, *answer = NULL, *json = cJSON_CreateObject();
+    cJSON *text = NULL;
     if (p->chat) {
+        cJSON *json = cJSON_CreateObject();
         cJSON_AddItemToObject(json, "messages", server_messages(p));
-        text = server_ask(http, "/apply-template", json, err);
-        json = text != NULL ? cJSON_CreateObject() : NULL;
+        if ((text = server_ask(http, "/apply-template", json, err)) == NULL)
+            return false;
     }
-    if (json != NULL) {
-        cJSON_AddStringToObject(json, "content", p->chat ? server_text(text, "prompt") : p->text);
-        cJSON_AddTrueToObject(json, "add_special");
-        cJSON_AddTrueToObject(json, "with_pieces");
-        cJSON_AddBoolToObject(json, "parse_special", p->chat);
-        answer = server_ask(http, "/tokenize", json, err);
-    }
+    cJSON *json =
+        server_json("{\"add_special\":true,\"with_pieces\":true,\"parse_special\":%s}", p->chat ? "true" : "false");
+    cJSON_AddStringToObject(json, "content", p->chat ? server_text(text, "prompt") : p->text);
+    cJSON *answer = server_ask(http, "/tokenize", json, err);
     const cJSON *list = server_at(answer, "tokens"), *token = list != NULL ? list->child : NULL;
     for (const struct server_token *t; token != NULL && (t = answer_token(a, server_at(token, "id"))) != NULL;
          token = token->next)
@@ -68,9 +64,8 @@ tokens(struct http *http, const struct server_facts *f, const struct server_prom
 }
 
 static cJSON *
-request(const struct server_facts *f, const struct server_request *r)
+request(const struct server_request *r)
 {
-    (void)f;
     char sampling[200] = "\"samplers\":[\"temperature\"]";
     if (r->sampling.temperature > 0)
         snprintf(sampling, sizeof sampling,

@@ -416,7 +416,7 @@ take_event(void *user, const char *data, size_t n)
     if (strcmp(data, "[DONE]") == 0)
         return false;
     a->us = clock_us();
-    bool going = json_read(&event, data, n) || err_set(&a->err, ERR_WORK, "out of memory for the server's answer");
+    bool going = json_read(&event, data, n) || answer_refuse(a, "is larger than the memory");
     going = going && (cJSON_IsObject(event) || answer_refuse(a, "contains an event that is no JSON object"));
     const cJSON *error = server_at(event, "error");
     if (going && error != NULL) {
@@ -439,8 +439,8 @@ static bool
 request(struct remote *r, char end[16], struct err *err)
 {
     const size_t made = r->n_ids - r->prompt_ids, left = r->info.ctx - r->n_ids;
-    const struct server_request asked = {(uint32_t)(r->wanted - made < left ? r->wanted - made : left), r->ignore_eos,
-                                         r->current.sampling, r->current.seed};
+    const struct server_request asked = {r->facts.id, (uint32_t)(r->wanted - made < left ? r->wanted - made : left),
+                                         r->ignore_eos, r->current.sampling, r->current.seed};
     struct server_answer a = {.facts = &r->facts,
                               .word = emit_word,
                               .known = knows_word,
@@ -453,7 +453,7 @@ request(struct remote *r, char end[16], struct err *err)
     r->again = false;
     if (r->http == NULL && !remote_reach(r, r->kind->name, err))
         return false;
-    cJSON *json = r->kind->request(&r->facts, &asked), *ids = cJSON_AddArrayToObject(json, r->kind->ids);
+    cJSON *json = r->kind->request(&asked), *ids = cJSON_AddArrayToObject(json, r->kind->ids);
     for (size_t i = 0; i < r->n_ids; i++)
         cJSON_AddItemToArray(ids, cJSON_CreateNumber(r->ids[i]));
     char *body = cJSON_PrintUnformatted(json);
@@ -485,7 +485,7 @@ read_prompt(struct remote *r, struct err *err)
     const struct server_prompt p = {
         .text = r->prompt, .before = r->before, .system = r->info.asked.system, .chat = r->chat};
     r->n_ids = r->prompt_ids = 0;
-    bool ok = remote_reach(r, r->kind->name, err) && r->kind->tokens(r->http, &r->facts, &p, &a, err);
+    bool ok = remote_reach(r, r->kind->name, err) && r->kind->tokens(r->http, &p, &a, err);
     if (!ok && err->kind == ERR_NONE)
         err_set(err, ERR_WORK, "the server gives no tokens of a text: it has no %s",
                 r->chat ? "/apply-template or /tokenize" : "/tokenize");

@@ -110,16 +110,15 @@ struct server_token *
 answer_token(struct server_answer *a, const cJSON *id)
 {
     const double x = cJSON_GetNumberValue(id);
-    if (!(x >= 0 && x < a->facts->vocab && x == floor(x))) {
-        answer_refuse(a, "contains a token that its vocabulary lacks");
-        return NULL;
-    }
-    if (++a->read > a->most && a->most > 0) {
-        answer_refuse(a, "contains more tokens than were requested");
-        return NULL;
-    }
-    if (!array_grow(&a->tokens, &a->room, a->n_tokens + 1, sizeof *a->tokens)) {
-        err_set(&a->err, ERR_WORK, "out of memory for the server's answer");
+    const char *why = NULL;
+    if (!(x >= 0 && x < a->facts->vocab && x == floor(x)))
+        why = "contains a token that its vocabulary lacks";
+    else if (++a->read > a->most && a->most > 0)
+        why = "contains more tokens than were requested";
+    else if (!array_grow(&a->tokens, &a->room, a->n_tokens + 1, sizeof *a->tokens))
+        why = "is larger than the memory";
+    if (why != NULL) {
+        answer_refuse(a, why);
         return NULL;
     }
     if (a->now.n++ == 0)
@@ -177,14 +176,12 @@ piece_character(const char *piece, size_t n, bool marks, char out[4], size_t *re
             return 1;
         }
     }
-    if (marks && code == 0x2581)
-        return utf8_put(out, ' ');
     if (marks && *read == 1 && n == 6 && memcmp(piece, "<0x", 3) == 0 && piece[5] == '>') {
         out[0] = (char)(hex_digit(piece[3]) * 16 + hex_digit(piece[4]));
         *read = 6;
         return 1;
     }
-    return utf8_put(out, code);
+    return utf8_put(out, marks && code == 0x2581 ? ' ' : code);
 }
 
 void

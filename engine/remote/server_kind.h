@@ -71,6 +71,7 @@ struct server_prompt {
 };
 
 struct server_request {
+    const char *model;
     uint32_t tokens;
     bool ignore_eos;
     struct sampling sampling;
@@ -82,10 +83,9 @@ struct server_kind {
     /* Returns false if the server is of another kind (err->kind is ERR_NONE), or if it cannot be asked. */
     bool (*recognise)(struct http *, struct server_facts *, struct err *);
     /* Adds the members of the request for a prompt's tokens, and reads its answer; `word` as in an answer. */
-    bool (*tokens)(struct http *, const struct server_facts *, const struct server_prompt *, struct server_answer *,
-                   struct err *);
+    bool (*tokens)(struct http *, const struct server_prompt *, struct server_answer *, struct err *);
     /* The members of the request besides the ids, and the name of these. */
-    cJSON *(*request)(const struct server_facts *, const struct server_request *);
+    cJSON *(*request)(const struct server_request *);
     const char *ids;
     bool (*event)(struct server_answer *, const cJSON *); /* false: the answer is over, or refused */
     /* Completes rounds after the last event; false: refused, or a round ended it. NULL: they are complete. */

@@ -26,24 +26,20 @@ recognise(struct http *http, struct server_facts *f, struct err *err)
 }
 
 static bool
-tokens(struct http *http, const struct server_facts *f, const struct server_prompt *p, struct server_answer *a,
-       struct err *err)
+tokens(struct http *http, const struct server_prompt *p, struct server_answer *a, struct err *err)
 {
-    (void)f;
     if (p->chat)
         return err_set(err, ERR_WORK, "SGLang gives no tokens of messages; leave out --chat");
     cJSON *json = cJSON_CreateObject(), *texts = NULL;
     cJSON_AddStringToObject(json, "prompt", p->text);
-    cJSON *answer = server_ask(http, "/tokenize", json, err), *lists = cJSON_CreateArray();
+    cJSON *answer = server_ask(http, "/tokenize", json, err);
     const cJSON *ids = server_at(answer, "tokens"), *id = ids != NULL ? ids->child : NULL;
-    for (; id != NULL && answer_token(a, id) != NULL; id = id->next)
-        cJSON_AddItemToArray(lists, server_json("[%d]", (int)id->valuedouble));
-    json = cJSON_CreateObject();
-    cJSON_AddItemToObject(json, "tokens", lists);
-    if (ids != NULL)
+    if (id != NULL) {
+        json = server_json("{\"tokens\":[]}");
+        for (; id != NULL && answer_token(a, id) != NULL; id = id->next)
+            cJSON_AddItemToArray(cJSON_GetObjectItem(json, "tokens"), server_json("[%d]", (int)id->valuedouble));
         texts = server_ask(http, "/detokenize", json, err);
-    else
-        cJSON_Delete(json);
+    }
     const cJSON *text = cJSON_GetArrayItem(server_at(texts, "text"), 0);
     for (size_t i = 0; cJSON_IsString(text) && i < a->n_tokens; i++, text = text->next)
         a->word(a->user, a->tokens[i].token, text->valuestring, strlen(text->valuestring));
@@ -53,9 +49,8 @@ tokens(struct http *http, const struct server_facts *f, const struct server_prom
 }
 
 static cJSON *
-request(const struct server_facts *f, const struct server_request *r)
+request(const struct server_request *r)
 {
-    (void)f;
     char top_k[40] = "", seed[60] = "";
     if (r->sampling.top_k > 0)
         snprintf(top_k, sizeof top_k, ",\"top_k\":%u", (unsigned)r->sampling.top_k);

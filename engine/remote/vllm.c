@@ -34,11 +34,10 @@ recognise(struct http *http, struct server_facts *f, struct err *err)
 }
 
 static bool
-tokens(struct http *http, const struct server_facts *f, const struct server_prompt *p, struct server_answer *a,
-       struct err *err)
+tokens(struct http *http, const struct server_prompt *p, struct server_answer *a, struct err *err)
 {
     cJSON *json = server_json("{\"return_token_strs\":true}");
-    cJSON_AddStringToObject(json, "model", f->id);
+    cJSON_AddStringToObject(json, "model", a->facts->id);
     if (p->chat)
         cJSON_AddItemToObject(json, "messages", server_messages(p));
     else
@@ -56,7 +55,7 @@ tokens(struct http *http, const struct server_facts *f, const struct server_prom
 }
 
 static cJSON *
-request(const struct server_facts *f, const struct server_request *r)
+request(const struct server_request *r)
 {
     cJSON *to = server_json(
         "{\"max_tokens\":%u,\"stream\":true,\"stream_options\":{\"include_usage\":true},\"return_token_ids\":true,"
@@ -64,7 +63,7 @@ request(const struct server_facts *f, const struct server_request *r)
         "\"top_k\":%u,\"seed\":%" PRIu64 "}",
         (unsigned)r->tokens, PREDICTION_TOP, r->ignore_eos ? "true" : "false", (double)r->sampling.temperature,
         (double)r->sampling.top_p, (unsigned)r->sampling.top_k, r->seed >> 11);
-    cJSON_AddStringToObject(to, "model", f->id);
+    cJSON_AddStringToObject(to, "model", r->model);
     return to;
 }
 
@@ -88,7 +87,7 @@ steps(struct server_answer *a, const cJSON *of)
     a->n_steps = 0; /* the last list counts */
     a->counted = cJSON_IsObject(of) && (n > 0 || server_number(of, "num_spec_steps", 1u << 30) == 0);
     if (!array_grow(&a->steps, &a->steps_room, (size_t)n, sizeof *a->steps))
-        return err_set(&a->err, ERR_WORK, "out of memory for the server's answer");
+        return answer_refuse(a, "is larger than the memory");
     accepted = accepted != NULL ? accepted->child : NULL;
     drafted = drafted != NULL ? drafted->child : NULL;
     for (; accepted != NULL; accepted = accepted->next, drafted = drafted != NULL ? drafted->next : NULL) {
@@ -179,7 +178,7 @@ event(struct server_answer *a, const cJSON *event)
     }
     if (a->now.n > 0) {
         if (!array_grow(&a->later, &a->later_room, a->n_later + 1, sizeof *a->later))
-            return err_set(&a->err, ERR_WORK, "out of memory for the server's answer");
+            return answer_refuse(a, "is larger than the memory");
         a->later[a->n_later++] = a->now;
     }
     return metrics == NULL || a->watched || steps(a, server_at(metrics, "speculative_decoding"));
