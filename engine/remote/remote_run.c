@@ -147,18 +147,6 @@ emit_round(struct remote *r, const struct server_round *s, const struct server_t
     append(r, &e, s->us);
 }
 
-static void
-fail(struct remote *r, const struct err *err)
-{
-    char text[sizeof err->text + 8];
-    pthread_mutex_lock(&r->lock);
-    r->failure = *err;
-    r->failure.kind = ERR_WORK;
-    pthread_mutex_unlock(&r->lock);
-    snprintf(text, sizeof text, "error: %s", err->text);
-    emit_control(r, RECORDED_END, "", text);
-}
-
 /* ---- controls ---- */
 
 /* Has a control ended the run? */
@@ -266,16 +254,7 @@ receive(struct remote *r, struct remote_mail *m)
     remote_mail_free(m);
 }
 
-/* Appends the counters that poll() has read; under the lock. */
-static void
-emit_counters(struct remote *r)
-{
-    if (r->counters[0] != '\0')
-        emit_control(r, RECORDED_SERVER, "", r->counters);
-    r->counters[0] = '\0';
-}
-
-/* Carries out the posted controls. wait: until one comes. */
+/* Appends the counters that were read, and carries out the posted controls. wait: until one comes. */
 static void
 take_mail(struct remote *r, bool wait)
 {
@@ -284,7 +263,9 @@ take_mail(struct remote *r, bool wait)
         r->rests = wait && r->first == NULL;
         while (wait && r->first == NULL && r->counters[0] == '\0' && !atomic_load(&r->quits))
             pthread_cond_wait(&r->wake, &r->lock);
-        emit_counters(r);
+        if (r->counters[0] != '\0')
+            emit_control(r, RECORDED_SERVER, "", r->counters);
+        r->counters[0] = '\0';
         struct remote_mail *m = r->first;
         if (m != NULL) {
             r->rests = false;
@@ -522,20 +503,27 @@ begin_run(struct remote *r)
         emit_control(r, RECORDED_STATE, "", "paused");
 }
 
-/* Returns why no further token can come; NULL: one can. */
+/* Returns why no further token can come; "": one can. */
 static const char *
 why_over(const struct remote *r)
 {
-    return r->n_ids - r->prompt_ids >= r->wanted ? "tokens" : r->n_ids >= r->info.ctx ? "context" : NULL;
+    return r->n_ids - r->prompt_ids >= r->wanted ? "tokens" : r->n_ids >= r->info.ctx ? "context" : "";
 }
 
-/* Fails, unless a control has ended the work. */
+/* Fails, unless a control has ended the work. Returns true. */
 static bool
-stop(struct remote *r, const struct err *err)
+fail(struct remote *r, const struct err *err)
 {
+    char text[sizeof err->text + 8];
     take_mail(r, false);
-    if (!leaves(r))
-        fail(r, err);
+    if (leaves(r))
+        return true;
+    pthread_mutex_lock(&r->lock);
+    r->failure = *err;
+    r->failure.kind = ERR_WORK;
+    pthread_mutex_unlock(&r->lock);
+    snprintf(text, sizeof text, "error: %s", err->text);
+    emit_control(r, RECORDED_END, "", text);
     return true;
 }
 
@@ -546,7 +534,7 @@ run(struct remote *r)
     struct err err = {0};
     char end[16];
     begin_run(r);
-    bool failed = !read_prompt(r, &err) && stop(r, &err), over = failed;
+    bool failed = !read_prompt(r, &err) && fail(r, &err), over = failed;
     while (!leaves(r) && (!over || r->stay)) {
         const bool holds = over || (r->paused && r->prefilled);
         take_mail(r, holds);
@@ -554,8 +542,8 @@ run(struct remote *r)
         if (leaves(r) || over || (r->paused && r->prefilled))
             continue;
         r->extended = false;
-        snprintf(end, sizeof end, "%s", why_over(r) != NULL ? why_over(r) : "");
-        failed = end[0] == '\0' && !request(r, end, &err) && stop(r, &err);
+        snprintf(end, sizeof end, "%s", why_over(r));
+        failed = end[0] == '\0' && !request(r, end, &err) && fail(r, &err);
         over = failed || end[0] != '\0';
         if (over && !failed && !leaves(r))
             emit_control(r, RECORDED_END, "", end);
