@@ -16,7 +16,6 @@
 #define CANNOT   "servers cannot be reached"
 #define URL_MOST 512
 #define KEY_MOST 2048
-#define SHOWN    120 /* bytes of a URL in a message */
 
 struct http {
     const struct transfer_ops *ops;
@@ -30,10 +29,10 @@ struct http {
     struct sse sse;
     char *answer;
     size_t n, room;
-    uint64_t begun, progress, received; /* us, us, bytes */
-    double limit_s;                     /* 0: none */
-    bool ended;                         /* by event() or the flag */
-    const char *why;                    /* the reason for which this file ended the request; NULL: none */
+    uint64_t begun, progress; /* us */
+    double limit_s;           /* 0: none */
+    bool ended;               /* by event() or the flag */
+    const char *why;          /* the reason for which this file ended the request; NULL: none */
 };
 
 /* ---- the plug-in ---- */
@@ -206,8 +205,6 @@ receive_stream(struct http *h, const char *type, const char *bytes, size_t n)
         [SSE_TOO_LONG] = "it sends more than 4 MB without an event", [SSE_NO_MEMORY] = "out of memory"};
     if (strncasecmp(type, "text/event-stream", 17) != 0)
         return end(h, "its answer is no stream of events");
-    if ((h->received += n) > HTTP_STREAM_MOST)
-        return end(h, "its stream of events has no end");
     const enum sse_result result = sse_feed(&h->sse, bytes, n, on_event, h);
     return result == SSE_MORE || (result != SSE_ENDED && end(h, why[result]));
 }
@@ -246,7 +243,7 @@ stop(void *http)
 static bool
 transfer(struct http *h, const char *path, const char *json, int *status, struct err *err)
 {
-    char url[URL_MOST + 256], shown[SHOWN], why[200];
+    char url[URL_MOST + 256], why[200];
     struct transfer t = {.url = url,
                          .key = h->key[0] != '\0' ? h->key : NULL,
                          .json = json,
@@ -258,7 +255,6 @@ transfer(struct http *h, const char *path, const char *json, int *status, struct
     h->sse = (struct sse){.most = HTTP_EVENT_MOST};
     h->answer = NULL;
     h->n = h->room = 0;
-    h->received = 0;
     h->ended = false;
     h->why = NULL;
     const bool ok = h->ops->run(h->connection, &t);
@@ -268,8 +264,7 @@ transfer(struct http *h, const char *path, const char *json, int *status, struct
         return true;
     mask_key(h, t.why, strlen(t.why));
     printable_line(why, sizeof why, t.why, strlen(t.why));
-    return err_set(err, ERR_WORK, "no answer from %s: %s%s", printable_line(shown, sizeof shown, url, strlen(url)),
-                   h->why != NULL ? h->why : why,
+    return err_set(err, ERR_WORK, "no answer from %.120s: %s%s", url, h->why != NULL ? h->why : why,
                    t.status == 0 ? "; is the server running, and is this its address?" : "");
 }
 
@@ -305,10 +300,8 @@ http_stream(struct http *h, const char *path, const char *json, bool (*event)(vo
     h->user = user;
     h->limit_s = 0;
     bool ok = transfer(h, path, json, &status, err);
-    if (ok && !h->ended && status != 200) {
-        mask_key(h, h->answer, h->n);
+    if (ok && !h->ended && status != 200)
         ok = http_refused(h, path, status, h->answer, h->n, err);
-    }
     free(h->answer);
     return ok;
 }
@@ -333,7 +326,7 @@ message_of(const cJSON *json)
 bool
 http_refused(const struct http *h, const char *path, int status, const char *answer, size_t n, struct err *err)
 {
-    char shown[SHOWN], said[200];
+    char said[200];
     cJSON *json = NULL;
     if (answer == NULL || !json_read(&json, answer, n))
         json = NULL;
@@ -341,8 +334,6 @@ http_refused(const struct http *h, const char *path, int status, const char *ans
     mask_key(h, message, message != NULL ? strlen(message) : 0); /* JSON may have escaped it */
     printable_line(said, sizeof said, message != NULL ? message : "", message != NULL ? strlen(message) : 0);
     cJSON_Delete(json);
-    return err_set(err, ERR_WORK, "%s%s failed: status %d%s%s%s",
-                   printable_line(shown, sizeof shown, h->url, strlen(h->url)), path, status,
-                   said[0] != '\0' ? ": " : "", said,
-                   status == 401 || status == 403 ? "; give the server's key with --key-env or --key-file" : "");
+    return err_set(err, ERR_WORK, "%.120s%s failed: status %d%s%s%s", h->url, path, status, said[0] != '\0' ? ": " : "",
+                   said, status == 401 || status == 403 ? "; give the server's key with --key-env or --key-file" : "");
 }

@@ -13,9 +13,8 @@
 
 #define HTTP_ANSWER_MOST (64u << 20) /* bytes */
 #define HTTP_EVENT_MOST  (4u << 20)  /* bytes of a server-sent event, or without one */
-#define HTTP_STREAM_MOST (4ull << 30)
-#define HTTP_STALL_S     300 /* without a byte of an answer, or without an event: a long prompt is silent */
-#define HTTP_KEY_MASKED  8   /* characters: a key of this length is replaced by asterisks in what a server sends */
+#define HTTP_STALL_S     300         /* without a byte of an answer, or without an event: a long prompt is silent */
+#define HTTP_KEY_MASKED  8 /* characters: a key of this length is replaced by asterisks in what a server sends */
 
 struct http;
 

@@ -27,7 +27,6 @@ struct launch {  /* memory that the guard shares */
     pid_t guard; /* 0: it has ended */
     int life;    /* the pipe that the guard watches */
     char url[32];
-    double start_s;
     /* written by the guard */
     int status; /* of waitpid(); -1: the server did not end by itself */
     size_t n;
@@ -38,8 +37,8 @@ struct launch {  /* memory that the guard shares */
 
 struct guard {
     struct launch *launch;
-    int life, output;
-    pid_t server; /* also its process group */
+    int life, output; /* -1: it has ended */
+    pid_t server;     /* also its process group */
     bool reaped;
 };
 
@@ -75,6 +74,8 @@ read_output(struct guard *g)
     const ssize_t n = both[0].revents != 0 ? read(g->output, bytes, sizeof bytes) : 0;
     if (both[0].revents != 0 && n <= 0)
         g->output = -1; /* poll() ignores it */
+    if (both[1].revents != 0)
+        g->life = -1;
     if (n <= 0)
         return false;
     const size_t kept = l->n + (size_t)n <= OUTPUT_KEPT ? l->n : OUTPUT_KEPT - (size_t)n;
@@ -98,20 +99,12 @@ reap(struct guard *g)
     return got == 0;
 }
 
-static bool
-program_lives(const struct guard *g)
-{
-    struct pollfd end = {g->life, POLLIN, 0};
-    return poll(&end, 1, 0) == 0;
-}
-
 /* Ends the server's group, then the processes that have left it, where the system gives them to the guard. */
 static void
 end_server(struct guard *g)
 {
     const uint64_t begun = clock_us();
     bool group = kill(-g->server, SIGTERM) == 0;
-    g->life = -1;
     /* no signal ends a process that waits for a broken disk */
     for (uint64_t s = 0; s < 2 * LAUNCH_END_S && (reap(g) || group); s = (clock_us() - begun) / 1000000) {
         read_output(g);
@@ -138,7 +131,7 @@ run_guard(struct launch *l, int life, const int output[2], const char *command)
     dup2(life_copy, g.life);
     dup2(output_copy, g.output);
     platform_close_from(2); /* also this process's copies of the pipes' other ends */
-    while (!g.reaped && program_lives(&g)) {
+    while (!g.reaped && g.life >= 0) {
         read_output(&g);
         reap(&g);
     }
@@ -165,12 +158,11 @@ free_port(void)
 static bool
 start(struct launch *l, const char *command, struct err *err)
 {
-    int life[2], output[2];
+    int life[2] = {-1, -1}, output[2];
     sigset_t all, before;
-    if (!platform_pipe(life))
-        return err_set(err, ERR_WORK, CANNOT ": no pipe: %s", strerror(errno));
+    const bool pipes = platform_pipe(life) && platform_pipe(output);
     l->life = life[1];
-    if (!platform_pipe(output)) {
+    if (!pipes) {
         close(life[0]);
         return err_set(err, ERR_WORK, CANNOT ": no pipe: %s", strerror(errno));
     }
@@ -221,7 +213,6 @@ wait_until_healthy(struct launch *l, struct http *http, double limit_s, const at
         const bool called = http_call(http, "/health", NULL, HEALTH_S, &status, &answer, &n, NULL);
         if (called)
             free(answer);
-        l->start_s = (double)(clock_us() - begun) * 1e-6;
         if (cancel != NULL && atomic_load(cancel))
             return err_set(err, ERR_CANCELLED, "cancelled");
         if (guard_ended(l, WNOHANG)) {
@@ -235,7 +226,7 @@ wait_until_healthy(struct launch *l, struct http *http, double limit_s, const at
         if (called && status == 200)
             return true;
         snprintf(what, sizeof what, "/health was not 200 within %g s", limit_s);
-        if (l->start_s > limit_s)
+        if ((double)(clock_us() - begun) * 1e-6 > limit_s)
             return failed(l, what, err);
         poll(NULL, 0, TICK_MS);
     }
@@ -247,9 +238,10 @@ launch_open(struct launch **out, const char *command, double limit_s, const atom
     char whole[COMMAND_MOST];
     struct http *http = NULL;
     const unsigned port = free_port();
-    struct launch *l = mmap(NULL, sizeof *l, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    struct launch *l =
+        port == 0 ? MAP_FAILED : mmap(NULL, sizeof *l, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     *out = NULL;
-    if (l == MAP_FAILED || port == 0)
+    if (l == MAP_FAILED)
         return err_set(err, ERR_WORK, CANNOT ": out of memory, or of ports");
     l->life = l->status = -1;
     snprintf(l->url, sizeof l->url, "http://127.0.0.1:%u", port);
@@ -269,12 +261,6 @@ const char *
 launch_url(const struct launch *l)
 {
     return l->url;
-}
-
-double
-launch_start_s(const struct launch *l)
-{
-    return l->start_s;
 }
 
 void

@@ -17,7 +17,6 @@ struct launch;
  * *cancel is set (NULL: never). Nothing runs after a failure. */
 bool launch_open(struct launch **, const char *command, double limit_s, const atomic_bool *cancel, struct err *);
 const char *launch_url(const struct launch *); /* "http://127.0.0.1:PORT" */
-double launch_start_s(const struct launch *);  /* the time that the start took */
 /* Ends the server and all its children: SIGTERM, after LAUNCH_END_S SIGKILL; waits for them. NULL does nothing. */
 void launch_close(struct launch *);
 
