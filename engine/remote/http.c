@@ -328,8 +328,8 @@ http_refused(const struct http *h, const char *path, int status, const char *ans
 {
     char said[200];
     cJSON *json = NULL;
-    if (answer == NULL || !json_read(&json, answer, n))
-        json = NULL;
+    if (answer != NULL)
+        json_read(&json, answer, n);
     char *const message = message_of(json);
     mask_key(h, message, message != NULL ? strlen(message) : 0); /* JSON may have escaped it */
     printable_line(said, sizeof said, message != NULL ? message : "", message != NULL ? strlen(message) : 0);

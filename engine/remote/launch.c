@@ -211,8 +211,7 @@ wait_until_healthy(struct launch *l, struct http *http, double limit_s, const at
         size_t n;
         char *answer, what[80];
         const bool called = http_call(http, "/health", NULL, HEALTH_S, &status, &answer, &n, NULL);
-        if (called)
-            free(answer);
+        free(answer); /* NULL after a failure */
         if (cancel != NULL && atomic_load(cancel))
             return err_set(err, ERR_CANCELLED, "cancelled");
         if (guard_ended(l, WNOHANG)) {

@@ -8,24 +8,14 @@
 #include "engine/remote/curl/transfer.h"
 
 #define CONNECT_S    20L
-#define HEADERS_MOST (256u << 10) /* bytes of an answer's header; libcurl stores it */
+#define HEADERS_MOST (256L << 10) /* bytes of an answer's header; libcurl stores it */
 
 struct connection {
     CURLM *multi;
     CURL *easy;
     char reason[CURL_ERROR_SIZE];
     struct transfer *now;
-    size_t header; /* bytes */
 };
-
-static size_t
-on_header(char *bytes, size_t size, size_t n, void *connection)
-{
-    struct connection *c = connection;
-    (void)bytes, (void)size; /* 1 */
-    c->header += n;
-    return c->header <= HEADERS_MOST ? n : 0;
-}
 
 static size_t
 on_bytes(char *bytes, size_t size, size_t n, void *connection)
@@ -102,8 +92,6 @@ prepare(struct connection *c, const struct transfer *t, const struct curl_slist 
          curl_easy_setopt(e, CURLOPT_CONNECTTIMEOUT, CONNECT_S) == CURLE_OK &&
          curl_easy_setopt(e, CURLOPT_HTTPHEADER, headers) == CURLE_OK &&
          curl_easy_setopt(e, CURLOPT_ERRORBUFFER, c->reason) == CURLE_OK &&
-         curl_easy_setopt(e, CURLOPT_HEADERFUNCTION, on_header) == CURLE_OK &&
-         curl_easy_setopt(e, CURLOPT_HEADERDATA, c) == CURLE_OK &&
          curl_easy_setopt(e, CURLOPT_WRITEFUNCTION, on_bytes) == CURLE_OK &&
          curl_easy_setopt(e, CURLOPT_WRITEDATA, c) == CURLE_OK;
     if (t->json != NULL)
@@ -119,10 +107,16 @@ wait_for_end(struct connection *c)
 {
     CURLMcode code = CURLM_OK;
     int running = 1, left;
+    long header = 0;
     while (code == CURLM_OK && running > 0) {
         code = curl_multi_perform(c->multi, &running);
         if (running > 0 && c->now->stop(c->now->user))
             return CURLE_ABORTED_BY_CALLBACK;
+        curl_easy_getinfo(c->easy, CURLINFO_HEADER_SIZE, &header);
+        if (header > HEADERS_MOST) {
+            snprintf(c->reason, sizeof c->reason, "the header of its answer has no end");
+            return CURLE_ABORTED_BY_CALLBACK;
+        }
         if (code == CURLM_OK && running > 0)
             code = curl_multi_poll(c->multi, NULL, 0, 100, NULL);
     }
@@ -139,7 +133,6 @@ run(void *connection, struct transfer *t)
     const char *elsewhere = NULL;
     long status = 0;
     c->now = t;
-    c->header = 0;
     c->reason[0] = '\0';
     if (headers != NULL && prepare(c, t, headers) && curl_multi_add_handle(c->multi, c->easy) == CURLM_OK) {
         result = wait_for_end(c);
@@ -149,8 +142,6 @@ run(void *connection, struct transfer *t)
     }
     if (elsewhere != NULL)
         snprintf(t->why, sizeof t->why, "it redirects to %s, which is not followed", elsewhere);
-    else if (c->header > HEADERS_MOST)
-        snprintf(t->why, sizeof t->why, "the header of its answer has no end");
     else if (result != CURLE_OK)
         snprintf(t->why, sizeof t->why, "%s", c->reason[0] != '\0' ? c->reason : curl_easy_strerror(result));
     curl_multi_remove_handle(c->multi, c->easy);
