@@ -9,11 +9,8 @@
 static void
 end_line(struct sse *s)
 {
-    const size_t mark =
-        !s->after_first_line && s->n - s->data >= 3 && memcmp(s->text + s->data, "\xef\xbb\xbf", 3) == 0;
-    const char *line = s->text + s->data + 3 * mark;
-    size_t len = s->n - s->data - 3 * mark;
-    s->after_first_line = true;
+    const char *line = s->text + s->data;
+    size_t len = s->n - s->data;
     s->n = s->data;
     if (len < 4 || memcmp(line, "data", 4) != 0 || (len > 4 && line[4] != ':'))
         return;
@@ -45,7 +42,6 @@ sse_feed(struct sse *s, const char *bytes, size_t n, bool (*event)(void *user, c
         } else if (s->n > s->data) {
             end_line(s);
         } else {
-            s->after_first_line = true;
             const bool complete = s->has_data;
             const size_t len = s->data;
             s->n = s->data = 0;

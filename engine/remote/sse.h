@@ -11,7 +11,7 @@ struct sse {     /* begins with {0} and the limit */
     size_t most; /* bytes between the ends of two events */
     char *text;  /* the event's data, then the line that has begun */
     size_t n, room, data, seen;
-    bool has_data, after_cr, after_first_line;
+    bool has_data, after_cr;
 };
 
 enum sse_result { SSE_MORE, SSE_ENDED, SSE_TOO_LONG, SSE_NO_MEMORY };

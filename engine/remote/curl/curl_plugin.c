@@ -3,7 +3,6 @@
 #include <curl/curl.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "engine/remote/curl/transfer.h"
 
@@ -95,9 +94,7 @@ prepare(struct connection *c, const struct transfer *t, const struct curl_slist 
          curl_easy_setopt(e, CURLOPT_WRITEFUNCTION, on_bytes) == CURLE_OK &&
          curl_easy_setopt(e, CURLOPT_WRITEDATA, c) == CURLE_OK;
     if (t->json != NULL)
-        ok = ok && curl_easy_setopt(e, CURLOPT_POST, 1L) == CURLE_OK &&
-             curl_easy_setopt(e, CURLOPT_POSTFIELDS, t->json) == CURLE_OK &&
-             curl_easy_setopt(e, CURLOPT_POSTFIELDSIZE_LARGE, (curl_off_t)strlen(t->json)) == CURLE_OK;
+        ok = ok && curl_easy_setopt(e, CURLOPT_POSTFIELDS, t->json) == CURLE_OK; /* a POST */
     return ok;
 }
 

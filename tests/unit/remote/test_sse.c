@@ -69,17 +69,6 @@ TEST(an_event_without_text_is_an_event)
     gives("data\n\ndata:\n\n", "[][]");
 }
 
-TEST(a_byte_order_mark_is_skipped_at_the_start_only)
-{
-    gives("\xef\xbb\xbf"
-          "data: a\n\n\xef\xbb\xbf"
-          "data: b\n\n",
-          "[a]");
-    gives("\n\xef\xbb\xbf"
-          "data: a\n\n",
-          "");
-}
-
 TEST(an_event_that_the_end_cuts_is_none)
 {
     gives("data: a\n\ndata: b\n", "[a]");
