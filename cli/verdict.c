@@ -37,7 +37,6 @@ struct parting {
 };
 
 enum conclusion { SAME_DRAFTS, OTHER_DRAFTS, UNDECIDED }; /* UNDECIDED: exit status 3 */
-static const char *const conclusions[] = {"same drafts", "other drafts", "undecided"};
 
 struct comparing {
     const struct options *o;
@@ -290,46 +289,6 @@ print_verdict(const struct comparing *v)
     put("%s", v->sentence);
 }
 
-static cJSON *
-verdict_json(const struct comparing *v)
-{
-    static const char *const names[2][4] = {{"tested_here", "accepted_here", "low_here", "high_here"},
-                                            {"tested_there", "accepted_there", "low_there", "high_there"}};
-    const struct same_drafts *s = &v->same;
-    cJSON *j = cJSON_CreateObject(), *list, *at;
-    cJSON_AddStringToObject(j, "verdict", conclusions[v->conclusion]);
-    cJSON_AddStringToObject(j, "sentence", v->sentence);
-    cJSON_AddStringToObject(j, "server", v->kind);
-    cJSON_AddStringToObject(j, "policy", v->o->policies.at[0]);
-    json_number(j, "prompts", (double)v->prompts.n);
-    json_number(j, "prompts_with_other_ids", (double)v->strange);
-    cJSON_AddBoolToObject(j, "rounds_equal", s->equal);
-    json_seed(j, v->o->seed);
-    list = cJSON_AddArrayToObject(j, "positions");
-    for (uint32_t i = 0; i < s->positions; i++) {
-        cJSON_AddItemToArray(list, at = cJSON_CreateObject());
-        for (int side = 0; side < 2; side++) {
-            double low, high;
-            share_interval(s->k[side][i], s->n[side][i], &low, &high);
-            json_number(at, names[side][0], (double)s->n[side][i]);
-            json_number(at, names[side][1], (double)s->k[side][i]);
-            json_number(at, names[side][2], low);
-            json_number(at, names[side][3], high);
-        }
-        json_number(at, "p_fisher", s->fisher[i]);
-        json_number(at, "p_permutations", s->permuted[i]);
-    }
-    list = cJSON_AddArrayToObject(j, "partings");
-    for (size_t i = 0; i < v->n_measured; i++) {
-        const struct parting *p = &v->partings[i];
-        cJSON_AddItemToArray(list, at = cJSON_CreateObject());
-        json_number(at, "prompt", (double)p->prompt + 1);
-        json_number(at, "token", (double)(p->at - v->texts[0][p->prompt].n_prompt + 1));
-        parting_json(at, &p->d);
-    }
-    return j;
-}
-
 /* ---- the command ---- */
 
 /* Warns if the longest drafts differ: the settings then do, too. */
@@ -354,9 +313,8 @@ prepare(struct comparing *v, struct options *o, struct err *err)
         return err_set(err, ERR_USAGE, "which policy does the server have? --policy sd, ngram, eagle or mtp");
     if (o->sampling.temperature > 0)
         return err_set(err, ERR_USAGE, "--temp: texts are compared, so both are greedy");
-    if (!outputs_possible(o->json, &results_json_file, NULL, NULL, err) || !server_given_read(&v->server, &server, err))
-        return false;
-    if (!(o->prompts_file != NULL ? prompts_read(o->prompts_file, &v->prompts, err)
+    if (!server_given_read(&v->server, &server, err) ||
+        !(o->prompts_file != NULL ? prompts_read(o->prompts_file, &v->prompts, err)
                                   : generation_tune_prompts(o, &v->prompts, err)))
         return false;
     const size_t n = v->prompts.n;
@@ -401,14 +359,8 @@ verdict_main(struct options *o, int *status, struct err *err)
     if (ok) {
         find_conclusion(&v);
         compare_lengths(&v);
-        if (!output_is_stdout(o->json))
-            print_verdict(&v);
+        print_verdict(&v);
         *status = v.conclusion == UNDECIDED ? 3 : v.conclusion == OTHER_DRAFTS ? 1 : 0;
-    }
-    if (ok && o->json != NULL) {
-        cJSON *j = verdict_json(&v);
-        ok = json_write(j, o->json, err);
-        cJSON_Delete(j);
     }
     ok = ok && (fflush(stdout) == 0 || err_set(err, ERR_WORK, "stdout: %s", strerror(errno)));
     verdict_free(&v);

@@ -243,7 +243,7 @@ const struct option_row option_rows[] = {
                    "five seconds later unless a key is pressed; not after a prompt of your own (-p or typed), in a "
                    "batch, on a server without --prompts, with --script or with --quit-at-end."),
     SWITCH("quit-at-end", 0, LIVE, quit_at_end, "exit when the run ends"),
-    TEXT("json", 0, "FILE", COMMAND_RUN | COMMAND_BENCH | COMMAND_TUNE | COMMAND_DIFF | COMMAND_VERDICT, json,
+    TEXT("json", 0, "FILE", COMMAND_RUN | COMMAND_BENCH | COMMAND_TUNE | COMMAND_DIFF, json,
          "file for results as JSON; - is stdout", .takes = TAKES_FILE, .more = REPLACES),
     TEXT("csv", 0, "FILE", COMMAND_RUN | COMMAND_BENCH | COMMAND_TUNE, csv, "file for results as CSV; - is stdout",
          .takes = TAKES_FILE,

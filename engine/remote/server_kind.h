@@ -60,7 +60,7 @@ struct server_answer {
     bool counted;   /* the server told its steps */
     bool watched;   /* rounds are complete as they come, without what only the last event tells */
     uint32_t empty; /* events without a token since the last one with one */
-    char end[16];   /* eos, tokens; "": it goes on */
+    char end[16];   /* eos, tokens; "": it is not over */
     struct err err; /* why the answer is refused */
 };
 

@@ -54,18 +54,12 @@ against "$PROGRAM" "$DRAFT" --policy ar
 check "other weights are not explained by rounding" concludes 3 '^texts part first, [1-9][0-9]* of [0-9]* not by rounding'
 against --ids-from 1 "$PROGRAM" "$MODEL" --policy ar
 check "other token ids of all prompts are the answer" concludes 3 '^the token ids of every prompt differ'
-OPTIONS="--policy ngram --set n_min=3 --set n_max=3 --json $TMP/verdict.json"
+OPTIONS="--policy ngram --set n_min=3 --set n_max=3"
 against "$PROGRAM" "$MODEL" --policy ngram --set n_min=3 --set n_max=3
 check "a server of another rule is compared under the nearest one, which is named" grep -q '^compared under the nearest rule, ngram: llama-server looks for n_min' "$TMP/out"
-check "the JSON file has equal counts by position" python3 - "$TMP/verdict.json" <<'END'
-import json, sys
-j = json.load(open(sys.argv[1]))
-assert j["verdict"] == "same drafts" and j["rounds_equal"] and j["prompts"] == 10 and j["server"] == "llama-server", j
-assert len(j["positions"]) == 8 and not j["partings"], j
-for p in j["positions"]:
-    assert p["tested_here"] == p["tested_there"] > 0 and p["accepted_here"] == p["accepted_there"], p
-    assert p["low_here"] <= p["accepted_here"] / p["tested_here"] <= p["high_here"] <= 1 and p["p_fisher"] == 1, p
-END
+sed -n '/^ *[1-9][0-9]*  */p' "$TMP/out" >"$TMP/counts"
+check "the table has eight positions" [ "$(grep -c . "$TMP/counts")" -eq 8 ]
+check "the counts of each position are equal" sh -c "! grep -v '\([1-9][0-9]* of [1-9][0-9]*\),.* \1,' '$TMP/counts'"
 
 python3 -c 'import json, sys; print(json.loads(sys.stdin.readlines()[2])["turns"][0], end="")' <"$TMP/prompts" >"$TMP/prompt"
 specscope run --policy ar -n 48 -f "$TMP/prompt" --trace "$TMP/here" "$MODEL"

@@ -51,7 +51,7 @@ begin(struct heard *h)
         .facts = &h->facts, .word = hear_word, .known = knows_word, .round = hear_round, .user = h, .first = true};
 }
 
-/* Feeds an event; returns whether the answer goes on. */
+/* Feeds an event; returns whether the answer continues. */
 static bool
 feed(struct heard *h, const struct server_kind *kind, const char *json)
 {
