@@ -260,7 +260,10 @@ static void
 print_speed(struct comparison c, const char *of)
 {
     char interval[40];
-    printf("%6.2f  %15s", c.value, tune_interval(c, of, interval, sizeof interval));
+    if (isnan(c.value))
+        printf("%6s  %15s", "-", "-");
+    else
+        printf("%6.2f  %15s", c.value, tune_interval(c, of, interval, sizeof interval));
 }
 
 /* Writes the setting, and its draft model if --drafts found it. */
@@ -290,7 +293,9 @@ print_standings(const struct tuner *t)
         printf("%5u ", i + 1);
         print_speed(s->speed, "heats");
         printf("  %5u  %s", s->heats, title(t, s->candidate, name, sizeof name));
-        if (s->dropped > 0)
+        if (s->heats == 0)
+            printf(" (does not run: %s)", t->unable);
+        else if (s->dropped > 0)
             printf(" (dropped in heat %u)", s->dropped);
         putchar('\n');
     }

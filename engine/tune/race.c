@@ -201,7 +201,7 @@ begin_held_out(struct race *r)
     uint32_t n = 0;
     race_standings(r, all);
     for (uint32_t i = 0; i < r->n && n < RACE_BASE; i++)
-        if (r->block == 1 || all[i].candidate != 0)
+        if (r->block == 1 || (all[i].candidate != 0 && all[i].heats > 0))
             r->finalist[n++] = all[i].candidate;
     r->finalist[RACE_BASE] = 0;
     r->n_finalists = all[0].candidate == 0 || all[1].candidate == 0 ? 2 : 3;
@@ -356,6 +356,20 @@ race_took(struct race *r, double seconds)
         return;
     r->seconds[(size_t)candidate * r->room + r->in_block] = seconds;
     advance(r);
+}
+
+bool
+race_unable(struct race *r)
+{
+    const uint32_t candidate = r->phase == RACE_RUNS ? r->order[r->at] : 0;
+    if (candidate == 0 || r->block == 1 || r->heat > 0 || r->in_block > 0 || race_left(r) <= 2)
+        return false;
+    r->of[candidate].dropped = 1;
+    r->in_heat--;
+    memmove(&r->order[r->at], &r->order[r->at + 1], (r->in_heat - r->at) * sizeof r->order[0]);
+    if (r->at == r->in_heat)
+        end_block(r);
+    return true;
 }
 
 static void

@@ -85,6 +85,9 @@ bool race_begin(struct race *, uint32_t candidates, uint32_t block, struct err *
  * race_took() reports this run. */
 enum race_phase race_next(const struct race *, uint32_t *candidate, uint32_t *prompt);
 void race_took(struct race *, double seconds);
+/* In a race of blocks: the candidate of the next run cannot run at all. Returns true if the race continues without it: it
+ * is not candidate 0, has no runs, and other candidates are left. */
+bool race_unable(struct race *);
 /* Drops the slower half of the remaining candidates until each halving to come can have an equal share of `runs`, of at
  * least a heat, or two blocks of several (sequential halving: Karnin, Koren and Somekh 2013, ICML). Two are left at
  * least. Does nothing except where a candidate may be dropped. */

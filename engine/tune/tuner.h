@@ -161,6 +161,7 @@ struct tuner {
     double raced_s;              /* of these, in heats and on held-out prompts, with starts of servers, */
     uint32_t raced, heat_judged; /* and their number; the last heat before which the time was checked */
     char failed[240];            /* why a race stopped; "": it did not fail */
+    char unable[240];            /* why the last setting that cannot run does not; "": all can */
 };
 
 bool tuner_open(struct tuner **, const struct run_info *, struct err *); /* info is borrowed */
