@@ -21,7 +21,7 @@
 #include "policies/registry.h"
 
 #define SHOWN          12   /* rows of the table */
-#define ENGINE_COMMAND 2000 /* bytes */
+#define ENGINE_COMMAND 8192 /* bytes; a longer command of a server is not started */
 #define PROGRESS_US    2e5  /* between two lines of progress */
 #define BAR            10   /* columns */
 
@@ -294,7 +294,7 @@ print_standings(const struct tuner *t)
         print_speed(s->speed, "heats");
         printf("  %5u  %s", s->heats, title(t, s->candidate, name, sizeof name));
         if (s->heats == 0)
-            printf(" (does not run: %s)", t->unable);
+            printf(" (does not run: %s)", t->unable[s->candidate]);
         else if (s->dropped > 0)
             printf(" (dropped in heat %u)", s->dropped);
         putchar('\n');
@@ -380,7 +380,7 @@ advised(const struct tuner *t)
 static void
 print_commands(const struct tune *t, uint32_t candidate)
 {
-    char text[2000];
+    char text[ENGINE_COMMAND];
     if (candidate == 0)
         puts("\nTo use plain decoding:");
     else

@@ -279,8 +279,10 @@ tuner_event(struct tuner *t, const struct event *e)
         if (is_enough(t))
             end_run(t);
     } else if (text != NULL && e->control.kind == RECORDED_END && strncmp(text, "error", 5) == 0) {
+        uint32_t candidate = 0, prompt;
+        race_next(t->race, &candidate, &prompt);
         const bool next = t->phase == TUNE_HEATS && t->tally.rounds == 0 && race_unable(t->race);
-        snprintf(next ? t->unable : t->failed, sizeof t->failed, "%s%s",
+        snprintf(next ? t->unable[candidate] : t->failed, sizeof t->failed, "%s%s",
                  next ? "" : "the race stopped: ", next ? text + strlen("error: ") : text);
         t->spent_s += (double)t->run_us * 1e-6;
         t->run_us = 0;

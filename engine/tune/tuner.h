@@ -157,11 +157,11 @@ struct tuner {
     size_t now_room;
     uint64_t run_us;
 
-    double spent_s;              /* of complete runs */
-    double raced_s;              /* of these, in heats and on held-out prompts, with starts of servers, */
-    uint32_t raced, heat_judged; /* and their number; the last heat before which the time was checked */
-    char failed[240];            /* why a race stopped; "": it did not fail */
-    char unable[240];            /* why the last setting that cannot run does not; "": all can */
+    double spent_s;                    /* of complete runs */
+    double raced_s;                    /* of these, in heats and on held-out prompts, with starts of servers, */
+    uint32_t raced, heat_judged;       /* and their number; the last heat before which the time was checked */
+    char failed[240];                  /* why a race stopped; "": it did not fail */
+    char unable[RACE_CANDIDATES][240]; /* why a candidate does not run; "": it runs */
 };
 
 bool tuner_open(struct tuner **, const struct run_info *, struct err *); /* info is borrowed */

@@ -54,9 +54,10 @@ PY
 check "the trace has the settings and their rounds" sh -c "grep -q '\"policy\",\"ar\",\"ngram\"' '$TMP/trace/controls.csv' && grep -q 'ngram' '$TMP/trace/rounds.csv'"
 works "tune races settings that are slower than plain decoding" tune --launch "$PACED --pace 0.004 --accepted 0 {flags}" --policy ngram -n 24 --time 15s --prompts "$TMP/nine.jsonl"
 check "plain decoding is the result if no setting is clearly faster" sh -c "grep -q '^To use plain decoding:$' '$TMP/out' && grep -q '^  $PACED --pace 0.004 --accepted 0\$' '$TMP/out'"
-works "a setting whose server does not start does not end the race" tune --launch "$PACED --pace 0.004 --fail-at 4 {flags}" --policy ngram -n 24 --time 25s --prompts "$TMP/nine.jsonl"
-check "the report has its reason" grep -q 'ngram k=4 (does not run: the server did not start: .*so many drafts do not fit' "$TMP/out"
-check "another setting is the fastest one" grep -Eq -e '--spec-ngram-simple-size-m ([2-35-9]|[1-9][0-9])$' "$TMP/out"
+long=$(head -c 2100 /dev/zero | tr '\0' x)
+works "settings whose server does not start do not end the race" tune --launch "LONG=$long $PACED --pace 0.004 --fail-at 2 --fail-at 4 {flags}" --policy ngram -n 24 --time 25s --prompts "$TMP/nine.jsonl"
+check "the report has each reason" sh -c "grep -q 'ngram k=2 (does not run: .*paced: 2 drafts do not fit' '$TMP/out' && grep -q 'ngram k=4 (does not run: .*paced: 4 drafts do not fit' '$TMP/out'"
+check "another setting is the fastest one, and its long command is whole" grep -Eq -e '--spec-ngram-simple-size-m ([35-9]|[1-9][0-9])$' "$TMP/out"
 fails "too little time for starts is refused with what is needed" 2 'a start of the server' tune --launch "$PACED --start 1 {flags}" --time 2s --prompts "$TMP/nine.jsonl"
 check "every server has ended after refusals" all_gone
 

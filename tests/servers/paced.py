@@ -2,7 +2,7 @@
 """A server for tests of tuning: it answers as llama-server does, at a pace that its options of speculation determine. A
 round with k drafts takes k twentieths longer than one without drafts.
 
-usage: tests/servers/paced.py [--pace SECONDS] [--accepted N] [--start SECONDS] [--ids FILE] [--fail-at K] --host 127.0.0.1
+usage: tests/servers/paced.py [--pace SECONDS] [--accepted N] [--start SECONDS] [--ids FILE] [--fail-at K]... --host 127.0.0.1
     --port PORT [llama-server's options of speculation]
 """
 import argparse
@@ -91,14 +91,14 @@ def main():
     parser.add_argument("--start", type=float, default=0)
     parser.add_argument("--accepted", type=int, default=3, help="drafts of a round, at most")
     parser.add_argument("--ids", help="file for the ids of all servers")
-    parser.add_argument("--fail-at", type=int, help="does not start with so many drafts")
+    parser.add_argument("--fail-at", type=int, action="append", default=[], help="does not start with so many drafts")
     parser.add_argument("--spec-ngram-simple-size-m", dest="drafts", type=int, default=0)
     o, _ = parser.parse_known_args()
     if o.ids:
         with open(o.ids, "a", encoding="ascii") as file:
             file.write(f"{os.getpid()}\n")
-    if o.drafts and o.drafts == o.fail_at:
-        sys.exit("paced: so many drafts do not fit")
+    if o.drafts in o.fail_at:
+        sys.exit(f"paced: {o.drafts} drafts do not fit")
     time.sleep(o.start)
     server = Server((o.host, o.port), Handler)
     server.options = o
