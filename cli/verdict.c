@@ -189,16 +189,24 @@ static void
 conclude_counts(struct comparing *v)
 {
     const struct same_drafts *s = &v->same;
-    const uint32_t i = s->differs_from - 1;
+    const struct policy_ops *ops = policy_named(policy_registry, v->o->policies.at[0]);
+    const int i = s->differs_from;
     double least = 1;
-    for (uint32_t d = 0; d < s->positions; d++)
+    for (uint32_t d = 0; d <= s->positions; d++)
         least = fmin(least, s->p[d]);
-    if (s->differs_from > 0)
-        conclude(v, OTHER_DRAFTS, "%s from position %u on: %.0f%% are accepted there, %.0f%% here, p %.2g",
-                 s->fewer ? "fewer drafts than the drafter deserves" : "more drafts than here, of another drafter,",
-                 (unsigned)s->differs_from, percent(s, 1, i), percent(s, 0, i), s->p[i]);
+    if (i == 0)
+        conclude(v, OTHER_DRAFTS, "%s rounds have drafts there: %.0f%%, and %.0f%% here, p %.2g",
+                 s->fewer ? "fewer" : "more", percent(s, 1, 0), percent(s, 0, 0), s->p[0]);
+    else if (i > 0)
+        conclude(v, OTHER_DRAFTS, "%s from position %d on: %.0f%% are accepted there, %.0f%% here, p %.2g",
+                 s->fewer ? "fewer drafts than the drafter deserves" : "more drafts than here, of another drafter,", i,
+                 percent(s, 1, (uint32_t)i), percent(s, 0, (uint32_t)i), s->p[i]);
     else if (s->equal)
         conclude(v, SAME_DRAFTS, "the same drafts: every round there is the round here");
+    else if (s->longest[0] != s->longest[1])
+        conclude(v, UNDECIDED, "drafts have other lengths: up to %u tokens a round there, up to %u here; --set %s=%u?",
+                 (unsigned)s->longest[1], (unsigned)s->longest[0], ops->length != NULL ? ops->length : "k",
+                 (unsigned)s->longest[1]);
     else if (s->prompts < SAME_DRAFTS_LEAST)
         conclude(v, UNDECIDED, "rounds differ, and only %zu prompts have drafts: at least %d show whether by chance",
                  s->prompts, SAME_DRAFTS_LEAST);
@@ -222,7 +230,7 @@ find_conclusion(struct comparing *v)
         conclude(v, UNDECIDED,
                  "texts part first, %zu of %zu not by rounding: other weights, another template, or a bug",
                  v->of[DIVERGENCE_OTHER], v->n_partings);
-    else if (s->n[0][0] == 0)
+    else if (s->n[0][1] == 0)
         conclude(v, UNDECIDED, "nothing to compare: no draft was made here before the texts ended or parted");
     else if (v->uncounted)
         conclude(v, UNDECIDED,
@@ -230,8 +238,8 @@ find_conclusion(struct comparing *v)
                  "--per-request-spec-decode-metrics detailed");
     else if (s->longest[1] == 0)
         conclude(v, OTHER_DRAFTS, "fewer drafts than the drafter deserves: the server drafted nothing");
-    else if (s->differs_from == 0 && v->n_partings > 0 && s->n[1][0] < TESTED_LEAST)
-        conclude(v, UNDECIDED, "texts part first: only %u rounds with drafts are before that", (unsigned)s->n[1][0]);
+    else if (s->differs_from < 0 && v->n_partings > 0 && s->n[1][1] < TESTED_LEAST)
+        conclude(v, UNDECIDED, "texts part first: only %u rounds with drafts are before that", (unsigned)s->n[1][1]);
     else
         conclude_counts(v);
 }
@@ -271,8 +279,9 @@ print_verdict(const struct comparing *v)
     char a[400], b[80];
     const struct same_drafts *s = &v->same;
     put("position  %-30s  %-30s  p", "accepted here", "there");
-    for (uint32_t i = 0; i < s->positions; i++)
-        put("%8u  %-30s  %-30s  %.2g", (unsigned)i + 1, cell(s, 0, i, a), cell(s, 1, i, b), s->p[i]);
+    put("  rounds  %-30s  %-30s  %.2g  (with drafts)", cell(s, 0, 0, a), cell(s, 1, 0, b), s->p[0]);
+    for (uint32_t i = 1; i <= s->positions; i++)
+        put("%8u  %-30s  %-30s  %.2g", (unsigned)i, cell(s, 0, i, a), cell(s, 1, i, b), s->p[i]);
     put("95%% intervals; p of %d permutations of %zu prompts (seed %llu) and of Fisher's test", SAME_DRAFTS_DRAWS,
         v->prompts.n, (unsigned long long)v->o->seed);
     for (size_t i = 0; i < v->n_partings; i++) {
@@ -290,17 +299,6 @@ print_verdict(const struct comparing *v)
 }
 
 /* ---- the command ---- */
-
-/* Warns if the longest drafts differ: the settings then do, too. */
-static void
-compare_lengths(const struct comparing *v)
-{
-    const struct policy_ops *ops = policy_named(policy_registry, v->o->policies.at[0]);
-    const uint32_t here = v->same.longest[0], there = v->same.longest[1];
-    if (here != there && there > 0)
-        fprintf(stderr, "specscope: the server drafts up to %u tokens a round, and %u are drafted here; --set %s=%u?\n",
-                (unsigned)there, (unsigned)here, ops->length != NULL ? ops->length : "k", (unsigned)there);
-}
 
 static bool
 prepare(struct comparing *v, struct options *o, struct err *err)
@@ -358,7 +356,6 @@ verdict_main(struct options *o, int *status, struct err *err)
     }
     if (ok) {
         find_conclusion(&v);
-        compare_lengths(&v);
         print_verdict(&v);
         *status = v.conclusion == UNDECIDED ? 3 : v.conclusion == OTHER_DRAFTS ? 1 : 0;
     }

@@ -7,7 +7,7 @@
 #include "base/rng.h"
 
 struct counts { /* of a prompt */
-    uint32_t n[2][POSITIONS], k[2][POSITIONS];
+    uint32_t n[2][POSITIONS + 1], k[2][POSITIONS + 1];
 };
 
 static uint32_t
@@ -25,18 +25,25 @@ compared(const struct draft_round *r, uint32_t at, uint32_t common)
 }
 
 static void
+count_one(struct same_drafts *s, struct counts *c, int side, uint32_t i, bool success)
+{
+    c->n[side][i]++;
+    c->k[side][i] += success;
+    s->n[side][i]++;
+    s->k[side][i] += success;
+    s->positions = i > s->positions ? i : s->positions;
+}
+
+static void
 count(struct same_drafts *s, struct counts *c, const struct draft_pair *p, int side)
 {
     uint32_t at = 1;
     for (size_t i = 0; i < p->n[side]; i++) {
         const struct draft_round r = compared(&p->rounds[side][i], at, p->common);
-        for (uint32_t d = 0; d < r.drafted && d <= r.accepted; d++) {
-            c->n[side][d]++;
-            c->k[side][d] += d < r.accepted;
-            s->n[side][d]++;
-            s->k[side][d] += d < r.accepted;
-            s->positions = d + 1 > s->positions ? d + 1 : s->positions;
-        }
+        if (at + 1 < p->common) /* there is room for a draft */
+            count_one(s, c, side, 0, r.drafted > 0);
+        for (uint32_t d = 1; d <= r.drafted && d <= r.accepted + 1; d++)
+            count_one(s, c, side, d, d <= r.accepted);
         if (p->rounds[side][i].drafted > s->longest[side])
             s->longest[side] = p->rounds[side][i].drafted;
         at += p->rounds[side][i].accepted + 1;
@@ -90,17 +97,17 @@ deviation(double k0, double n0, double k1, double n1)
 static double
 draw(const struct counts *c, size_t prompts, uint32_t positions, uint64_t *state)
 {
-    uint64_t n[2][POSITIONS] = {{0}}, k[2][POSITIONS] = {{0}}, bits = 0;
+    uint64_t n[2][POSITIONS + 1] = {{0}}, k[2][POSITIONS + 1] = {{0}}, bits = 0;
     double most = 0;
     for (size_t i = 0; i < prompts; i++) {
         bits = i % 64 == 0 ? splitmix64(state) : bits >> 1;
         for (int side = 0; side < 2; side++)
-            for (uint32_t d = 0; d < positions; d++) {
+            for (uint32_t d = 0; d <= positions; d++) {
                 n[side][d] += c[i].n[side ^ (int)(bits & 1)][d];
                 k[side][d] += c[i].k[side ^ (int)(bits & 1)][d];
             }
     }
-    for (uint32_t d = 0; d < positions; d++)
+    for (uint32_t d = 0; d <= positions; d++)
         most = fmax(most, deviation((double)k[0][d], (double)n[0][d], (double)k[1][d], (double)n[1][d]));
     return most;
 }
@@ -108,16 +115,16 @@ draw(const struct counts *c, size_t prompts, uint32_t positions, uint64_t *state
 static void
 test_permutations(struct same_drafts *s, const struct counts *c, size_t prompts, uint64_t seed)
 {
-    double own[POSITIONS];
-    uint32_t as_large[POSITIONS] = {0};
-    for (uint32_t d = 0; d < s->positions; d++)
+    double own[POSITIONS + 1];
+    uint32_t as_large[POSITIONS + 1] = {0};
+    for (uint32_t d = 0; d <= s->positions; d++)
         own[d] = deviation((double)s->k[0][d], (double)s->n[0][d], (double)s->k[1][d], (double)s->n[1][d]);
     for (int i = 0; i < SAME_DRAFTS_DRAWS; i++) {
         const double most = draw(c, prompts, s->positions, &seed);
-        for (uint32_t d = 0; d < s->positions; d++)
+        for (uint32_t d = 0; d <= s->positions; d++)
             as_large[d] += most >= own[d] - 1e-9;
     }
-    for (uint32_t d = 0; d < s->positions; d++)
+    for (uint32_t d = 0; d <= s->positions; d++)
         s->permuted[d] = (1.0 + as_large[d]) / (1.0 + SAME_DRAFTS_DRAWS);
 }
 
@@ -126,7 +133,7 @@ static void
 correct(double *p, uint32_t m)
 {
     double before = 0;
-    bool done[POSITIONS] = {false};
+    bool done[POSITIONS + 1] = {false};
     for (uint32_t i = 0; i < m; i++) {
         uint32_t best = 0;
         while (done[best])
@@ -143,24 +150,24 @@ bool
 same_drafts(struct same_drafts *s, const struct draft_pair *pairs, size_t n, uint64_t seed, struct err *err)
 {
     struct counts *counts = calloc(n > 0 ? n : 1, sizeof *counts);
-    *s = (struct same_drafts){.equal = true};
+    *s = (struct same_drafts){.equal = true, .differs_from = -1};
     if (counts == NULL)
         return err_set(err, ERR_WORK, "out of memory");
     for (size_t i = 0; i < n; i++) {
         count(s, &counts[i], &pairs[i], 0);
         count(s, &counts[i], &pairs[i], 1);
-        s->prompts += counts[i].n[0][0] + counts[i].n[1][0] > 0;
+        s->prompts += counts[i].n[0][1] + counts[i].n[1][1] > 0;
         find_difference(s, &pairs[i], i);
     }
-    for (uint32_t d = 0; d < s->positions; d++)
+    for (uint32_t d = 0; d <= s->positions; d++)
         s->fisher[d] = fmin(1, 2 * fmin(same_drafts_fisher(s->k[0][d], s->n[0][d], s->k[1][d], s->n[1][d]),
                                         same_drafts_fisher(s->k[1][d], s->n[1][d], s->k[0][d], s->n[0][d])));
-    correct(s->fisher, s->positions);
+    correct(s->fisher, s->positions + 1);
     test_permutations(s, counts, n, seed);
-    for (uint32_t d = s->positions; d-- > 0;) {
+    for (uint32_t d = s->positions + 1; d-- > 0;) {
         s->p[d] = fmax(s->fisher[d], s->permuted[d]);
         if (s->p[d] < SAME_DRAFTS_LEVEL) {
-            s->differs_from = d + 1;
+            s->differs_from = (int)d;
             s->fewer = s->k[1][d] * s->n[0][d] < s->k[0][d] * s->n[1][d];
         }
     }

@@ -1,9 +1,9 @@
 /* Compares the drafts that two engines accepted for the same prompts (docs/methods.md: Head or engine). Draft i of a
- * round is tested if the drafts before it were accepted: n_i drafts were tested, k_i accepted. With a greedy target and
- * the same drafter both engines' rounds are equal. Where they are not, Fisher's exact test is made at each position,
+ * round is tested if the drafts before it were accepted: n_i drafts were tested, k_i accepted; n_0 rounds could have
+ * drafts, and k_0 had some. With a greedy target and the same drafter both engines' rounds are equal. Where they are not, Fisher's exact test is made for each i,
  * with Holm's correction, and labels of the engines are exchanged within prompts: a permutation test with the prompts
- * as blocks, whose statistic is the largest of all positions (Westfall and Young 1993). Both tests are two-sided. A
- * position differs if both are below SAME_DRAFTS_LEVEL. */
+ * as blocks, whose statistic is the largest of all i (Westfall and Young 1993). Both tests are two-sided. The engines differ
+ * at i if both are below SAME_DRAFTS_LEVEL. */
 #pragma once
 
 #include "base/err.h"
@@ -26,15 +26,16 @@ struct draft_pair { /* a prompt's rounds, here (0) and there (1); the prompt's f
 };
 
 struct same_drafts {
-    size_t prompts;                                /* with tested drafts */
-    uint32_t positions;                            /* at which an engine tested drafts */
-    uint64_t n[2][POSITIONS], k[2][POSITIONS];     /* tested and accepted, here and there */
-    uint32_t longest[2];                           /* drafts of a round, not shortened */
-    double fisher[POSITIONS], permuted[POSITIONS]; /* p of both tests, corrected for all positions, */
-    double p[POSITIONS];                           /* and the larger one */
-    uint32_t differs_from;                         /* the first position that differs, from 1; 0: none */
-    bool fewer;                                    /* fewer drafts are accepted there, else more */
-    bool equal;                                    /* all rounds are equal; else the first difference: */
+    size_t prompts;     /* with tested drafts */
+    uint32_t positions; /* at which an engine tested drafts */
+    /* [0]: rounds that could have drafts, and that had some; [i]: tested and accepted drafts i; here and there */
+    uint64_t n[2][POSITIONS + 1], k[2][POSITIONS + 1];
+    uint32_t longest[2];                                   /* drafts of a round, not shortened */
+    double fisher[POSITIONS + 1], permuted[POSITIONS + 1]; /* p of both tests, corrected for all i, */
+    double p[POSITIONS + 1];                               /* and the larger one */
+    int differs_from;                                      /* the first i at which the engines differ; -1: none */
+    bool fewer;                                            /* k_i is lower there, else higher */
+    bool equal;                                            /* all rounds are equal; else the first difference: */
     size_t prompt;
     uint32_t token, draft; /* tokens before its round, and the draft of the round; from 0 and from 1 */
 };

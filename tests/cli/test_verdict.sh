@@ -37,7 +37,7 @@ OPTIONS="--policy sd --draft $DRAFT --prompts $TMP/few"
 against "$PROGRAM" "$MODEL" --policy sd --draft "$DRAFT"
 check "the same drafter has equal rounds" concludes 0 '^the same drafts: every round there is the round here$'
 against "$PROGRAM" "$MODEL" --policy sd --draft "$DRAFT" --set k=3
-check "a warning names the setting with which the longest drafts would be equal" grep -q 'up to 3 tokens a round, and 5 .*--set k=3' "$TMP/err"
+check "drafts of another length are not called the same, and the setting is named" concludes 3 '^drafts have other lengths: up to 3 tokens a round there, up to 5 here; --set k=3?$'
 against "$PROGRAM" "$MODEL" --exact --policy sd --draft "$DRAFT"
 check "F32 there is not called other drafts" sh -c "[ $status -eq 0 ] || [ $status -eq 3 ]"
 check "texts that F32 changes part by rounding" sh -c "grep -q '^prompt [0-9]* parts' '$TMP/out' && ! grep '^prompt .* parts' '$TMP/out' | grep -v ': rounding$'"
