@@ -1,0 +1,37 @@
+/* Scores settings of policies on finished texts (docs/forecasts.md: Scoring finished texts): simulates their rounds
+ * (policy_ops.what_if) over layer records that were filled from the texts, and adds them up by conversation, category
+ * and depth. Records are dropped after they were added, so the memory does not grow with the texts. */
+#pragma once
+
+#include "engine/events/cost_model.h"
+#include "engine/measure/layer_record.h"
+#include "engine/tune/score_report.h"
+
+struct score;
+
+/* A policy with a drafter. */
+struct score_entry {
+    const struct policy_ops *ops;
+    const struct policy_info *info; /* borrowed */
+    char drafter[64];               /* "": the policy needs none */
+    struct cost_model costs;        /* with this drafter as the draft model; zeros: unknown */
+    const char *why;                /* why it is not scored, copied; NULL: it is */
+};
+
+/* layers, rho: of the target. */
+bool score_open(struct score **, uint32_t layers, double rho, struct err *);
+void score_close(struct score *); /* NULL does nothing */
+/* Adds an entry; returns its number. SCORE_ROWS ÷ CANDIDATES_MOST at most; UINT32_MAX: there are as many already. */
+uint32_t score_enter(struct score *, const struct score_entry *);
+/* Chooses the settings of an entry by their forecasts on these records (candidates_of()), before the first
+ * score_add(). Settings whose ceiling is below 1 are reported, and not scored. */
+void score_choose(struct score *, uint32_t entry, const struct layer_record *records, uint32_t n);
+/* Does the entry have settings that are scored? */
+bool score_wants(const struct score *, uint32_t entry);
+/* Begins the next conversation. category may be "". */
+void score_conversation(struct score *, const char *category);
+/* Adds the rounds of all settings of an entry over a record of a part of an answer of the conversation. `depth`: the
+ * position at which the answer begins. Each answer is added once to each entry, or in several parts. */
+void score_add(struct score *, uint32_t entry, const struct layer_record *, uint32_t depth);
+/* Writes everything but model, texts, of, read, seconds, left_s, stopped and own. */
+void score_write(const struct score *, struct score_report *);
