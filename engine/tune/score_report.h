@@ -31,15 +31,16 @@ struct score_part { /* of all texts, of a category or of a depth */
 
 /* How the number of tokens per round is known. */
 enum score_kind {
-    SCORE_EXACT,     /* it is that of a real run on these texts, if they are the model's own greedy ones */
-    SCORE_ESTIMATED, /* the policy decides by confidences after wrong drafts, which are drawn */
-    SCORE_NOT        /* the setting was not scored; `why` has the reason */
+    SCORE_EXACT, /* it is that of a real run on these texts, if they are the model's own greedy ones */
+    /* rounds depend on annealed confidences, on the length of wrong drafts, or on a draft vocabulary, which records
+     * contain approximately */
+    SCORE_ESTIMATED,
+    SCORE_NOT /* the setting was not scored; `why` has the reason */
 };
 
 struct score_row {
-    char policy[16];
+    struct preset preset; /* the policy, and the setting with all knobs */
     char drafter[64];     /* name of the draft model; "": the policy needs none */
-    struct preset preset; /* the setting, with all knobs */
     enum score_kind kind;
     char why[112];
     bool best; /* the fastest of the policy's settings with this drafter */
@@ -48,7 +49,7 @@ struct score_row {
     float accepted[SCORE_POSITIONS];
     float acceptance; /* over all positions: accepted ÷ tested drafts */
     /* With so many sequences at a time: forecast speedup, and the acceptance, equal at all positions, at which it is 1;
-     * above 1: never. NAN: costs are unknown. */
+     * 1: never. NAN: costs are unknown. */
     float speedup_at[SCORE_SEQUENCES], need_at[SCORE_SEQUENCES];
 };
 
