@@ -207,16 +207,23 @@ parse_name(struct fields *p, const struct field *f, const char *text, void *at)
 }
 
 static void
+put_real(const struct field *f, void *at, double value)
+{
+    if (f->size == sizeof(float))
+        *(float *)at = (float)value;
+    else
+        *(double *)at = value;
+}
+
+static void
 parse_number(struct fields *p, const struct field *f, double value, void *at)
 {
     if (!isfinite(value))
         field_refuse(p, f->key, "is not a finite number");
     else if (f->kind == FIELD_REAL && f->most > 0 && !(value >= (double)f->least && value <= (double)f->most))
         field_refuse(p, f->key, "is not in its range");
-    else if (f->kind == FIELD_REAL && f->size == sizeof(float))
-        *(float *)at = (float)value;
     else if (f->kind == FIELD_REAL)
-        *(double *)at = value;
+        put_real(f, at, value);
     else if (value != floor(value) || value < (double)f->least || value > (double)f->most)
         field_refuse(p, f->key, "is not a whole number in its range");
     else
@@ -256,6 +263,8 @@ parse_field(struct fields *p, const struct field *f, const cJSON *item, void *at
     case FIELD_REAL:
         if (cJSON_IsNumber(item))
             parse_number(p, f, item->valuedouble, at);
+        else if (cJSON_IsNull(item) && f->rule == FIELD_OR_NULL)
+            put_real(f, at, (double)NAN);
         else
             field_refuse(p, f->key, "is not a number");
         return;
@@ -287,7 +296,7 @@ void
 fields_parse(struct fields *p, const cJSON *from, const struct field *f, void *to)
 {
     for (; f->key != NULL && p->ok; f++) {
-        const cJSON *item = member(p, from, f->key, f->rule == FIELD_NEEDED);
+        const cJSON *item = member(p, from, f->key, f->rule <= FIELD_OR_NULL);
         if (item != NULL)
             parse_field(p, f, item, (char *)to + f->offset);
     }

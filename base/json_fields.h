@@ -24,9 +24,10 @@ enum field_kind {
 };
 
 enum field_rule {
-    FIELD_NEEDED, /* parsing refuses an object without it */
-    FIELD_USUAL,  /* printed always; a missing one leaves the struct's value */
-    FIELD_IF_SET  /* printed unless it is 0, "" or NULL, an object if any of its fields is set; read as FIELD_USUAL */
+    FIELD_NEEDED,  /* parsing refuses an object without it */
+    FIELD_OR_NULL, /* the same, and null is NAN; of a FIELD_REAL */
+    FIELD_USUAL,   /* printed always; a missing one leaves the struct's value */
+    FIELD_IF_SET   /* printed unless it is 0, "" or NULL, an object if any of its fields is set; read as FIELD_USUAL */
 };
 
 struct field {

@@ -115,6 +115,7 @@ const struct policy_ops policy_dv = {
     .draft = dv_draft,
     .observe = dv_observe,
     .what_if = dv_what_if,
+    .estimates = true,
     .command[ENGINE_TRANSFORMERS] = LOAD DRAFTS("model", "<w_max>", "constant", "<th>") EXIT,
     .no_command = "it cannot draft with the target's first layers",
 };

@@ -223,6 +223,7 @@ const struct policy_ops policy_specbound = {
     .draft_vocab = KNOB_BONUS + 1,
     .draft = specbound_draft,
     .what_if = specbound_what_if,
+    .estimates = true,
     .close = specbound_close,
     .no_command = "it cannot choose an exit layer for each token",
 };

@@ -3,6 +3,7 @@
 #include <math.h>
 
 #include "base/rng.h"
+#include "engine/measure/positions.h"
 
 void
 what_if_begin(struct what_if *w, const struct layer_record *record, struct tally *out)
@@ -287,6 +288,10 @@ what_if_verify(struct what_if *w)
     w->emitted = w->accepted + !(w->no_row && !w->wrong);
     w->cut = w->drafted == w->budget && w->budget < VERIFY_NODES - 1;
     keep_read(w);
+    if (w->record->loads != NULL && w->record->loads->positions != NULL)
+        positions_round(w->record->loads->positions,
+                        &(struct round_event){
+                            .verified = w->drafted, .accepted = w->accepted, .emitted = w->emitted, .reject_rank = -1});
     t->rounds++;
     t->drafted += w->drafted;
     t->verified += w->drafted;

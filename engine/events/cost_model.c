@@ -103,8 +103,34 @@ far_of(const struct cost_model *m, enum cost_array array, int i)
     }
 }
 
+/* Returns the array of calls for several rows that a pass or probes of one row consist of; of others, the array. */
+static enum cost_array
+rows_of(enum cost_array array)
+{
+    switch (array) {
+    case COST_OF_PASS: return COST_OF_LAYER;
+    case COST_OF_EXITS: return COST_OF_PROBE;
+    case COST_OF_TRAINED_EXITS: return COST_OF_TRAINED_PROBE;
+    case COST_OF_SET_EXITS: return COST_OF_SET_PROBE;
+    default: return array;
+    }
+}
+
+/* Returns the time of a call for number i of rows (or of layers or probes) at n sequences. */
+static double
+call_of(const struct cost_model *m, enum cost_array array, int i, uint32_t n)
+{
+    const enum cost_array calls = rows_of(array);
+    double upper;
+    if (n == 1)
+        return m->us[array][i];
+    const uint32_t at = below(calls == array ? n * cost_rows[i] : n, &upper);
+    const double us = m->us[calls][at] * (1 - upper) + m->us[calls][at + 1] * upper;
+    return calls == array ? us : m->us[array][i] + cost_rows[i] * (us - m->us[calls][0]);
+}
+
 double
-cost_price(const struct cost_model *m, const struct cost_count *c, double us[COST_PHASES])
+cost_price_sequences(const struct cost_model *m, const struct cost_count *c, uint32_t n, double us[COST_PHASES])
 {
     double sum = 0;
     memset(us, 0, COST_PHASES * sizeof *us);
@@ -117,7 +143,8 @@ cost_price(const struct cost_model *m, const struct cost_count *c, double us[COS
         double price = 0, rows = 0;
         for (int i = 0; i < COST_ROWS; i++) { /* costs were measured at position `context` */
             const double calls = c->calls[s][i], thousands = c->thousands[s][i] - calls * m->context / 1000;
-            price += calls * m->us[array][i] + thousands * far_of(m, array, i);
+            const double further = (thousands > 0) == (calls > 0) ? n : 1; /* each sequence has attention of its own */
+            price += calls * call_of(m, array, i, n) + thousands * further * far_of(m, array, i);
             rows += calls * cost_rows[i];
         }
         if (rows > 0 && !(m->us[array][0] > 0))
@@ -127,6 +154,12 @@ cost_price(const struct cost_model *m, const struct cost_count *c, double us[COS
     for (int p = 0; p < COST_PHASES; p++)
         sum += us[p] *= m->factor[p];
     return sum;
+}
+
+double
+cost_price(const struct cost_model *m, const struct cost_count *c, double us[COST_PHASES])
+{
+    return cost_price_sequences(m, c, 1, us);
 }
 
 /* Returns the time of one row through number i of layers at a position. */

@@ -112,6 +112,8 @@ cost_known(const struct cost_model *m)
 void cost_reset(struct cost_model *); /* to uncorrected costs */
 /* Prices the steps by phase, with corrections. Returns the sum; NAN if it contains passes of a model without costs. */
 double cost_price(const struct cost_model *, const struct cost_count *, double us[COST_PHASES]);
+/* The same for the steps of n sequences that run together (docs/forecasts.md: Scoring finished texts). */
+double cost_price_sequences(const struct cost_model *, const struct cost_count *, uint32_t n, double us[COST_PHASES]);
 /* Returns the time of an autoregressive step of a target of so many layers. */
 double cost_autoregressive(const struct cost_model *, uint32_t layers, double position);
 

@@ -122,6 +122,7 @@ struct policy_ops {
      * first round, by the same rules as draft() and observe(), and adds up their tally. Any thread may call it.
      * Returns false if memory runs out. */
     bool (*what_if)(const struct layer_record *, const double *values, struct tally *);
+    bool estimates; /* its simulated rounds are estimates, because they depend on more than a record contains exactly */
     /* Knobs whose values a race tries if it has no forecasts: the draft length, and the nodes that a tree expands a
      * step, 1 for a chain. */
     const char *length, *breadth;

@@ -127,28 +127,46 @@ const struct forecast forecast_none = {.speedup = NAN,
                                        .heads = NAN,
                                        .se = NAN};
 
+/* Restricts a record to the draft vocabulary of the knobs, if it is not. */
+static bool
+restrict_record(struct layer_record *r, const struct policy_ops *ops, const double *values)
+{
+    const uint32_t vocab = r->rank != NULL ? r->rank->vocab : UINT32_MAX,
+                   base = ops->draft_vocab > 0 ? draft_vocab_base(values[ops->draft_vocab], vocab) : 0;
+    if (base > 0 && r->rank == NULL)
+        return false;
+    if (base != r->base)
+        layer_record_restrict(r, base);
+    return true;
+}
+
+bool
+forecast_simulate(const struct policy_ops *ops, const struct layer_record *record, const double *values, uint32_t draw,
+                  struct record_loads *loads, struct tally *out)
+{
+    struct layer_record drawn = *record;
+    drawn.draw = draw;
+    drawn.lost = fmin(fmax(record->lost + quantile[draw] * record->lost_se, 0), 1);
+    drawn.loads = loads;
+    return restrict_record(&drawn, ops, values) && ops->what_if != NULL && ops->what_if(&drawn, values, out) &&
+           out->rounds > 0;
+}
+
 bool
 forecast_make(const struct policy_ops *ops, const struct layer_record *record, const double *values, double rho,
               const struct cost_model *cost, struct forecast *out)
 {
     struct tally total = {0};
-    struct record_loads all = {0};
+    struct record_loads all = {.drawn = 0};
     double work[RECORD_BLOCKS];
-    const uint32_t vocab = record->rank != NULL ? record->rank->vocab : UINT32_MAX;
-    const uint32_t base = ops->draft_vocab > 0 ? draft_vocab_base(values[ops->draft_vocab], vocab) : 0;
     struct layer_record restricted = *record;
     *out = forecast_none;
-    if (base > 0 && record->rank == NULL)
+    if (!restrict_record(&restricted, ops, values))
         return false;
-    layer_record_restrict(&restricted, base);
     for (uint32_t i = 0; i < FORECAST_DRAWS; i++) {
-        struct layer_record drawn = restricted;
-        struct record_loads loads = {0};
+        struct record_loads loads = {.drawn = 0};
         struct tally t;
-        drawn.draw = i;
-        drawn.lost = fmin(fmax(record->lost + quantile[i] * record->lost_se, 0), 1);
-        drawn.loads = &loads;
-        if (ops->what_if == NULL || !ops->what_if(&drawn, values, &t) || t.rounds == 0)
+        if (!forecast_simulate(ops, &restricted, values, i, &loads, &t))
             return false;
         tally_add(&total, &t);
         add_loads(&all, &loads);

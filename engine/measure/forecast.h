@@ -31,6 +31,9 @@ extern const struct forecast forecast_none; /* all NAN */
  * memory runs out, or there are no rounds. Any thread may call it. */
 bool forecast_make(const struct policy_ops *, const struct layer_record *, const double *values, double rho,
                    const struct cost_model *, struct forecast *out);
+/* Simulates the rounds of one draw, 0 to FORECAST_DRAWS - 1. Returns false as forecast_make() does. */
+bool forecast_simulate(const struct policy_ops *, const struct layer_record *, const double *values, uint32_t draw,
+                       struct record_loads *, struct tally *);
 /* Returns the speedup in time if the target accepted every draft that the policy makes with these knob values over the
  * record: no text like it makes the setting faster. NAN: unknown, because there are no costs, no drafts, or drafts that
  * depend on the text's own words. */

@@ -52,13 +52,16 @@ struct record_drafter {
 #define RECORD_LOST    0.3
 #define RECORD_LOST_SE 0.2
 
+struct positions;
+
 #define RECORD_BLOCKS 16 /* parts of the text with separate sums of loads */
 
 /* Loads and steps of simulated rounds, by block: those of a round are spread evenly over the tokens that it emits. */
 struct record_loads {
     double layers[RECORD_BLOCKS], heads[RECORD_BLOCKS];
     struct cost_count steps[RECORD_BLOCKS];
-    uint64_t drawn; /* number of predictions drawn after wrong drafts */
+    uint64_t drawn;              /* number of predictions drawn after wrong drafts */
+    struct positions *positions; /* acceptance by position is added here; NULL: not. Borrowed */
 };
 
 struct layer_record {

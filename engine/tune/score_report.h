@@ -22,8 +22,7 @@ extern const uint32_t score_depths[SCORE_DEPTHS];
 /* Numbers of sequences at a time: 1, 2, 4, … 64. */
 extern const uint32_t score_sequences[SCORE_SEQUENCES];
 
-struct score_part { /* of all texts, of a category or of a depth */
-    uint32_t conversations;
+struct score_part {            /* of all texts, of a category or of a depth */
     uint64_t tokens;           /* of answers; 0: there are none */
     struct estimate per_round; /* tokens per round; samples are conversations */
     struct comparison speedup; /* forecast × plain decoding, in time where costs are known, else by weights */
@@ -73,20 +72,24 @@ struct score_report {
 /* The order of the table: rows with `best` by descending speedup, then those not scored. Writes indices into row[];
  * returns their number. */
 uint32_t score_order(const struct score_report *, uint32_t out[SCORE_ROWS]);
-/* Writes the largest number of sequences at which the setting is forecast to gain; 0: none. */
+/* Returns the largest number of sequences at which the setting clearly gains, with an interval that is as wide, relative
+ * to the speedup, as that of one sequence; 0: none. */
 uint32_t score_up_to(const struct score_row *);
 /* "eagle smollm2-eagle": the policy and its drafter. Returns out. */
 const char *score_drafter(const struct score_row *, char *out, size_t n);
-/* "faster than plain decoding", "slower than …", "no clear difference"; why it was not scored. */
+/* "k=4 topk=1": all knobs. Returns out. */
+const char *score_setting(const struct score_row *, char *out, size_t n);
+/* "faster than plain decoding", "slower than …", "no clear difference", "one conversation has no interval";
+ * why it was not scored. */
 const char *score_verdict(const struct score_row *);
-/* "100 conversations · 38,412 tokens read · 21 s left". Returns out. */
+/* "100 conversations · 38412 tokens read · 21s left". Returns out. */
 const char *score_progress(const struct score_report *, char *out, size_t n);
 /* "98.4% of the answers' tokens are this model's own" or "… another model's texts, so acceptance is a guess". */
 const char *score_own_text(const struct score_report *, char *out, size_t n);
 
 extern const struct file_kind score_json_file, score_csv_file;
 struct cJSON *score_json(const struct score_report *); /* NULL: out of memory; the caller deletes it */
-/* Reads the object of score_json(). *out is freed by the caller. Fails with one line. */
-bool score_read(const struct cJSON *, struct score_report **out, struct err *);
+/* Reads the text of such JSON. *out is freed by the caller. Fails with one line, which begins with the name. */
+bool score_parse(struct score_report **out, const char *json, size_t n, const char *name, struct err *);
 bool score_read_file(const char *path, struct score_report **out, struct err *);
-void score_csv(const struct score_report *, FILE *); /* a line for each row, and for each category and depth */
+bool score_csv(const struct score_report *, FILE *); /* a line for each row, category and depth; false: out of memory */

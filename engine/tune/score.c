@@ -1,0 +1,287 @@
+/* Scores settings on finished texts: sums of their simulated rounds by conversation, category and depth. */
+#include "engine/tune/score.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+#include "engine/measure/forecast.h"
+#include "engine/measure/reason.h"
+#include "engine/tune/candidates.h"
+
+#define ENTRIES (SCORE_ROWS / CANDIDATES_MOST)
+#define PARTS   (1 + SCORE_CATEGORIES + SCORE_DEPTHS) /* all texts, by category, by depth */
+
+/* A sample is a conversation: `now` is of the present one, and is added to the sums when it ends. */
+struct sums {
+    uint64_t tokens;
+    struct ratio_sums per_round, speedup;
+    struct {
+        double tokens, rounds, plain, work; /* plain, work: times or weights, of plain decoding and of the rounds */
+    } now;
+};
+
+struct setting {
+    struct preset preset;
+    double value[POLICY_KNOBS];
+    bool estimated, in_time;
+    struct sums part[PARTS];
+    struct tally total;
+    struct cost_count steps;
+    double positions; /* Σ of the tokens' positions */
+    struct positions accepted;
+};
+
+struct entry {
+    struct score_entry of;
+    char why[112]; /* "": it is scored */
+    uint64_t tokens;
+    uint32_t n; /* settings */
+    struct setting setting[CANDIDATES_MOST];
+};
+
+struct score {
+    uint32_t layers, conversations, n_categories, category; /* category: of the conversation; SCORE_CATEGORIES: none */
+    double rho;
+    char name[SCORE_CATEGORIES][32];
+    uint32_t n;
+    struct entry entry[ENTRIES];
+};
+
+bool
+score_open(struct score **out, uint32_t layers, double rho, struct err *err)
+{
+    struct score *s = *out = calloc(1, sizeof *s);
+    if (s == NULL)
+        return err_set(err, ERR_WORK, "out of memory for the scores");
+    s->layers = layers;
+    s->rho = rho;
+    return true;
+}
+
+void
+score_close(struct score *s)
+{
+    free(s);
+}
+
+uint32_t
+score_enter(struct score *s, const struct score_entry *of)
+{
+    if (s->n == ENTRIES)
+        return UINT32_MAX;
+    struct entry *e = &s->entry[s->n];
+    e->of = *of;
+    snprintf(e->why, sizeof e->why, "%s", of->why != NULL ? of->why : "no text is long enough");
+    return s->n++;
+}
+
+/* ---- settings ---- */
+
+static void
+add_setting(struct entry *e, const struct preset *p)
+{
+    const struct policy_info *info = e->of.info;
+    struct setting *s = &e->setting[e->n++];
+    *s = (struct setting){.preset = *p, .in_time = cost_known(&e->of.costs)};
+    for (uint32_t k = 0; k < info->n_knobs; k++)
+        knob_parse(&info->knobs[k], p->set[k].text, &s->value[k], NULL);
+    const uint32_t set = e->of.ops->draft_vocab;
+    s->estimated = e->of.ops->estimates || (set > 0 && s->value[set] > 0);
+}
+
+void
+score_choose(struct score *s, uint32_t entry, const struct layer_record *records, uint32_t n)
+{
+    struct entry *e = &s->entry[entry];
+    const struct policy_ops *ops = e->of.ops;
+    struct candidate found[CANDIDATES_MOST];
+    if (e->of.why != NULL || n == 0)
+        return;
+    const uint32_t n_found = candidates_of(e->of.info, ops, records, n, s->rho, &e->of.costs, found);
+    const char *lacks = layer_record_lacks(&records[0], ops->needs),
+               *why = ops->what_if == NULL ? ops->no_what_if : lacks;
+    double ceiling = 0;
+    e->setting[0].preset = found[0].preset;
+    if (why != NULL)
+        snprintf(e->why, sizeof e->why, "%s", why);
+    for (uint32_t i = 0; i < n_found && !isnan(found[i].forecast); i++) {
+        if (!(found[i].ceiling < 1))
+            add_setting(e, &found[i].preset);
+        ceiling = fmax(ceiling, found[i].ceiling);
+    }
+    if (e->n > 0)
+        e->why[0] = '\0';
+    else if (ceiling > 0)
+        snprintf(e->why, sizeof e->why, "at most %.2f × plain decoding, if every draft were accepted", ceiling);
+}
+
+bool
+score_wants(const struct score *s, uint32_t entry)
+{
+    return s->entry[entry].n > 0;
+}
+
+/* ---- sums ---- */
+
+/* Ends the conversation. */
+static void
+end_sample(struct sums *of)
+{
+    if (of->now.rounds > 0) {
+        ratio_add(&of->per_round, of->now.tokens, of->now.rounds);
+        ratio_add(&of->speedup, of->now.plain, of->now.work);
+    }
+    memset(&of->now, 0, sizeof of->now);
+}
+
+void
+score_conversation(struct score *s, const char *category)
+{
+    for (uint32_t i = 0; i < s->n; i++)
+        for (uint32_t k = 0; k < s->entry[i].n; k++)
+            for (uint32_t p = 0; p < PARTS; p++)
+                end_sample(&s->entry[i].setting[k].part[p]);
+    s->conversations++;
+    for (s->category = 0; s->category < s->n_categories; s->category++)
+        if (strcmp(s->name[s->category], category) == 0)
+            return;
+    if (category[0] != '\0' && s->n_categories < SCORE_CATEGORIES)
+        snprintf(s->name[s->n_categories++], sizeof s->name[0], "%s", category);
+    else
+        s->category = category[0] != '\0' ? SCORE_CATEGORIES - 1 : SCORE_CATEGORIES;
+}
+
+static void
+add(struct sums *to, const struct tally *t, double plain, double work)
+{
+    to->tokens += t->emitted;
+    to->now.tokens += (double)t->emitted;
+    to->now.rounds += (double)t->rounds;
+    to->now.plain += plain;
+    to->now.work += work;
+}
+
+/* Each conversation has one of the draws of a forecast, so what they do not know is a part of the samples' spread. */
+void
+score_add(struct score *s, uint32_t entry, const struct layer_record *record, uint32_t depth)
+{
+    struct entry *e = &s->entry[entry];
+    const double middle = record->first + (record->begin + record->n) / 2.0;
+    uint32_t range = SCORE_DEPTHS - 1;
+    while (depth < score_depths[range])
+        range--;
+    e->tokens += record->n - record->begin;
+    for (struct setting *x = e->setting; x < e->setting + e->n; x++) {
+        struct record_loads loads = {.positions = &x->accepted};
+        struct cost_count steps = {.rounds = 0};
+        struct tally t;
+        double us[COST_PHASES], plain = s->layers + s->rho, work = 0;
+        if (!forecast_simulate(e->of.ops, record, x->value, s->conversations % FORECAST_DRAWS, &loads, &t))
+            continue;
+        for (uint32_t i = 0; i < RECORD_BLOCKS; i++) {
+            cost_add_all(&steps, &loads.steps[i], 1);
+            work += loads.layers[i] + s->rho * loads.heads[i];
+        }
+        const double price = cost_price(&e->of.costs, &steps, us);
+        x->in_time = x->in_time && (!isnan(price) || x->total.rounds > 0);
+        if (x->in_time) {
+            work = price;
+            plain = cost_autoregressive(&e->of.costs, s->layers, middle);
+        }
+        tally_add(&x->total, &t);
+        cost_add_all(&x->steps, &steps, 1);
+        x->positions += middle * (double)t.emitted;
+        plain *= (double)t.emitted;
+        add(&x->part[0], &t, plain, work);
+        if (s->category < SCORE_CATEGORIES)
+            add(&x->part[1 + s->category], &t, plain, work);
+        add(&x->part[1 + SCORE_CATEGORIES + range], &t, plain, work);
+    }
+}
+
+/* ---- the report ---- */
+
+/* of: settings that are compared, of which the fastest is named */
+static struct score_part
+part_of(struct sums sums, uint32_t of)
+{
+    end_sample(&sums);
+    return (struct score_part){.tokens = sums.tokens,
+                               .per_round = ratio_estimate(&sums.per_round),
+                               .speedup = estimate_compare_of(ratio_estimate(&sums.speedup), of)};
+}
+
+/* Forecasts n sequences that draft in step. A step of plain decoding is a verification without drafts. */
+static void
+at_sequences(const struct score *s, const struct setting *x, const struct cost_model *cost, uint32_t n, float *speedup,
+             float *need)
+{
+    const double tokens = (double)x->total.emitted, middle = x->positions / tokens;
+    double us[COST_PHASES], one[COST_PHASES], several[COST_PHASES];
+    struct cost_count step = {.rounds = 1};
+    cost_add(&step, COST_PASS, s->layers, 1, (uint32_t)middle);
+    cost_add(&step, COST_HEAD, 1, 1, (uint32_t)middle);
+    cost_price(cost, &step, one);
+    cost_price_sequences(cost, &step, n, several);
+    struct reason_rounds rounds = {.of = x->total,
+                                   .plain_us = cost_autoregressive(cost, s->layers, middle) *
+                                               several[COST_VERIFICATION] / one[COST_VERIFICATION],
+                                   .speedup_se = NAN};
+    const double work = cost_price_sequences(cost, &x->steps, n, us);
+    rounds.of.verify_us = us[COST_VERIFICATION];
+    rounds.of.draft_us = work - rounds.of.verify_us;
+    *speedup = (float)(tokens * rounds.plain_us / work);
+    *need = (float)reason_find(&rounds, s->layers, s->rho, cost, NULL).need;
+}
+
+static void
+write_row(const struct score *s, const struct entry *e, const struct setting *x, struct score_row *row)
+{
+    const struct tally *t = &x->total;
+    *row = (struct score_row){.preset = x->preset,
+                              .kind = e->why[0] != '\0' ? SCORE_NOT
+                                      : x->estimated    ? SCORE_ESTIMATED
+                                                        : SCORE_EXACT,
+                              .acceptance = (float)((double)t->accepted / (double)(t->accepted + t->rejected_rounds))};
+    snprintf(row->preset.policy, sizeof row->preset.policy, "%s", e->of.info->name);
+    snprintf(row->drafter, sizeof row->drafter, "%s", e->of.drafter);
+    snprintf(row->why, sizeof row->why, "%s", e->why);
+    row->all = part_of(x->part[0], e->n);
+    for (uint32_t i = 0; i < SCORE_CATEGORIES; i++)
+        row->category[i] = part_of(x->part[1 + i], e->n);
+    for (uint32_t i = 0; i < SCORE_DEPTHS; i++)
+        row->depth[i] = part_of(x->part[1 + SCORE_CATEGORIES + i], e->n);
+    for (uint32_t i = 0; i < SCORE_POSITIONS; i++)
+        row->accepted[i] = (float)positions_conditional(&x->accepted, i).value;
+    for (uint32_t i = 0; i < SCORE_SEQUENCES; i++) {
+        row->speedup_at[i] = row->need_at[i] = NAN;
+        if (x->in_time && t->rounds > 0)
+            at_sequences(s, x, &e->of.costs, score_sequences[i], &row->speedup_at[i], &row->need_at[i]);
+    }
+}
+
+void
+score_write(const struct score *s, struct score_report *r)
+{
+    r->conversations = s->conversations;
+    r->n_categories = s->n_categories;
+    memcpy(r->category, s->name, sizeof r->category);
+    r->answers = r->n = 0;
+    r->in_time = true;
+    for (const struct entry *e = s->entry; e < s->entry + s->n; e++) {
+        struct score_row *first = &r->row[r->n];
+        uint32_t i = 0, best = 0;
+        r->answers = e->tokens > r->answers ? e->tokens : r->answers;
+        do { /* an entry that is not scored has one row */
+            write_row(s, e, &e->setting[i], &first[i]);
+            if (first[i].all.speedup.value > first[best].all.speedup.value)
+                best = i;
+            r->in_time = r->in_time && (e->n == 0 || e->setting[i].in_time);
+        } while (++i < e->n);
+        const struct score_row fastest = first[best];
+        first[best] = first[0];
+        first[0] = fastest;
+        first[0].best = e->n > 0;
+        r->n += i;
+    }
+}
