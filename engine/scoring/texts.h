@@ -7,7 +7,13 @@
  *     {"prompt": "…", "completion": "…"}                                     also response, output, choices[].text
  *     {"text": "…"}
  *
- * each with an optional "category". A file that is not JSON is plain text, and a folder is a trace. */
+ * each with an optional "category". Text with a message of the user directly before it is an exchange. An answer that
+ * follows a tool's message or another answer is only part of `before` of later exchanges. Content may be a list of
+ * parts, of which the texts are joined.
+ *
+ * A file that does not begin with '{' or '[' is plain text. A conversation of it has at least 400 bytes and ends at an
+ * empty line. Its prompt is its first line, or of a longer one at most 64 bytes up to a space. The same is done with
+ * "text". A folder is a trace. */
 #pragma once
 
 #include "base/err.h"
@@ -16,7 +22,7 @@
 /* An answer and what came before it. Members are owned; NULL: none. */
 struct exchange {
     char *before; /* JSON list of the messages before the prompt, as struct chat_dialogue has it */
-    char *prompt; /* the user's message; of text without messages: the text before the answer */
+    char *prompt; /* the user's message; of text without messages: the text before the answer, which continues it */
     char *answer;
     token_t *ids; /* (n_ids) of a trace: the tokens themselves, of which the first n_prompt are the prompt */
     uint32_t n_ids, n_prompt;
@@ -32,14 +38,14 @@ struct conversation {
 struct texts {
     struct conversation *at; /* (n) owned */
     size_t n;
-    size_t skipped; /* lines without an answer */
+    size_t skipped; /* lines without an answer; of a trace also sequences with the tokens of another one */
     /* Of a trace: (vocab) bytes of its tokens, to be compared with the model's vocabulary; NULL: not a trace. Owned */
     char **piece;
     uint32_t vocab;
 };
 
 /* Reads a file; "-" is stdin. Fails with one line: no such file, not one of these forms (with the line's number), no
- * answer at all. Tokens of a trace's runs: each run is a conversation. */
+ * answer at all. Of a trace each sequence of each run is a conversation. */
 bool texts_read(struct texts *, const char *path, struct err *);
 void texts_free(struct texts *);
 /* For tests and fuzzing: the same from memory; name: for messages. Not a trace. */

@@ -18,7 +18,7 @@ most() {
     fuzz_commands) echo 2048 ;;
     fuzz_config | fuzz_preset | fuzz_script) echo 4096 ;;
     fuzz_accept_head | fuzz_hf_config | fuzz_safetensors) echo 8192 ;;
-    fuzz_chat | fuzz_server_answers | fuzz_sse | fuzz_sv_profile | fuzz_theme | fuzz_trace) echo 16384 ;;
+    fuzz_chat | fuzz_server_answers | fuzz_sse | fuzz_sv_profile | fuzz_texts | fuzz_theme | fuzz_trace) echo 16384 ;;
     *) echo 131072 ;;
     esac
 }

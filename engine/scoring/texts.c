@@ -1,0 +1,418 @@
+#include "engine/scoring/texts.h"
+
+#include <cjson/cJSON.h>
+#include <ctype.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/array_grow.h"
+#include "base/file_read.h"
+#include "base/json_read.h"
+#include "base/text.h"
+#include "base/utf8.h"
+#include "traces/reader.h"
+
+#define FILE_MOST   ((size_t)64 << 20)
+#define BEFORE_MOST ((size_t)256 << 20) /* bytes of all `before`, which repeat the messages of a dialogue */
+#define BLOCK       400                 /* least bytes of a conversation of plain text, if as many follow */
+#define BLOCK_ASKS  64                  /* most bytes of its prompt */
+
+/* Members of a line; a number is an index of a list. The first that is text or a list is used. */
+#define MESSAGES "messages conversations conversation request.messages request.body.messages body.messages"
+#define PROMPTS  "prompt question request.prompt request.body.prompt body.prompt"
+#define ANSWERS                                                                                                        \
+    "choices.0.message.content choices.0.text response.choices.0.message.content response.choices.0.text "             \
+    "response.body.choices.0.message.content response.body.choices.0.text response.message.content "                   \
+    "completion.0.content completion response output answer"
+
+#define FORMS "none of: \"messages\", \"conversations\", \"prompt\" and \"completion\", or \"text\""
+
+struct parser {
+    struct texts *t;
+    const char *name;
+    struct conversation *c; /* the one that is read, after the last of t->at */
+    size_t room, exchanges; /* of t->at and of its exchanges */
+    size_t before;          /* bytes of all `before` */
+    bool starved;           /* memory ran out; checked at the end */
+};
+
+static bool
+grow(struct parser *p, void *array, size_t *room, size_t n, size_t size)
+{
+    p->starved = p->starved || !array_grow(array, room, n + 1, size);
+    return !p->starved;
+}
+
+static char *
+copy(struct parser *p, const char *text, size_t n)
+{
+    char *made = strndup(text, n);
+    p->starved = p->starved || made == NULL;
+    return made;
+}
+
+/* Returns the first member of these paths that is text or a list; NULL: there is none. */
+static const cJSON *
+find(const cJSON *line, const char *paths)
+{
+    char key[16];
+    const cJSON *item = line;
+    for (const char *at = paths;; at++) {
+        const int n = (int)strcspn(at, ". ");
+        snprintf(key, sizeof key, "%.*s", n, at);
+        item = *at == '0' ? cJSON_IsArray(item) ? item->child : NULL : cJSON_GetObjectItemCaseSensitive(item, key);
+        at += n;
+        if (*at != '.' && (cJSON_IsString(item) || cJSON_IsArray(item)))
+            return item;
+        if (*at == '\0')
+            return NULL;
+        item = *at == ' ' ? line : item;
+    }
+}
+
+/* Returns a copy of a text, or of the text parts of a list, joined; NULL: there is none. */
+static char *
+text_of(struct parser *p, const cJSON *content)
+{
+    char *text = cJSON_IsString(content) ? copy(p, content->valuestring, SIZE_MAX) : NULL;
+    size_t n = 0, room = 0;
+    for (const cJSON *part = cJSON_IsArray(content) ? content->child : NULL; part != NULL; part = part->next) {
+        const char *add = cJSON_GetStringValue(cJSON_IsString(part) ? part : find(part, "text"));
+        const size_t len = add != NULL ? strlen(add) : 0;
+        if (len > 0 && grow(p, &text, &room, n + len, 1))
+            memcpy(text + n, add, len + 1);
+        n += len;
+    }
+    return text;
+}
+
+static bool
+begin(struct parser *p)
+{
+    p->exchanges = 0;
+    if (!grow(p, &p->t->at, &p->room, p->t->n, sizeof *p->c))
+        return false;
+    p->c = &p->t->at[p->t->n];
+    *p->c = (struct conversation){0};
+    return true;
+}
+
+static void
+end(struct parser *p)
+{
+    p->t->skipped += p->c->n == 0;
+    p->t->n += p->c->n > 0;
+}
+
+/* Takes over the texts. An exchange without a prompt or an answer is dropped. */
+static void
+add_exchange(struct parser *p, char *before, char *prompt, char *answer)
+{
+    if (prompt != NULL && *prompt != '\0' && answer != NULL && *answer != '\0' &&
+        grow(p, &p->c->exchange, &p->exchanges, p->c->n, sizeof *p->c->exchange)) {
+        p->c->exchange[p->c->n++] = (struct exchange){.before = before, .prompt = prompt, .answer = answer};
+        return;
+    }
+    free(before);
+    free(prompt);
+    free(answer);
+}
+
+/* ---- JSON ---- */
+
+/* Adds the answer to `user`, which is not in the list of messages yet. */
+static void
+add_answer(struct parser *p, const cJSON *list, const cJSON *user, const cJSON *answer)
+{
+    char *before = NULL;
+    if (p->before >= BEFORE_MOST)
+        return;
+    if (list->child != NULL && (before = cJSON_PrintUnformatted(list)) == NULL)
+        p->starved = true;
+    p->before += before != NULL ? strlen(before) : 0;
+    add_exchange(p, before, text_of(p, find(user, "content")), text_of(p, answer));
+}
+
+static bool
+is_role(const char *role, const char *names)
+{
+    char word[24];
+    snprintf(word, sizeof word, " %s ", role);
+    return strstr(names, word) != NULL;
+}
+
+/* Adds a message to the list. *user: the last one if it is the user's, which is added with the next one. */
+static void
+add_message(struct parser *p, cJSON *list, cJSON **user, const cJSON *message)
+{
+    static const char *const old[] = {"role", "from", "content", "value"};
+    const char *role = cJSON_GetStringValue(find(message, "role from"));
+    char *text = text_of(p, find(message, "content value"));
+    if (role == NULL || is_role(role, " human prompter "))
+        role = role == NULL ? "" : "user";
+    else if (is_role(role, " gpt chatgpt bing bard model "))
+        role = "assistant";
+    cJSON *own = cJSON_Duplicate(message, true); /* with other members, such as calls of tools */
+    for (int i = 0; i < 4; i++)
+        cJSON_DeleteItemFromObjectCaseSensitive(own, old[i]);
+    if (!cJSON_AddStringToObject(own, "role", role) ||
+        !cJSON_AddStringToObject(own, "content", text != NULL ? text : ""))
+        p->starved = true;
+    if (strcmp(role, "assistant") == 0 && *user != NULL)
+        add_answer(p, list, *user, find(own, "content"));
+    cJSON_AddItemToArray(list, *user);
+    *user = strcmp(role, "user") == 0 ? own : NULL;
+    if (*user == NULL)
+        cJSON_AddItemToArray(list, own);
+    free(text);
+}
+
+static const char *
+after_spaces(const char *at, const char *stop)
+{
+    while (at < stop && isspace((unsigned char)*at))
+        at++;
+    return at;
+}
+
+/* Adds text without messages. Its prompt is the first line, or its beginning up to a space. */
+static void
+add_text(struct parser *p, const char *at, size_t len)
+{
+    const char *stop = at + len;
+    at = after_spaces(at, stop);
+    const size_t n = stop - at < BLOCK_ASKS ? (size_t)(stop - at) : BLOCK_ASKS;
+    const char *split = memchr(at, '\n', n);
+    split = split != NULL ? split : memrchr(at, ' ', n);
+    split = split != NULL ? split : at + n - text_incomplete(at, n);
+    add_exchange(p, NULL, copy(p, at, (size_t)(split - at)), copy(p, split, (size_t)(stop - split)));
+}
+
+/* Adds the conversation of an object, or of a list of messages; returns false if it has none of the forms. */
+static bool
+add_line(struct parser *p, const cJSON *line)
+{
+    const cJSON *list = cJSON_IsArray(line) ? line : find(line, MESSAGES), *prompt = find(line, PROMPTS),
+                *answer = find(line, ANSWERS), *text = find(line, "text"), *category = find(line, "category");
+    cJSON *before = cJSON_CreateArray(), *user = NULL;
+    if (list == NULL && cJSON_IsArray(prompt) && cJSON_IsObject(prompt->child))
+        list = prompt;
+    if (before != NULL && begin(p)) {
+        p->c->messages = list != NULL;
+        for (const cJSON *message = list != NULL ? list->child : NULL; message != NULL; message = message->next)
+            add_message(p, before, &user, message);
+        if (user != NULL)
+            add_answer(p, before, user, answer);
+        else if (list == NULL && prompt != NULL)
+            add_exchange(p, NULL, text_of(p, prompt), text_of(p, answer));
+        else if (list == NULL && cJSON_IsString(text))
+            add_text(p, text->valuestring, strlen(text->valuestring));
+        if (cJSON_IsString(category))
+            printable_text(category->valuestring, strlen(category->valuestring), p->c->category, sizeof p->c->category);
+        end(p);
+    }
+    cJSON_Delete(user);
+    cJSON_Delete(before);
+    return list != NULL || prompt != NULL || answer != NULL || text != NULL;
+}
+
+/* Adds a line, or a list of them. */
+static bool
+add_value(struct parser *p, const cJSON *value, struct err *err)
+{
+    const bool many = cJSON_IsArray(value) && find(value->child, "role from") == NULL;
+    const cJSON *item = many ? value->child : value;
+    for (; item != NULL && !p->starved; item = many ? item->next : NULL) {
+        if (!add_line(p, item))
+            return err_set(err, ERR_USAGE, "%s: conversation %zu has " FORMS, p->name, p->t->n + p->t->skipped);
+        if (p->before >= BEFORE_MOST)
+            return err_set(err, ERR_USAGE, "%s: too long dialogues to be read at once; split the file", p->name);
+    }
+    return true;
+}
+
+/* Reads JSON lines, or one JSON value if the first line is not one. */
+static bool
+parse_json(struct parser *p, const char *at, const char *stop, struct err *err)
+{
+    bool ok = true;
+    size_t line = 1, wrong;
+    for (const char *next; at < stop && ok && !p->starved; at = next + 1, line++) {
+        cJSON *root = NULL;
+        next = memchr(at, '\n', (size_t)(stop - at));
+        next = next != NULL ? next : stop;
+        if (after_spaces(at, next) == next)
+            continue;
+        p->starved = !json_read_typed(&root, at, (size_t)(next - at), &wrong);
+        if (root == NULL && p->t->n + p->t->skipped == 0 && !p->starved) {
+            next = stop;
+            p->starved = !json_read_typed(&root, at, (size_t)(stop - at), &wrong);
+        }
+        if (root != NULL)
+            ok = add_value(p, root, err);
+        else if (!p->starved)
+            ok = err_set(err, ERR_USAGE, "%s:%zu: not JSON; each line has to be an object", p->name, line + wrong - 1);
+        cJSON_Delete(root);
+    }
+    return ok;
+}
+
+/* ---- plain text ---- */
+
+static bool
+parse_plain(struct parser *p, const char *at, const char *stop, struct err *err)
+{
+    if (memchr(at, '\0', (size_t)(stop - at)) != NULL)
+        return err_set(err, ERR_USAGE, "%s: neither JSON nor text", p->name);
+    for (const char *next; at < stop && begin(p); at = next) {
+        next = stop - at > 2 * BLOCK ? memmem(at + BLOCK, (size_t)(stop - at - 2 * BLOCK), "\n\n", 2) : NULL;
+        next = next != NULL ? next : stop;
+        add_text(p, at, (size_t)(next - at));
+        end(p);
+    }
+    return true;
+}
+
+static bool
+finish(struct parser *p, bool ok, struct err *err)
+{
+    if (p->starved)
+        ok = err_set(err, ERR_WORK, "%s: cannot be read: out of memory", p->name);
+    else if (ok && p->t->n == 0)
+        ok = err_set(err, ERR_USAGE, "%s: no answer in it: a conversation is a prompt and what followed it", p->name);
+    if (!ok)
+        texts_free(p->t);
+    return ok;
+}
+
+bool
+texts_parse(struct texts *t, const char *bytes, size_t len, const char *name, struct err *err)
+{
+    struct parser p = {.t = t, .name = name};
+    const char *stop = bytes + len, *at = bytes + (len >= 3 && memcmp(bytes, "\xef\xbb\xbf", 3) == 0 ? 3 : 0);
+    const char *first = after_spaces(at, stop);
+    const bool json = first < stop && (*first == '{' || *first == '[');
+    *t = (struct texts){0};
+    return finish(&p, json ? parse_json(&p, at, stop, err) : parse_plain(&p, at, stop, err), err);
+}
+
+void
+texts_free(struct texts *t)
+{
+    for (size_t i = 0; i < t->n; i++) {
+        for (uint32_t k = 0; k < t->at[i].n; k++) {
+            free(t->at[i].exchange[k].before);
+            free(t->at[i].exchange[k].prompt);
+            free(t->at[i].exchange[k].answer);
+            free(t->at[i].exchange[k].ids);
+        }
+        free(t->at[i].exchange);
+    }
+    for (uint32_t i = 0; t->piece != NULL && i < t->vocab; i++)
+        free(t->piece[i]);
+    free(t->at);
+    free(t->piece);
+    *t = (struct texts){0};
+}
+
+/* ---- traces ---- */
+
+struct traced { /* a sequence of a run; its conversation has the same index */
+    uint32_t run, seq;
+    size_t room; /* of its tokens */
+    struct committed committed;
+};
+
+static void
+take_token(struct parser *p, struct traced **all, size_t *room, const struct event *e)
+{
+    size_t i = p->t->n;
+    while (i > 0 && ((*all)[i - 1].run != e->run || (*all)[i - 1].seq != e->seq))
+        i--;
+    if (i == 0) {
+        i = p->t->n + 1;
+        if (!grow(p, all, room, i, sizeof **all) || !begin(p) ||
+            !grow(p, &p->c->exchange, &p->exchanges, 0, sizeof *p->c->exchange))
+            return;
+        (*all)[i - 1] = (struct traced){.run = e->run, .seq = e->seq};
+        p->c->exchange[p->c->n++] = (struct exchange){0};
+        end(p);
+    }
+    struct traced *s = &(*all)[i - 1];
+    struct exchange *of = p->t->at[i - 1].exchange;
+    const bool prompt = e->type == EVENT_TOKEN && e->token.source == SOURCE_PROMPT;
+    token_t token = e->token.token;
+    enum token_source source;
+    if ((prompt || committed_token(&s->committed, e, &token, &source)) &&
+        grow(p, &of->ids, &s->room, of->n_ids, sizeof token)) {
+        of->ids[of->n_ids++] = token;
+        of->n_prompt += prompt;
+    }
+}
+
+/* Removes sequences without an answer, and those with the tokens of another one. */
+static void
+keep_different(struct texts *t)
+{
+    const size_t all = t->n;
+    t->n = 0;
+    for (size_t i = 0, k = 0; i < all; i++) {
+        struct exchange *e = t->at[i].exchange, *o;
+        for (k = 0; k < t->n; k++)
+            if ((o = t->at[k].exchange)->n_ids == e->n_ids && memcmp(o->ids, e->ids, e->n_ids * sizeof *e->ids) == 0)
+                break;
+        if (k == t->n && e->n_prompt > 0 && e->n_ids > e->n_prompt) {
+            t->at[t->n++] = t->at[i];
+            continue;
+        }
+        free(e->ids);
+        free(e);
+    }
+    t->skipped = all - t->n;
+}
+
+static bool
+read_trace(struct parser *p, struct err *err)
+{
+    struct trace_reader *reader;
+    struct traced *all = NULL;
+    struct texts *t = p->t;
+    struct event e;
+    struct err why = {0};
+    size_t room = 0;
+    if (!trace_reader_open(&reader, p->name, false, err))
+        return false;
+    t->vocab = trace_reader_info(reader)->vocab;
+    p->starved = (t->piece = calloc(t->vocab, sizeof *t->piece)) == NULL;
+    bool ok = !p->starved && trace_reader_rewind(reader, true, &why);
+    while (ok && !p->starved && trace_reader_next(reader, &e, &why)) {
+        if (e.type == EVENT_VOCAB && t->piece[e.vocab.token] == NULL)
+            t->piece[e.vocab.token] = copy(p, e.vocab.bytes, e.vocab.n_bytes);
+        if (e.type == EVENT_TOKEN || e.type == EVENT_VERDICT)
+            take_token(p, &all, &room, &e);
+    }
+    keep_different(t);
+    free(all);
+    trace_reader_close(reader);
+    return why.kind == ERR_NONE || err_copy(err, &why);
+}
+
+bool
+texts_read(struct texts *t, const char *path, struct err *err)
+{
+    struct parser p = {.t = t, .name = path};
+    struct stat about;
+    char *bytes;
+    size_t len;
+    const bool input = strcmp(path, "-") == 0;
+    *t = (struct texts){0};
+    if (!input && stat(path, &about) == 0 && S_ISDIR(about.st_mode))
+        return finish(&p, read_trace(&p, err), err);
+    if (!(input ? file_text_from(STDIN_FILENO, path, FILE_MOST, &bytes, &len, err)
+                : file_text_or_pipe(path, FILE_MOST, &bytes, &len, err)))
+        return false;
+    const bool ok = texts_parse(t, bytes, len, path, err);
+    free(bytes);
+    return ok;
+}
