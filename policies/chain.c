@@ -174,3 +174,14 @@ chain_what_if_drafted(struct what_if *w, uint32_t most)
     while (exit_layer == 0 && w->drafted < most && !what_if_full(w))
         what_if_draft(w);
 }
+
+void
+chain_what_if_aux(const struct layer_record *record, enum aux_role role, uint32_t most, struct tally *out)
+{
+    struct what_if w;
+    what_if_begin(&w, record, out);
+    while (record->draft.known && record->draft.role == role && what_if_round(&w)) {
+        chain_what_if_drafted(&w, most);
+        what_if_verify(&w);
+    }
+}

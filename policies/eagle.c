@@ -168,6 +168,23 @@ mtp_draft(struct policy *const *p, struct round *const *r, uint32_t n)
     return chain_draft_aux(r, n, AUX_MTP, (uint32_t)p[0]->value[KNOB_K]);
 }
 
+/* ---- what-if ---- */
+
+/* A tree needs more predictions than those of one chain. */
+static bool
+eagle_what_if(const struct layer_record *record, const double *value, struct tally *out)
+{
+    chain_what_if_aux(record, AUX_EAGLE, (uint32_t)value[KNOB_K], out);
+    return !(value[KNOB_TOPK] > 1);
+}
+
+static bool
+mtp_what_if(const struct layer_record *record, const double *value, struct tally *out)
+{
+    chain_what_if_aux(record, AUX_MTP, (uint32_t)value[KNOB_K], out);
+    return true;
+}
+
 /* A draft is computed from the outputs of the drafts before it, and so depends on where its round began. */
 static const char no_what_if[] = "its drafts depend on where a round began";
 
@@ -181,6 +198,7 @@ const struct policy_ops policy_eagle = {
     .draft = eagle_draft,
     .length = "k",
     .breadth = "topk",
+    .what_if = eagle_what_if,
     .no_what_if = no_what_if,
     .command[ENGINE_LLAMA_CPP] = LLAMA " --spec-type draft-eagle3 --spec-draft-model <draft> --spec-draft-n-max <k> "
                                        "--spec-draft-n-min 0 --spec-draft-p-min 0<rates:k><sampling>",
@@ -200,6 +218,7 @@ const struct policy_ops policy_mtp = {
     .draft_vocab = KNOB_K + 1,
     .draft = mtp_draft,
     .length = "k",
+    .what_if = mtp_what_if,
     .no_what_if = no_what_if,
     .command[ENGINE_LLAMA_CPP] = LLAMA
     " --spec-type draft-mtp --spec-draft-n-max <k> --spec-draft-n-min 0 --spec-draft-p-min 0<rates:k><sampling>",

@@ -22,12 +22,7 @@ sd_draft(struct policy *const *p, struct round *const *r, uint32_t n)
 static bool
 sd_what_if(const struct layer_record *record, const double *value, struct tally *out)
 {
-    struct what_if w;
-    what_if_begin(&w, record, out);
-    while (record->draft.known && what_if_round(&w)) {
-        chain_what_if_drafted(&w, (uint32_t)value[KNOB_K]);
-        what_if_verify(&w);
-    }
+    chain_what_if_aux(record, AUX_DRAFT, (uint32_t)value[KNOB_K], out);
     return true;
 }
 

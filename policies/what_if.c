@@ -202,12 +202,13 @@ what_if_propose_token(struct what_if *w, uint32_t depth, bool right)
 
 #define READ_ROWS 64 /* of a forward pass */
 
-/* The draft model reads the tokens that it has not read. */
+/* The draft model reads the tokens that it has not read. A feature drafter's later passes are on its own output. */
 static void
 read_tokens(struct what_if *w)
 {
+    const struct record_drafter *d = &w->record->draft;
     const uint32_t passes = (w->unread + READ_ROWS - 1) / READ_ROWS;
-    w->layers += passes * w->record->draft.pass_load;
+    w->layers += passes * (d->run != NULL && w->drafted > 0 ? d->next_load : d->pass_load);
     if (passes > 0)
         what_if_count(w, COST_DRAFT, (w->unread + passes - 1) / passes, passes);
     w->steps.first_draft += w->drafts ? 0 : 1;
@@ -219,8 +220,7 @@ void
 what_if_draft(struct what_if *w)
 {
     const struct record_drafter *d = &w->record->draft;
-    const bool right =
-        w->record->accepts || (!w->wrong && layer_record_draft_agrees(w->record, &d->word[w->at + w->drafted], w->at));
+    const bool right = w->record->accepts || (!w->wrong && layer_record_draft_agrees(w->record, w->drafted, w->at));
     read_tokens(w);
     w->heads += d->head_load * share_of_head(w);
     what_if_count(w, COST_DRAFT_HEAD, 1, share_of_head(w));
@@ -250,11 +250,12 @@ what_if_acceptance(struct what_if *w)
 }
 
 /* Counts the tokens that the draft model has not read after the round: it keeps the rows of accepted drafts that it has
- * read. */
+ * read. A feature drafter drops them, and reads them again with the target's features. */
 static void
 keep_read(struct what_if *w)
 {
-    const uint32_t rows = w->drafted - w->unread, kept = w->accepted < rows ? w->accepted : rows;
+    const uint32_t rows = w->record->draft.run != NULL ? 0 : w->drafted - w->unread,
+                   kept = w->accepted < rows ? w->accepted : rows;
     w->unread = w->drafts ? w->emitted - kept : w->unread + w->emitted;
 }
 

@@ -42,7 +42,7 @@ struct context_options { /* 0 except in ctx: the default of kv_cache_defaults(),
      * drafters; borrowed. With a depth below L they are not kept. */
     const uint32_t *features;
     uint32_t n_features;
-    /* A drafter's context: loads of context_feed(), with features and without. */
+    /* A drafter's context: loads of context_feed(), with features and without, in units of its own layers. */
     double feed_load, refeed_load;
 };
 

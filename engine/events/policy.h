@@ -120,13 +120,15 @@ struct policy_ops {
     bool (*observe)(struct policy *, struct round *); /* after verification */
     /* Simulates greedy rounds over a record (engine/measure/layer_record.h) with these knob values, from the state of a
      * first round, by the same rules as draft() and observe(), and adds up their tally. Any thread may call it.
-     * Returns false if memory runs out. */
+     * Returns false if memory runs out, or the policy cannot be simulated with these values. */
     bool (*what_if)(const struct layer_record *, const double *values, struct tally *);
     bool estimates; /* its simulated rounds are estimates, because they depend on more than a record contains exactly */
+    /* Why runs have no what-if: "SUBJECT VERB …", at most 60 characters; NULL: they have one. With what_if, records of
+     * finished texts have one (engine/scoring/reading.h). */
+    const char *no_what_if;
     /* Knobs whose values a race tries if it has no forecasts: the draft length, and the nodes that a tree expands a
      * step, 1 for a chain. */
     const char *length, *breadth;
-    const char *no_what_if; /* why it has none: "SUBJECT VERB …", at most 60 characters; NULL: it has one */
     /* Returns a block with everything that the policy has learned about the model, for the next session on the same
      * engine, or NULL; the caller frees it. load() reads such a block after the knobs are set, and ignores one that
      * was learned with other knobs. load() returns false if memory runs out. */

@@ -7,10 +7,17 @@
 bool
 layer_record_open(struct layer_record *r, uint32_t layers, struct err *err)
 {
-    *r = (struct layer_record){.layers = layers, .lost = RECORD_LOST, .lost_se = RECORD_LOST_SE};
-    r->cells = calloc((size_t)RECORD_ROWS * layers, sizeof *r->cells);
-    r->text = calloc(RECORD_TEXT, sizeof *r->text);
-    r->draft.word = calloc(RECORD_ROWS, sizeof *r->draft.word);
+    return layer_record_open_room(r, layers, RECORD_ROWS, RECORD_TEXT, err);
+}
+
+bool
+layer_record_open_room(struct layer_record *r, uint32_t layers, uint32_t rows, uint32_t text_room, struct err *err)
+{
+    *r = (struct layer_record){
+        .layers = layers, .rows = rows, .text_room = text_room, .lost = RECORD_LOST, .lost_se = RECORD_LOST_SE};
+    r->cells = calloc((size_t)rows * layers, sizeof *r->cells);
+    r->text = calloc(text_room, sizeof *r->text);
+    r->draft.word = calloc(rows, sizeof *r->draft.word);
     return (r->cells != NULL && r->text != NULL && r->draft.word != NULL) ||
            err_set(err, ERR_WORK, "out of memory for a record of the layers' predictions");
 }
@@ -21,19 +28,25 @@ layer_record_close(struct layer_record *r)
     free(r->cells);
     free(r->text);
     free(r->draft.word);
+    free(r->draft.run);
     free(r->seen);
     r->seen = NULL;
     r->rank = NULL;
     r->cells = NULL;
     r->text = NULL;
     r->draft.word = NULL;
+    r->draft.run = NULL;
 }
 
 const char *
 layer_record_lacks(const struct layer_record *r, unsigned needs)
 {
-    if ((needs & NEEDS(AUX_DRAFT)) != 0 && !r->draft.known)
-        return "what-if needs the draft model's predictions of a few tokens";
+    static const char *const without[] = {[AUX_DRAFT] = "what-if needs the draft model's predictions of a few tokens",
+                                          [AUX_EAGLE] = "what-if needs the head's chains at each position of a text",
+                                          [AUX_MTP] = "what-if needs the layer's chains at each position of a text"};
+    for (enum aux_role role = 0; role < AUX_MODELS; role++)
+        if ((needs & NEEDS(role)) != 0 && without[role] != NULL && !(r->draft.known && r->draft.role == role))
+            return without[role];
     if ((needs & NEEDS_ACCEPT_HEAD) != 0 && !r->draft.acceptance)
         return "what-if needs the acceptance head of a draft model of its own";
     return NULL;
@@ -104,9 +117,9 @@ fit(struct layer_prediction *c, const struct layer_sample *sample, uint32_t voca
 static struct layer_prediction *
 next_row(struct layer_record *r)
 {
-    if (r->n == RECORD_ROWS) {
-        memmove(r->cells, r->cells + r->layers, (size_t)(RECORD_ROWS - 1) * r->layers * sizeof *r->cells);
-        memmove(r->draft.word, r->draft.word + 1, (RECORD_ROWS - 1) * sizeof *r->draft.word);
+    if (r->n == r->rows) {
+        memmove(r->cells, r->cells + r->layers, (size_t)(r->rows - 1) * r->layers * sizeof *r->cells);
+        memmove(r->draft.word, r->draft.word + 1, (r->rows - 1) * sizeof *r->draft.word);
         r->n--;
         r->first++;
     }
@@ -117,6 +130,15 @@ static float
 gap_of(float confidence, float p)
 {
     return p > 0 ? logf(confidence / p) : INFINITY; /* also for NAN */
+}
+
+struct layer_sample
+layer_sample_of(const struct prediction *p, token_t final)
+{
+    struct layer_sample out = {.agrees = p->token == final, .confidence = p->confidence, .entropy = p->entropy};
+    memcpy(out.top_p, p->top_p, sizeof out.top_p);
+    memcpy(out.top, p->top, sizeof out.top);
+    return out;
 }
 
 void
@@ -186,11 +208,15 @@ layer_record_recent(const struct layer_record *r, uint32_t from, uint32_t to)
 }
 
 bool
-layer_record_draft_agrees(const struct layer_record *r, const struct draft_word *w, uint32_t at)
+layer_record_draft_agrees(const struct layer_record *r, uint32_t i, uint32_t at)
 {
-    for (int i = 0; i < PREDICTION_TOP && r->base > 0; i++)
-        if (in_draft_vocab(r, w->top[i], at))
-            return w->top[i] == w->target;
+    if (r->draft.run != NULL)
+        return i < r->draft.run[at] &&
+               (r->base == 0 || in_draft_vocab(r, layer_record_token(r, r->first + at + i + 1), at));
+    const struct draft_word *w = &r->draft.word[at + i];
+    for (int top = 0; top < PREDICTION_TOP && r->base > 0; top++)
+        if (in_draft_vocab(r, w->top[top], at))
+            return w->top[top] == w->target;
     return r->base == 0 && w->agrees;
 }
 
@@ -202,7 +228,7 @@ layer_record_restrict(struct layer_record *r, uint32_t base)
 {
     double all = 0, inside = 0;
     r->base = base;
-    for (uint32_t row = 0; row < r->n && base > 0; row++)
+    for (uint32_t row = 0; row < r->n && base > 0 && base != r->cells_base; row++)
         for (uint32_t l = 1; l < r->layers; l++) {
             const struct layer_prediction *c = layer_prediction(r, row, l);
             const double p = (double)c->confidence * exp(-(double)c->gap[RECORD_LISTED - 1]);

@@ -1,6 +1,7 @@
 /* Predictions of the target's layers at the latest positions of a text: what-if simulates changes of knobs on this
  * record before they are made (docs/forecasts.md: What-if). Row i of a record is the token at position first + i; its
- * cells are predictions of the token after it. Rows are consecutive, and all of one text. */
+ * cells are predictions of the token after it. Rows are consecutive, and all of one text. Records of runs are filled
+ * from events, those of finished texts by engine/scoring/reading.h. */
 #pragma once
 
 #include "engine/events/cost_model.h"
@@ -8,10 +9,10 @@
 #include "engine/events/event.h"
 #include "engine/events/policy.h"
 
-#define RECORD_TOKENS 256 /* maximum of rows that rounds are simulated over */
+#define RECORD_TOKENS 256 /* maximum of rows of a run that rounds are simulated over */
 #define RECORD_LEAD   64  /* maximum of rows before them, used only for learning */
 #define RECORD_ROWS   (RECORD_TOKENS + RECORD_LEAD)
-#define RECORD_TEXT   8192 /* maximum of token ids stored: the latest ones */
+#define RECORD_TEXT   8192 /* maximum of token ids of a run that are stored: the latest ones */
 
 #define RECORD_LISTED (PREDICTION_TOP - 1)
 
@@ -34,17 +35,22 @@ struct draft_word {
 
 #define RECORD_REJECTED 256
 
-/* The draft model of a record. */
+/* The draft model or feature drafter of a record. */
 struct record_drafter {
+    enum aux_role role;  /* AUX_DRAFT, AUX_EAGLE, AUX_MTP */
     bool known;          /* word[] has all rows but the last; or the model is the target's layers 1..exit_layer */
     bool acceptance;     /* so has its `acceptance` */
     uint32_t exit_layer; /* 0: a model of its own */
     double pass_load, head_load, accept_load; /* as in run_info.h */
+    double next_load; /* of a feature drafter's pass after the round's first one, which has no features of the target */
     /* (n_rejected) probabilities by the acceptance head of the run's latest drafts that were wrong or followed a wrong
      * one */
     float rejected[RECORD_REJECTED];
     uint32_t n_rejected;
-    struct draft_word *word; /* (RECORD_ROWS) owned */
+    struct draft_word *word; /* (rows) owned */
+    /* (rows) of a feature drafter, in place of word[]: the number of right drafts of a chain that begins when this row's
+     * token is pending. NULL: none. Owned */
+    uint8_t *run;
 };
 
 /* The prior of `lost`, before a wrong draft was recorded (docs/forecasts.md: What-if). Measured on the bundled model,
@@ -65,10 +71,11 @@ struct record_loads {
 };
 
 struct layer_record {
-    uint32_t layers;   /* L */
-    uint32_t sequence; /* sequence of the text */
-    uint32_t first, n; /* first: position of row 0; n: number of rows */
-    uint32_t begin;    /* row of the first round's pending token; rows before it are used only for learning */
+    uint32_t layers;          /* L */
+    uint32_t rows, text_room; /* room for rows and for token ids */
+    uint32_t sequence;        /* sequence of the text */
+    uint32_t first, n;        /* first: position of row 0; n: number of rows */
+    uint32_t begin;           /* row of the first round's pending token; rows before it are used only for learning */
     bool
         from_prompt; /* that is the run's first round: the rows before `begin` are of the prompt, and it has begin + first */
     double head_load;   /* loads of a head call at a layer below L, in units of the target's head */
@@ -86,19 +93,23 @@ struct layer_record {
     /* The draft vocabulary of a simulation: the number of tokens in its base (draft_vocab.h); 0: all tokens. */
     uint32_t base;
     double unlisted; /* with a base: the share of the probability of tokens that are not listed that is in it */
+    /* The cells below the last layer are predictions over a draft vocabulary with this base and all tokens of the text:
+     * only this base has forecasts of drafts by layers. 0: over all tokens. */
+    uint32_t cells_base;
     const struct draft_rank *rank; /* borrowed, from the scope that made the record; NULL: unknown */
     uint32_t *seen;                /* (rank->vocab) the first position of a token in text[]; UINT32_MAX: none. Owned */
     uint32_t n_seen;
     bool accepts; /* simulated rounds accept all drafts of layers and of a draft model, and none of a text */
     struct record_loads *loads; /* a simulation adds its loads here; NULL: none. Borrowed */
     uint32_t probes; /* rows × layers in one call on all layers, at most: larger requests take several calls */
-    struct layer_prediction *cells; /* (RECORD_ROWS, L); owned */
+    struct layer_prediction *cells; /* (rows, L); owned */
     struct record_drafter draft;
     uint32_t n_text; /* token ids stored, the prompt's included */
-    token_t *text;   /* (RECORD_TEXT) the last one is at position first + n, after the last row; owned */
+    token_t *text;   /* (text_room) the last one is at position first + n, after the last row; owned */
 };
 
-bool layer_record_open(struct layer_record *, uint32_t layers, struct err *); /* no rows */
+bool layer_record_open(struct layer_record *, uint32_t layers, struct err *); /* of a run; no rows */
+bool layer_record_open_room(struct layer_record *, uint32_t layers, uint32_t rows, uint32_t text_room, struct err *);
 void layer_record_close(struct layer_record *);
 /* Appends a row: the predictions of layers 1..L at temperature 1. A full record drops its oldest row. docs/forecasts.md
  * describes the accuracy of the annealed confidences. */
@@ -110,6 +121,8 @@ struct layer_sample {
     float annealed, temperature; /* NAN or 0: unknown */
 };
 void layer_record_add(struct layer_record *, const struct layer_sample *, uint32_t vocab);
+/* Returns the sample of a prediction; `final` is the target's token. */
+struct layer_sample layer_sample_of(const struct prediction *, token_t final);
 
 static inline const struct layer_prediction *
 layer_prediction(const struct layer_record *r, uint32_t row, uint32_t layer)
@@ -128,8 +141,9 @@ uint32_t layer_record_recent(const struct layer_record *, uint32_t from, uint32_
  * listed tokens is in it; otherwise it counts as another token than the target's. Its confidence is an estimate. Of
  * texts with more than DRAFT_RECENT recent tokens, all count as recent. */
 struct layer_prediction layer_record_drafts(const struct layer_record *, uint32_t row, uint32_t layer, uint32_t at);
-/* Returns whether a draft model's prediction over it is the target's token. */
-bool layer_record_draft_agrees(const struct layer_record *, const struct draft_word *, uint32_t at);
+/* Returns whether draft i of a round that begins at row `at`, counted from 0, is the target's token; the drafts before
+ * it are right. Of a feature drafter's chain over a draft vocabulary, only drafts that it makes over all tokens are. */
+bool layer_record_draft_agrees(const struct layer_record *, uint32_t i, uint32_t at);
 
 /* Returns what the record lacks for a what-if of a policy with these needs; NULL: nothing. */
 const char *layer_record_lacks(const struct layer_record *, unsigned needs);

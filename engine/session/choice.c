@@ -49,14 +49,6 @@ session_first_policy(const struct session *s, const struct policy_ops *const *re
 
 /* ---- the record of the newest rows ---- */
 
-static void
-sample(const struct prediction *p, token_t final, struct layer_sample *out)
-{
-    *out = (struct layer_sample){.agrees = p->token == final, .confidence = p->confidence, .entropy = p->entropy};
-    memcpy(out->top_p, p->top_p, sizeof out->top_p);
-    memcpy(out->top, p->top, sizeof out->top);
-}
-
 /* Probes all layers of the newest rows, as long as there is time. predictions: (ROWS, L), the newest row
  * first. Returns the number of rows; 0 if there are too few. */
 static uint32_t
@@ -98,7 +90,7 @@ fill(const struct session *s, const struct sequence *q, const struct prediction 
         const struct prediction *p = predictions != NULL ? &predictions[(size_t)row * layers] : NULL;
         for (uint32_t l = 0; l < layers; l++)
             if (p != NULL)
-                sample(&p[l], p[layers - 1].token, &samples[l]);
+                samples[l] = layer_sample_of(&p[l], p[layers - 1].token);
             else
                 samples[l] = (struct layer_sample){.agrees = out->accepts, .confidence = 1, .top_p = {1}};
         layer_record_add(out, samples, s->model.vocab);

@@ -7,15 +7,6 @@
 #include "engine/session/session_internal.h"
 #include "kernels/request.h"
 
-static token_t
-token_for_unknown(const struct tokenizer *t)
-{
-    for (uint32_t id = 0; id < tokenizer_size(t); id++)
-        if (tokenizer_kind(t, (token_t)id) == TOKEN_UNKNOWN)
-            return (token_t)id;
-    return 0;
-}
-
 /* Each sequence needs a trunk, and the uncommitted rows of a round. */
 static struct context_options
 limits_of(const struct session *s, const struct model *m, enum head_kind heads, const token_t *rank)
@@ -38,8 +29,8 @@ limits_of(const struct session *s, const struct model *m, enum head_kind heads, 
         limits.features = s->features;
         limits.n_features = s->n_features;
     }
-    limits.feed_load = model_feed_bytes(m, true, e->exact) / model_layer_bytes(e->model, e->exact);
-    limits.refeed_load = model_feed_bytes(m, false, e->exact) / model_layer_bytes(e->model, e->exact);
+    limits.feed_load = model_feed_bytes(m, true, e->exact) / model_layer_bytes(m, e->exact);
+    limits.refeed_load = model_feed_bytes(m, false, e->exact) / model_layer_bytes(m, e->exact);
     return limits;
 }
 
@@ -134,7 +125,7 @@ session_open_contexts(struct session *s, struct err *err)
         vocab = m != NULL && m->desc.vocab > vocab ? m->desc.vocab : vocab;
         models += engine_has(e, role);
     }
-    s->unknown = token_for_unknown(e->model->tokenizer);
+    s->unknown = tokenizer_unknown(e->model->tokenizer);
     bool ok = choose_features(s, err) &&
               dist_pool_open(&s->dists, e->ops, e->backend, vocab,
                              KV_CACHE_DISTS * s->n_sequences * (models > 1 ? models : 1), err) &&
@@ -146,7 +137,7 @@ session_open_contexts(struct session *s, struct err *err)
             continue;
         h->vocab = m->desc.vocab;
         h->layers = m->desc.n_layers;
-        h->unknown = m->tokenizer != NULL ? token_for_unknown(m->tokenizer) : 0;
+        h->unknown = m->tokenizer != NULL ? tokenizer_unknown(m->tokenizer) : 0;
         ok = rank_for(s, m, h, err) && open_context(s, m, e->aux[role].weights, HEAD_LENS, h->rank, &h->ctx, err);
     }
     for (uint32_t i = 0; i < s->n_sequences && ok; i++)

@@ -441,7 +441,7 @@ record_policy(const struct tuner *t, uint32_t i)
     unsigned needs = 0;
     for (uint32_t p = 0; p < t->info->n_policies && i > 0; p++) {
         const struct policy_ops *ops = t->wanted[p] && is_possible(t, p, record_draft(i)) ? ops_of(t, p) : NULL;
-        if (ops == NULL || ops->what_if == NULL || ops->needs <= needs)
+        if (ops == NULL || ops->what_if == NULL || ops->no_what_if != NULL || ops->needs <= needs)
             continue;
         needs = ops->needs;
         name = ops->name;

@@ -104,8 +104,8 @@ append_grid(struct forecasts *f, const struct grid *g, struct err *err)
     const struct policy_ops *ops = policy_named(policy_registry, g->policy);
     struct policy p;
     uint32_t points = 1;
-    if (ops == NULL || ops->what_if == NULL || engine_missing(f->b->engine, ops->needs) != 0 ||
-        d->n_layers < ops->least_layers)
+    if (ops == NULL || ops->what_if == NULL || ops->no_what_if != NULL ||
+        engine_missing(f->b->engine, ops->needs) != 0 || d->n_layers < ops->least_layers)
         return true;
     for (int a = 0; a < KNOBS && g->axis[a].knob != NULL; a++)
         points *= count(g->axis[a].value);

@@ -103,7 +103,7 @@ supports(const struct policy_info *recorded, const struct run_info *info, char w
         .layers = info->layers, .width = info->width, .vocab = info->vocab, .rho = info->rho};
     struct policy p = {0};
     why[0] = '\0';
-    if (ops == NULL || ops->what_if == NULL) {
+    if (ops == NULL || ops->what_if == NULL || ops->no_what_if != NULL) {
         const char *reason = ops != NULL ? ops->no_what_if : NULL;
         snprintf(why, WHY_NO_FORECAST, "what-if does not support %s%s%s", recorded->name, reason != NULL ? ": " : "",
                  reason != NULL ? reason : "");

@@ -27,6 +27,15 @@ tokenizer_kind(const struct tokenizer *t, token_t id)
 }
 
 token_t
+tokenizer_unknown(const struct tokenizer *t)
+{
+    for (uint32_t id = 0; id < tokenizer_size(t); id++)
+        if (tokenizer_kind(t, (token_t)id) == TOKEN_UNKNOWN)
+            return (token_t)id;
+    return 0;
+}
+
+token_t
 tokenizer_bos(const struct tokenizer *t)
 {
     return t->bos;

@@ -32,7 +32,8 @@ void tokenizer_close(struct tokenizer *);
 
 uint32_t tokenizer_size(const struct tokenizer *);
 enum token_kind tokenizer_kind(const struct tokenizer *, token_t);
-token_t tokenizer_bos(const struct tokenizer *); /* TOKEN_NONE if the model has none */
+token_t tokenizer_unknown(const struct tokenizer *); /* the first TOKEN_UNKNOWN; 0 if there is none */
+token_t tokenizer_bos(const struct tokenizer *);     /* TOKEN_NONE if the model has none */
 token_t tokenizer_eos(const struct tokenizer *);
 bool tokenizer_is_end(const struct tokenizer *, token_t); /* EOS, EOT and their like: generation stops after one */
 void tokenizer_add_end(struct tokenizer *,
