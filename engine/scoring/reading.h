@@ -13,7 +13,7 @@
 #include "engine/measure/layer_record.h"
 #include "engine/session/engine.h"
 
-#define READING_ROWS   1024 /* most rows of a record after `begin`; longer answers are read in parts */
+#define READING_ROWS   1024 /* most tokens of a part; longer answers are read in parts */
 #define READING_CHAIN  32   /* most drafts of a chain */
 #define READING_DRAFTS 18   /* draft models of their own, feature drafters */
 
@@ -30,13 +30,13 @@ struct reading_options {
 struct reading_drafter {
     enum aux_role role; /* AUX_DRAFT, AUX_EAGLE, AUX_MTP */
     char name[64];
-    int32_t draft;              /* index in the options' drafts; -1: the engine's own */
+    int32_t draft;              /* index in the options' drafts; -1: the engine's own. self:E needs the lens */
     struct record_drafter read; /* of the last part; owned */
 };
 
 struct reading {
-    /* Of the last part: rows, text, and cells of the head. Without probes of a head its cells have no meaning. A record
-     * for a drafter is a copy with `draft` replaced by the drafter's `read`. */
+    /* Of the last part: rows, text, and cells of the head. Without probes of a head its layers agree and are certain. A
+     * record for a drafter is a copy with `draft` replaced by the drafter's `read`. */
     struct layer_record lens, trained;
     struct reading_drafter drafter[READING_DRAFTS]; /* (n_drafters) */
     uint32_t n_drafters;
@@ -48,9 +48,11 @@ struct reading {
 /* Opens contexts of its own on the engine, whose sessions must rest while it reads. */
 bool reading_open(struct reading **, struct engine *, const struct reading_options *, struct err *);
 void reading_close(struct reading *); /* NULL does nothing */
-/* Reads the rows of text[from..n), n - from <= READING_ROWS; text[from] is the first token that a run would have
- * emitted, or that continues a part before. The rows that it shares with the text read before are not read again.
- * `first`: the part begins an answer (record->from_prompt). `compare`: the target's last layer is compared with the
- * text, over all tokens. Fails if a model cannot compute it; ERR_CANCELLED. */
+/* Reads text[from..n), 0 < from < n <= from + READING_ROWS. `first`: the part begins an answer (record->from_prompt):
+ * text[from] is the token that the prefill of a run emits, so simulated rounds emit those after it. Else the part
+ * continues the one before, and rounds emit text[from], too. Rows that the text shares with the one read before are not
+ * read again, except for the record's. `compare`: the target's last layer is compared with the text, over all tokens.
+ * Fails if a model cannot compute it; ERR_CANCELLED. With draft_vocab, forecasts of drafts by the layers that the lens
+ * reads have this value of the knob only (record->cells_base). */
 bool reading_part(struct reading *, const token_t *text, uint32_t n, uint32_t from, bool first, bool compare,
                   struct err *);
