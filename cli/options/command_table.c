@@ -71,7 +71,7 @@ const struct command_row command_rows[] = {
         "measures how likely drafts are accepted, given a companion model (Speculative Verification)", ONE_TOO_MANY,
         .after = "Ctrl-C ends it; the profile of the answers so far is written."),
     ROW(COMMAND_PLOT, "plot", plot_main, "plot TRACE... KIND -o FILE [options]",
-        "draws a figure of saved traces or of results of bench --csv, as SVG, PDF or PNG\n\nKIND is",
+        "draws a figure of saved traces, of bench --csv or of score --json, as SVG, PDF or PNG\n\nKIND is",
         "too many inputs; 31 are possible", .takes_operand = true, .several = true, .takes = TAKES_FILE,
         .words = figures, .n_words = sizeof figures / sizeof *figures, .word_what = figure_kind_what),
     ROW(COMMAND_DIFF, "diff", diff_main, "diff TRACE [TRACE] [options]",

@@ -241,9 +241,9 @@ score_parse(struct score_report **out, const char *json, size_t n, const char *n
     const cJSON *rows = field_array(&p, j, "rows", true, SCORE_ROWS);
     cJSON_ArrayForEach(row, rows) parse_row(&p, row, &r->row[r->n++]);
     cJSON_Delete(j);
-    *out = r;
     if (!p.ok)
         free(r);
+    *out = p.ok ? r : NULL;
     return p.ok;
 }
 

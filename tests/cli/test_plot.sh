@@ -6,12 +6,13 @@ cd "$(dirname "$0")/../.." || exit 1
 TRACES=tests/screens/traces
 SWEEP=tests/golden/figures/two.csv
 OUT=$TMP/figure
-kinds="layers series exits positions reliability mask grid pareto versus"
+kinds="layers series exits positions reliability mask grid pareto versus score"
 inputs() { # kind
     case $1 in
     mask) echo $TRACES/swift ;;
     grid) echo $SWEEP ;;
     pareto) echo $SWEEP $TRACES/turned ;;
+    score) echo tests/golden/figures/score.json ;;
     versus) echo $TRACES/swift $TRACES/del ;;
     *) echo $TRACES/turned ;;
     esac
@@ -19,10 +20,10 @@ inputs() { # kind
 
 group "refusals that need no cairo"
 refuses "plot without arguments is refused" 2 'which trace' plot
-refuses "plot of a trace without a kind is refused" 2 'which figure of a.csv. .* plot TRACE KIND -o FILE; KIND is one of layers, series, .*, versus$' plot a.csv -o "$TMP/a.svg"
+refuses "plot of a trace without a kind is refused" 2 'which figure of a.csv. .* plot TRACE KIND -o FILE; KIND is one of layers, series, .*, score$' plot a.csv -o "$TMP/a.svg"
 refuses "plot of a kind without a trace is refused" 2 'of which trace' plot layers
 refuses "plot without an output file is refused" 2 'into which file' plot $TRACES/del layers
-refuses "plot of an unknown kind is refused with a list of kinds" 2 'layers, series, exits, positions, reliability, mask, grid, pareto and versus' plot $TRACES/del pie -o "$OUT.svg"
+refuses "plot of an unknown kind is refused with a list of kinds" 2 'layers, series, exits, positions, reliability, mask, grid, pareto, versus and score' plot $TRACES/del pie -o "$OUT.svg"
 refuses "plot into a file of an unknown format is refused" 2 '.svg, .pdf or .png' plot $TRACES/del layers -o "$OUT.jpg"
 refuses "plot of a trace that is not there is refused" 1 'No such file' plot "$TMP/none" layers -o "$OUT.svg"
 refuses "plot of a kind that the trace has nothing for is refused" 2 'policy swift' plot $TRACES/del mask -o "$OUT.svg"

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "base/err.h"
+#include "engine/tune/score_report.h"
 #include "tui/figures/bench_table.h"
 #include "tui/figures/drawing.h"
 #include "tui/figures/figure.h"
@@ -9,7 +10,8 @@
 
 struct figure_input {
     const char *path;
-    bool is_table; /* else a trace */
+    bool is_table;              /* else a trace, or */
+    struct score_report *score; /* a report of scores; owned */
     struct record record;
     struct bench_table table;
 };
@@ -30,8 +32,8 @@ enum figure_range { RANGE_OF_ROUNDS, RANGE_OF_POSITIONS, RANGE_OF_NOTHING };
 
 struct figure_kind {
     const char *name, *what;
-    bool traces, tables; /* the possible inputs */
-    size_t least, most;  /* inputs */
+    bool traces, tables, scores; /* the possible inputs */
+    size_t least, most;          /* inputs */
     enum figure_range range;
     double width, narrow; /* mm: default and least width */
     bool one_sequence;    /* it shows one sequence, --seq or the first; else --seq, or all together */

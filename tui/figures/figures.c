@@ -173,7 +173,7 @@ caption_inputs(const struct figure *f, double y, struct lettering letters)
     bool same = true;
     for (size_t i = 0; i < f->n_inputs; i++) {
         machine[0] = '\0';
-        if (!f->input[i].is_table)
+        if (!f->input[i].is_table && f->input[i].score == NULL)
             append_machine(&f->input[i].record, machine, sizeof machine);
         if (i == 0)
             memcpy(first, machine, sizeof first);
@@ -184,12 +184,14 @@ caption_inputs(const struct figure *f, double y, struct lettering letters)
         text[0] = '\0';
         if (f->n_inputs > 1)
             append(text, sizeof text, "%c: ", (char)('A' + i));
-        if (in->is_table)
+        if (in->score != NULL)
+            append(text, sizeof text, "%s; %s", in->score->model, in->score->texts);
+        else if (in->is_table)
             append_table(&in->table, text, sizeof text);
         else
             append_run(f, &in->record, text, sizeof text);
         append(text, sizeof text, ".");
-        if (!in->is_table && (!same || f->n_inputs == 1)) {
+        if (!in->is_table && in->score == NULL && (!same || f->n_inputs == 1)) {
             append(text, sizeof text, " ");
             append_machine(&in->record, text, sizeof text);
             append(text, sizeof text, ".");
@@ -279,19 +281,24 @@ check_inputs(const struct figure_kind *k, const char *const *inputs, size_t n, s
             return err_set(err, ERR_USAGE, "%s is made from %s, not %zu", k->name,
                            k->least == 2 ? "two traces"
                            : k->tables   ? "one CSV file of a benchmark"
+                           : k->scores   ? "one JSON file of scores"
                                          : "one trace",
                            n);
         return err_set(err, ERR_USAGE, "%s is made from %zu to %zu inputs, not %zu", k->name, k->least, k->most, n);
     }
     for (size_t i = 0; i < n; i++) {
         const bool folder = is_folder(inputs[i]);
+        if (folder && k->scores)
+            return err_set(err, ERR_USAGE,
+                           "%s is a trace, but %s is made from the JSON of scores: %s score %s --json FILE", inputs[i],
+                           k->name, program_name(), inputs[i]);
         if (folder && !k->traces)
             return err_set(err, ERR_USAGE,
                            "%s is a trace, but %s is made from the CSV of a sweep: %s bench --grid "
                            "KNOB=from:to:step --csv FILE",
                            inputs[i], k->name, program_name());
         struct stat s;
-        if (!folder && !k->tables && stat(inputs[i], &s) == 0)
+        if (!folder && k->traces && !k->tables && stat(inputs[i], &s) == 0)
             return err_set(err, ERR_USAGE, "%s is a file, but %s is made from a trace, a folder: %s run --trace DIR",
                            inputs[i], k->name, program_name());
     }
@@ -335,6 +342,8 @@ open_input(const struct figure *f, struct figure_input *in, struct err *err)
         in->is_table = true;
         return bench_table_open(&in->table, in->path, err);
     }
+    if (f->kind->scores)
+        return score_read_file(in->path, &in->score, err);
     const bool rounds = f->kind->range == RANGE_OF_ROUNDS;
     const struct record_wanted want = {
         .run = o->run,
@@ -366,6 +375,7 @@ draw_inputs(struct drawing *d, const struct figure_kind *kind, const char *const
     for (size_t i = 0; i < n && input != NULL; i++) {
         record_close(&input[i].record);
         bench_table_close(&input[i].table);
+        free(input[i].score);
     }
     free(input);
     return ok && (!d->no_memory || err_set(err, ERR_WORK, "out of memory for the figure"));

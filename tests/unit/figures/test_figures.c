@@ -42,6 +42,8 @@ static const struct golden {
      "pareto",
      {GOLDENS "/three.csv", TRACES "turned"},
      {.from = -1, .to = -1, .seq = -1, .axes = "acceptance_rate,speedup"}},
+    {"score.txt", "score", {GOLDENS "/score.json"}, {.from = -1, .to = -1, .seq = -1}},
+    {"score-narrow.txt", "score", {GOLDENS "/score.json"}, {.width = MILLIMETRES(85), .from = -1, .to = -1, .seq = -1}},
     {"versus.txt", "versus", {TRACES "swift", TRACES "del"}, {.from = -1, .to = -1, .seq = -1}},
     {"versus-narrow.txt",
      "versus",
@@ -290,11 +292,13 @@ TEST_WITH(what_can_not_be_drawn_says_what_to_do, folder_set_up, folder_tear_down
     char path[300];
     struct figure_options o = FIGURE_OPTIONS;
     refused("pie", INPUTS(TRACES "del"), o,
-            "layers, series, exits, positions, reliability, mask, grid, pareto and versus");
+            "layers, series, exits, positions, reliability, mask, grid, pareto, versus and score");
     refused("mask", INPUTS(TRACES "del"), o, "--policy swift");
     refused("layers", INPUTS(TRACES "swift"), o, "--probe all");
     refused("grid", INPUTS(TRACES "del"), o, "bench --grid");
     refused("versus", INPUTS(TRACES "del"), o, "two traces");
+    refused("score", INPUTS(TRACES "del"), o, "score " TRACES "del --json");
+    refused("score", INPUTS(GOLDENS "/two.csv"), o, "not a report");
     refused("series", INPUTS(GOLDENS "/two.csv"), o, "--trace DIR");
     refused("series", INPUTS(TRACES "none"), o, "No such file");
     o.from = 1000;
