@@ -19,23 +19,25 @@ static const char *const cost_array_names[COST_ARRAYS] = {"layer",         "pass
                                                           "draft_head",    "set_probe", "set_exits"};
 static const char *const far_names[COST_FAR] = {"far_layer", "far_draft"};
 
+/* further: the call that each further row of a step costs as much as. Passes and probes are of one row for each
+ * sequence. */
 static const struct {
-    enum cost_array array;
+    enum cost_array array, further;
     enum cost_phase phase;
 } steps[COST_STEPS] = {
-    [COST_DRAFT_PASS] = {COST_OF_PASS, COST_DRAFTING},
-    [COST_DRAFT_ROWS] = {COST_OF_LAYER, COST_DRAFTING},
-    [COST_TRAINED_PROBE] = {COST_OF_TRAINED_PROBE, COST_HEADS},
-    [COST_EXITS] = {COST_OF_EXITS, COST_EXIT_HEADS},
-    [COST_TRAINED_EXITS] = {COST_OF_TRAINED_EXITS, COST_EXIT_HEADS},
-    [COST_PASS] = {COST_OF_PASS, COST_VERIFICATION},
-    [COST_PROBE] = {COST_OF_PROBE, COST_HEADS},
-    [COST_DRAFT] = {COST_OF_DRAFT, COST_MODEL},
-    [COST_DRAFT_HEAD] = {COST_OF_DRAFT_HEAD, COST_HEADS},
-    [COST_SET_PROBE] = {COST_OF_SET_PROBE, COST_HEADS},
-    [COST_SET_EXITS] = {COST_OF_SET_EXITS, COST_EXIT_HEADS},
-    [COST_LAYER] = {COST_OF_LAYER, COST_VERIFICATION},
-    [COST_HEAD] = {COST_OF_HEAD, COST_VERIFICATION},
+    [COST_DRAFT_PASS] = {COST_OF_PASS, COST_OF_LAYER, COST_DRAFTING},
+    [COST_DRAFT_ROWS] = {COST_OF_LAYER, COST_OF_LAYER, COST_DRAFTING},
+    [COST_TRAINED_PROBE] = {COST_OF_TRAINED_PROBE, COST_OF_TRAINED_PROBE, COST_HEADS},
+    [COST_EXITS] = {COST_OF_EXITS, COST_OF_PROBE, COST_EXIT_HEADS},
+    [COST_TRAINED_EXITS] = {COST_OF_TRAINED_EXITS, COST_OF_TRAINED_PROBE, COST_EXIT_HEADS},
+    [COST_PASS] = {COST_OF_PASS, COST_OF_LAYER, COST_VERIFICATION},
+    [COST_PROBE] = {COST_OF_PROBE, COST_OF_PROBE, COST_HEADS},
+    [COST_DRAFT] = {COST_OF_DRAFT, COST_OF_DRAFT, COST_MODEL},
+    [COST_DRAFT_HEAD] = {COST_OF_DRAFT_HEAD, COST_OF_DRAFT_HEAD, COST_HEADS},
+    [COST_SET_PROBE] = {COST_OF_SET_PROBE, COST_OF_SET_PROBE, COST_HEADS},
+    [COST_SET_EXITS] = {COST_OF_SET_EXITS, COST_OF_SET_PROBE, COST_EXIT_HEADS},
+    [COST_LAYER] = {COST_OF_LAYER, COST_OF_LAYER, COST_VERIFICATION},
+    [COST_HEAD] = {COST_OF_HEAD, COST_OF_HEAD, COST_VERIFICATION},
 };
 
 /* ---- counts ---- */
@@ -53,7 +55,7 @@ below(uint32_t rows, double *upper)
 }
 
 void
-cost_add(struct cost_count *c, enum cost_step step, uint32_t rows, double calls, uint32_t position)
+cost_add(struct cost_count *c, enum cost_step step, uint32_t rows, double calls, double position)
 {
     double upper;
     const uint32_t i = below(rows, &upper);
@@ -103,30 +105,17 @@ far_of(const struct cost_model *m, enum cost_array array, int i)
     }
 }
 
-/* Returns the array of calls for several rows that a pass or probes of one row consist of; of others, the array. */
-static enum cost_array
-rows_of(enum cost_array array)
-{
-    switch (array) {
-    case COST_OF_PASS: return COST_OF_LAYER;
-    case COST_OF_EXITS: return COST_OF_PROBE;
-    case COST_OF_TRAINED_EXITS: return COST_OF_TRAINED_PROBE;
-    case COST_OF_SET_EXITS: return COST_OF_SET_PROBE;
-    default: return array;
-    }
-}
-
-/* Returns the time of a call for number i of rows (or of layers or probes) at n sequences. */
+/* Returns the time of a call of a step, for number i of rows (or of layers or probes), at n sequences. */
 static double
-call_of(const struct cost_model *m, enum cost_array array, int i, uint32_t n)
+call_of(const struct cost_model *m, int step, int i, uint32_t n)
 {
-    const enum cost_array calls = rows_of(array);
+    const double *us = m->us[steps[step].array], *further = m->us[steps[step].further];
     double upper;
     if (n == 1)
-        return m->us[array][i];
-    const uint32_t at = below(calls == array ? n * cost_rows[i] : n, &upper);
-    const double us = m->us[calls][at] * (1 - upper) + m->us[calls][at + 1] * upper;
-    return calls == array ? us : m->us[array][i] + cost_rows[i] * (us - m->us[calls][0]);
+        return us[i];
+    const uint32_t at = below(us == further ? n * cost_rows[i] : n, &upper);
+    const double rows = further[at] * (1 - upper) + further[at + 1] * upper;
+    return us == further ? rows : us[i] + cost_rows[i] * (rows - further[0]);
 }
 
 double
@@ -144,7 +133,7 @@ cost_price_sequences(const struct cost_model *m, const struct cost_count *c, uin
         for (int i = 0; i < COST_ROWS; i++) { /* costs were measured at position `context` */
             const double calls = c->calls[s][i], thousands = c->thousands[s][i] - calls * m->context / 1000;
             const double further = (thousands > 0) == (calls > 0) ? n : 1; /* each sequence has attention of its own */
-            price += calls * call_of(m, array, i, n) + thousands * further * far_of(m, array, i);
+            price += calls * call_of(m, s, i, n) + thousands * further * far_of(m, array, i);
             rows += calls * cost_rows[i];
         }
         if (rows > 0 && !(m->us[array][0] > 0))
@@ -162,21 +151,22 @@ cost_price(const struct cost_model *m, const struct cost_count *c, double us[COS
     return cost_price_sequences(m, c, 1, us);
 }
 
-/* Returns the time of one row through number i of layers at a position. */
-static double
-pass_at(const struct cost_model *m, uint32_t i, double position)
+double
+cost_autoregressive_sequences(const struct cost_model *m, uint32_t layers, double position, uint32_t n)
 {
-    return m->us[COST_OF_PASS][i] + far_of(m, COST_OF_PASS, (int)i) * (position - m->context) / 1000;
+    const double verification = m->factor[COST_VERIFICATION];
+    double us[COST_PHASES];
+    struct cost_count step = {.rounds = 1};
+    cost_add(&step, COST_PASS, layers, 1, position);
+    cost_add(&step, COST_HEAD, 1, 1, position);
+    cost_price_sequences(m, &step, n, us);
+    return us[COST_VERIFICATION] * (m->autoregressive > 0 ? m->autoregressive / verification : 1);
 }
 
 double
 cost_autoregressive(const struct cost_model *m, uint32_t layers, double position)
 {
-    double upper;
-    const uint32_t i = below(layers, &upper);
-    const double us =
-        pass_at(m, i, position) * (1 - upper) + pass_at(m, i + 1, position) * upper + m->us[COST_OF_HEAD][0] + m->round;
-    return us * (m->autoregressive > 0 ? m->autoregressive : m->factor[COST_VERIFICATION]);
+    return cost_autoregressive_sequences(m, layers, position, 1);
 }
 
 /* ---- corrections ---- */

@@ -55,7 +55,7 @@ struct cost_count {
 };
 
 /* Adds `calls` calls for `rows` rows (above 0; of passes and exits: layers) at a position. */
-void cost_add(struct cost_count *, enum cost_step, uint32_t rows, double calls, uint32_t position);
+void cost_add(struct cost_count *, enum cost_step, uint32_t rows, double calls, double position);
 void cost_add_all(struct cost_count *to, const struct cost_count *, double share); /* adds a share of another count */
 
 /* Measured arrays: layers for a number of rows, passes of one row through a number of layers. */
@@ -112,10 +112,11 @@ cost_known(const struct cost_model *m)
 void cost_reset(struct cost_model *); /* to uncorrected costs */
 /* Prices the steps by phase, with corrections. Returns the sum; NAN if it contains passes of a model without costs. */
 double cost_price(const struct cost_model *, const struct cost_count *, double us[COST_PHASES]);
-/* The same for the steps of n sequences that run together (docs/forecasts.md: Scoring finished texts). */
-double cost_price_sequences(const struct cost_model *, const struct cost_count *, uint32_t n, double us[COST_PHASES]);
 /* Returns the time of an autoregressive step of a target of so many layers. */
 double cost_autoregressive(const struct cost_model *, uint32_t layers, double position);
+/* The same for n sequences that run in step (docs/forecasts.md: Scoring finished texts). */
+double cost_price_sequences(const struct cost_model *, const struct cost_count *, uint32_t n, double us[COST_PHASES]);
+double cost_autoregressive_sequences(const struct cost_model *, uint32_t layers, double position, uint32_t n);
 
 /* Corrects the model by rounds: `priced` is their price by cost_price(), the others are their times by ROUND events
  * (heads_us may be NAN). Smoothed exponentially; the first correction changes all factors alike. Ignores rounds without

@@ -9,7 +9,8 @@
 #include "engine/tune/candidates.h"
 
 #define ENTRIES (SCORE_ROWS / CANDIDATES_MOST)
-#define PARTS   (1 + SCORE_CATEGORIES + SCORE_DEPTHS) /* all texts, by category, by depth */
+#define DEPTHS  (2 + SCORE_CATEGORIES) /* parts: all texts, those of a category and of none, by depth */
+#define PARTS   (DEPTHS + SCORE_DEPTHS)
 
 /* A sample is a conversation: `now` is of the present one, and is added to the sums when it ends. */
 struct sums {
@@ -23,7 +24,7 @@ struct sums {
 struct setting {
     struct preset preset;
     double value[POLICY_KNOBS];
-    bool estimated, in_time;
+    bool in_time;
     struct sums part[PARTS];
     struct tally total;
     struct cost_count steps;
@@ -51,11 +52,9 @@ bool
 score_open(struct score **out, uint32_t layers, double rho, struct err *err)
 {
     struct score *s = *out = calloc(1, sizeof *s);
-    if (s == NULL)
-        return err_set(err, ERR_WORK, "out of memory for the scores");
-    s->layers = layers;
-    s->rho = rho;
-    return true;
+    if (s != NULL)
+        *s = (struct score){.layers = layers, .rho = rho};
+    return s != NULL || err_set(err, ERR_WORK, "out of memory for the scores");
 }
 
 void
@@ -80,13 +79,10 @@ score_enter(struct score *s, const struct score_entry *of)
 static void
 add_setting(struct entry *e, const struct preset *p)
 {
-    const struct policy_info *info = e->of.info;
     struct setting *s = &e->setting[e->n++];
     *s = (struct setting){.preset = *p, .in_time = cost_known(&e->of.costs)};
-    for (uint32_t k = 0; k < info->n_knobs; k++)
-        knob_parse(&info->knobs[k], p->set[k].text, &s->value[k], NULL);
-    const uint32_t set = e->of.ops->draft_vocab;
-    s->estimated = e->of.ops->estimates || (set > 0 && s->value[set] > 0);
+    for (uint32_t k = 0; k < p->n_set; k++)
+        knob_parse(&e->of.info->knobs[k], p->set[k].text, &s->value[k], NULL);
 }
 
 void
@@ -95,18 +91,18 @@ score_choose(struct score *s, uint32_t entry, const struct layer_record *records
     struct entry *e = &s->entry[entry];
     const struct policy_ops *ops = e->of.ops;
     struct candidate found[CANDIDATES_MOST];
+    double ceiling = 0;
     if (e->of.why != NULL || n == 0)
         return;
+    const char *why = ops->what_if == NULL ? ops->no_what_if : layer_record_lacks(&records[0], ops->needs);
     const uint32_t n_found = candidates_of(e->of.info, ops, records, n, s->rho, &e->of.costs, found);
-    const char *lacks = layer_record_lacks(&records[0], ops->needs),
-               *why = ops->what_if == NULL ? ops->no_what_if : lacks;
-    double ceiling = 0;
-    e->setting[0].preset = found[0].preset;
     if (why != NULL)
         snprintf(e->why, sizeof e->why, "%s", why);
     for (uint32_t i = 0; i < n_found && !isnan(found[i].forecast); i++) {
         if (!(found[i].ceiling < 1))
             add_setting(e, &found[i].preset);
+        else if (e->n == 0 && found[i].ceiling > ceiling)
+            e->setting[0].preset = found[i].preset;
         ceiling = fmax(ceiling, found[i].ceiling);
     }
     if (e->n > 0)
@@ -151,16 +147,6 @@ score_conversation(struct score *s, const char *category)
         s->category = category[0] != '\0' ? SCORE_CATEGORIES - 1 : SCORE_CATEGORIES;
 }
 
-static void
-add(struct sums *to, const struct tally *t, double plain, double work)
-{
-    to->tokens += t->emitted;
-    to->now.tokens += (double)t->emitted;
-    to->now.rounds += (double)t->rounds;
-    to->now.plain += plain;
-    to->now.work += work;
-}
-
 /* Each conversation has one of the draws of a forecast, so what they do not know is a part of the samples' spread. */
 void
 score_add(struct score *s, uint32_t entry, const struct layer_record *record, uint32_t depth)
@@ -191,11 +177,14 @@ score_add(struct score *s, uint32_t entry, const struct layer_record *record, ui
         tally_add(&x->total, &t);
         cost_add_all(&x->steps, &steps, 1);
         x->positions += middle * (double)t.emitted;
-        plain *= (double)t.emitted;
-        add(&x->part[0], &t, plain, work);
-        if (s->category < SCORE_CATEGORIES)
-            add(&x->part[1 + s->category], &t, plain, work);
-        add(&x->part[1 + SCORE_CATEGORIES + range], &t, plain, work);
+        for (uint32_t i = 0; i < 3; i++) {
+            struct sums *to = &x->part[i == 0 ? 0 : i == 1 ? 1 + s->category : DEPTHS + range];
+            to->tokens += t.emitted;
+            to->now.tokens += (double)t.emitted;
+            to->now.rounds += (double)t.rounds;
+            to->now.plain += plain * (double)t.emitted;
+            to->now.work += work;
+        }
     }
 }
 
@@ -211,52 +200,37 @@ part_of(struct sums sums, uint32_t of)
                                .speedup = estimate_compare_of(ratio_estimate(&sums.speedup), of)};
 }
 
-/* Forecasts n sequences that draft in step. A step of plain decoding is a verification without drafts. */
-static void
-at_sequences(const struct score *s, const struct setting *x, const struct cost_model *cost, uint32_t n, float *speedup,
-             float *need)
-{
-    const double tokens = (double)x->total.emitted, middle = x->positions / tokens;
-    double us[COST_PHASES], one[COST_PHASES], several[COST_PHASES];
-    struct cost_count step = {.rounds = 1};
-    cost_add(&step, COST_PASS, s->layers, 1, (uint32_t)middle);
-    cost_add(&step, COST_HEAD, 1, 1, (uint32_t)middle);
-    cost_price(cost, &step, one);
-    cost_price_sequences(cost, &step, n, several);
-    struct reason_rounds rounds = {.of = x->total,
-                                   .plain_us = cost_autoregressive(cost, s->layers, middle) *
-                                               several[COST_VERIFICATION] / one[COST_VERIFICATION],
-                                   .speedup_se = NAN};
-    const double work = cost_price_sequences(cost, &x->steps, n, us);
-    rounds.of.verify_us = us[COST_VERIFICATION];
-    rounds.of.draft_us = work - rounds.of.verify_us;
-    *speedup = (float)(tokens * rounds.plain_us / work);
-    *need = (float)reason_find(&rounds, s->layers, s->rho, cost, NULL).need;
-}
-
 static void
 write_row(const struct score *s, const struct entry *e, const struct setting *x, struct score_row *row)
 {
+    const struct policy_ops *ops = e->of.ops;
+    const struct cost_model *cost = &e->of.costs;
     const struct tally *t = &x->total;
     *row = (struct score_row){.preset = x->preset,
-                              .kind = e->why[0] != '\0' ? SCORE_NOT
-                                      : x->estimated    ? SCORE_ESTIMATED
-                                                        : SCORE_EXACT,
                               .acceptance = (float)((double)t->accepted / (double)(t->accepted + t->rejected_rounds))};
     snprintf(row->preset.policy, sizeof row->preset.policy, "%s", e->of.info->name);
     snprintf(row->drafter, sizeof row->drafter, "%s", e->of.drafter);
     snprintf(row->why, sizeof row->why, "%s", e->why);
+    row->kind =
+        ops->estimates || (ops->draft_vocab > 0 && x->value[ops->draft_vocab] > 0) ? SCORE_ESTIMATED : SCORE_EXACT;
+    if (e->n == 0)
+        row->kind = SCORE_NOT;
     row->all = part_of(x->part[0], e->n);
     for (uint32_t i = 0; i < SCORE_CATEGORIES; i++)
         row->category[i] = part_of(x->part[1 + i], e->n);
     for (uint32_t i = 0; i < SCORE_DEPTHS; i++)
-        row->depth[i] = part_of(x->part[1 + SCORE_CATEGORIES + i], e->n);
+        row->depth[i] = part_of(x->part[DEPTHS + i], e->n);
     for (uint32_t i = 0; i < SCORE_POSITIONS; i++)
         row->accepted[i] = (float)positions_conditional(&x->accepted, i).value;
-    for (uint32_t i = 0; i < SCORE_SEQUENCES; i++) {
-        row->speedup_at[i] = row->need_at[i] = NAN;
-        if (x->in_time && t->rounds > 0)
-            at_sequences(s, x, &e->of.costs, score_sequences[i], &row->speedup_at[i], &row->need_at[i]);
+    for (uint32_t i = 0; i < SCORE_SEQUENCES; i++) { /* that draft in step */
+        const double middle = x->positions / (double)t->emitted;
+        double us[COST_PHASES];
+        struct reason_rounds at = {
+            .of = *t, .plain_us = cost_autoregressive_sequences(cost, s->layers, middle, score_sequences[i])};
+        at.of.draft_us = x->in_time ? cost_price_sequences(cost, &x->steps, score_sequences[i], us) : 0;
+        const struct reason r = reason_find(&at, s->layers, s->rho, cost, NULL);
+        row->speedup_at[i] = (float)r.speedup;
+        row->need_at[i] = (float)r.need;
     }
 }
 

@@ -2,6 +2,7 @@
  * printed with (base/json_fields.h), and its CSV. */
 #include "engine/tune/score_report.h"
 
+#include <inttypes.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -27,12 +28,12 @@ const struct file_kind score_csv_file = {.what = "scores of specscope as CSV", .
 
 /* ---- order and texts ---- */
 
-static bool
-comes_before(const struct score_row *a, const struct score_row *b)
+/* Descending in the order of the table; NAN: not in it. */
+static double
+rank_of(const struct score_row *row)
 {
-    if (a->kind == SCORE_NOT || b->kind == SCORE_NOT)
-        return a->kind != SCORE_NOT;
-    return isnan(b->all.speedup.value) || a->all.speedup.value > b->all.speedup.value;
+    const double speedup = row->all.speedup.value;
+    return row->kind == SCORE_NOT ? -1 : row->best && isnan(speedup) ? 0 : row->best ? speedup : (double)NAN;
 }
 
 uint32_t
@@ -41,12 +42,10 @@ score_order(const struct score_report *r, uint32_t out[SCORE_ROWS])
     uint32_t n = 0;
     for (uint32_t i = 0; i < r->n; i++) {
         uint32_t at = n;
-        if (!r->row[i].best && r->row[i].kind != SCORE_NOT)
-            continue;
-        for (; at > 0 && comes_before(&r->row[i], &r->row[out[at - 1]]); at--)
+        for (; at > 0 && rank_of(&r->row[i]) > rank_of(&r->row[out[at - 1]]); at--)
             out[at] = out[at - 1];
         out[at] = i;
-        n++;
+        n += isnan(rank_of(&r->row[i])) ? 0 : 1;
     }
     return n;
 }
@@ -91,13 +90,13 @@ score_verdict(const struct score_row *row)
 const char *
 score_progress(const struct score_report *r, char *out, size_t n)
 {
-    char part[32] = "", left[32] = "", time[16];
+    char part[40] = "", left[32] = "", time[16];
     if (r->conversations < r->of)
         snprintf(part, sizeof part, "%s%u of ", r->stopped ? "stopped after " : "", (unsigned)r->conversations);
     if (r->left_s > 0)
         snprintf(left, sizeof left, " · %s left", tune_time_text(r->left_s, time, sizeof time));
-    snprintf(out, n, "%s%u conversation%s · %llu tokens read%s", part, (unsigned)r->of, plural(r->of),
-             (unsigned long long)r->read, left);
+    snprintf(out, n, "%s%u conversation%s · %" PRIu64 " tokens read%s", part, (unsigned)r->of, plural(r->of), r->read,
+             left);
     return out;
 }
 
@@ -157,7 +156,6 @@ static const struct field report_fields[] = {FIELD_PLAIN(NEEDED, "model", LABEL,
                                              FIELD_BOUNDED(NEEDED, "answer_tokens", answers, 0, MOST_EXACT),
                                              FIELD_BOUNDED(NEEDED, "tokens_read", read, 0, MOST_EXACT),
                                              FIELD_PLAIN(OR_NULL, "seconds", REAL, seconds),
-                                             FIELD_PLAIN(OR_NULL, "left_s", REAL, left_s),
                                              FIELD_PLAIN(NEEDED, "stopped", FLAG, stopped),
                                              FIELD_PLAIN(NEEDED, "in_time", FLAG, in_time),
                                              FIELD_BOUNDED(NEEDED, "own_compared", own.n, 0, MOST_EXACT),
@@ -222,41 +220,41 @@ parse_row(struct fields *p, const cJSON *from, struct score_row *row)
     parse_list(p, from, "sequences", sequence_fields, row, sizeof(float), SCORE_SEQUENCES);
 }
 
-bool
-score_parse(struct score_report **out, const char *json, size_t n, const char *name, struct err *err)
+static void
+parse_report(struct fields *p, const cJSON *from, struct score_report *r)
 {
-    cJSON *j = NULL;
-    struct score_report *r = calloc(1, sizeof *r);
-    if (r == NULL || !json_read(&j, json, n)) {
-        free(r);
-        return err_set(err, ERR_WORK, "%s: out of memory", name);
-    }
-    const cJSON *format = cJSON_GetObjectItemCaseSensitive(j, "score"), *row;
-    struct fields p = {.name = name, .err = err, .ok = cJSON_IsNumber(format) && format->valuedouble == FORMAT};
-    if (!p.ok)
-        err_set(err, ERR_USAGE, "%s: not a report that `specscope score --json FILE` writes", name);
-    fields_parse(&p, j, report_fields, r);
+    const cJSON *format = cJSON_GetObjectItemCaseSensitive(from, "score"), *row;
+    if (!cJSON_IsNumber(format) || format->valuedouble != FORMAT)
+        p->ok = err_set(p->err, ERR_USAGE, "%s: not a report that `specscope score --json FILE` writes", p->name);
+    fields_parse(p, from, report_fields, r);
     r->n_categories =
-        parse_list(&p, j, "categories", category_fields, r->category, sizeof *r->category, SCORE_CATEGORIES);
-    const cJSON *rows = field_array(&p, j, "rows", true, SCORE_ROWS);
-    cJSON_ArrayForEach(row, rows) parse_row(&p, row, &r->row[r->n++]);
-    cJSON_Delete(j);
-    if (!p.ok)
-        free(r);
-    *out = p.ok ? r : NULL;
-    return p.ok;
+        parse_list(p, from, "categories", category_fields, r->category, sizeof *r->category, SCORE_CATEGORIES);
+    const cJSON *rows = field_array(p, from, "rows", true, SCORE_ROWS);
+    cJSON_ArrayForEach(row, rows) parse_row(p, row, &r->row[r->n++]);
 }
 
 bool
 score_read_file(const char *path, struct score_report **out, struct err *err)
 {
+    struct fields p = {.name = path, .err = err, .ok = true};
     char *text;
     size_t n;
+    cJSON *j;
+    *out = NULL;
     if (!file_text(path, FILE_BYTES, &text, &n, err))
         return false;
-    const bool ok = score_parse(out, text, n, path, err);
+    struct score_report *r = calloc(1, sizeof *r);
+    if (!json_read(&j, text, n) || r == NULL)
+        p.ok = err_set(err, ERR_WORK, "%s: out of memory", path);
+    else
+        parse_report(&p, j, r);
+    if (p.ok)
+        *out = r;
+    else
+        free(r);
     free(text);
-    return ok;
+    cJSON_Delete(j);
+    return p.ok;
 }
 
 /* ---- CSV: the members of the JSON ---- */

@@ -89,7 +89,6 @@ const char *score_own_text(const struct score_report *, char *out, size_t n);
 
 extern const struct file_kind score_json_file, score_csv_file;
 struct cJSON *score_json(const struct score_report *); /* NULL: out of memory; the caller deletes it */
-/* Reads the text of such JSON. *out is freed by the caller. Fails with one line, which begins with the name. */
-bool score_parse(struct score_report **out, const char *json, size_t n, const char *name, struct err *);
+/* Reads a file with such JSON. *out is freed by the caller; NULL after a failure, with one line. */
 bool score_read_file(const char *path, struct score_report **out, struct err *);
 bool score_csv(const struct score_report *, FILE *); /* a line for each row, category and depth; false: out of memory */

@@ -7,30 +7,40 @@
 
 #define HEIGHT 110.0
 
-/* The drafters in the order of the table, as many as there are styles of lines. */
+/* The drafters that were scored, in the order of the table, as many as there are styles of lines. */
 struct shown {
-    uint32_t n;
+    uint32_t n, positions; /* positions: the last one that was tested */
     const struct score_row *row[LINE_STYLES];
 };
+
+/* Draws a value with its interval. */
+static void
+draw_mark(struct drawing *d, const struct panel_area *p, uint32_t k, double x, struct comparison c)
+{
+    const double at = scale_at(&p->across, x);
+    if (!isnan(c.low))
+        drawing_line(d, at, scale_at(&p->up, fmax(c.low, p->up.low)), at, scale_at(&p->up, fmin(c.high, p->up.high)),
+                     STROKE(line_styles[k].colour, .line = 0.8));
+    if (!isnan(c.value))
+        mark_draw(d, line_styles[k].mark, at, scale_at(&p->up, c.value), 1.8, line_styles[k].colour);
+}
 
 static void
 draw_accepted(struct drawing *d, const struct shown *s, double x, double y, double width)
 {
     double at[SCORE_POSITIONS], value[SCORE_POSITIONS];
     const struct panel_area p =
-        axes_panel(x, y, width, HEIGHT, (struct axis){{0.5, 8.5}, true, "position in the draft"},
+        axes_panel(x, y, width, HEIGHT, (struct axis){{0.5, s->positions + 0.5}, true, "position in the draft"},
                    (struct axis){{0, 1.04}, false, "accepted"});
     axes_draw(d, &p, true);
     axes_title(d, &p, "acceptance by position");
     for (uint32_t k = 0; k < s->n; k++) {
-        for (uint32_t i = 0; i < 8; i++) {
+        for (uint32_t i = 0; i < s->positions; i++) {
             at[i] = i + 1;
             value[i] = (double)s->row[k]->accepted[i];
-            if (!isnan(value[i]))
-                mark_draw(d, line_styles[k].mark, scale_at(&p.across, at[i]), scale_at(&p.up, value[i]), 1.8,
-                          line_styles[k].colour);
+            draw_mark(d, &p, k, at[i], (struct comparison){.value = value[i], .low = NAN});
         }
-        axes_line(d, &p, at, value, 8, STROKE(line_styles[k].colour, .line = 0.9));
+        axes_line(d, &p, at, value, s->positions, STROKE(line_styles[k].colour, .line = 0.9));
     }
 }
 
@@ -40,7 +50,7 @@ draw_speedups(struct drawing *d, const struct shown *s, double x, double y, doub
 {
     static const char *const labels[SCORE_DEPTHS] = {"0–1k", "1k–4k", "4k–16k", "16k+"};
     struct range range = {1, 1};
-    uint32_t groups = 0;
+    uint32_t groups = 0, group = 0;
     for (uint32_t k = 0; k < s->n * SCORE_DEPTHS; k++) {
         const struct comparison *c = &s->row[k % s->n]->depth[k / s->n].speedup;
         groups += k % s->n == 0 && s->row[0]->depth[k / s->n].tokens > 0;
@@ -48,26 +58,19 @@ draw_speedups(struct drawing *d, const struct shown *s, double x, double y, doub
         range_add(&range, fmin(c->high, 2 * c->value));
         range_add(&range, fmax(c->low, c->value / 2));
     }
-    const struct panel_area p = axes_panel(x, y, width, HEIGHT, (struct axis){{0.5, groups + 0.5}, true, NULL},
+    const struct panel_area p = axes_panel(x, y, width, HEIGHT, (struct axis){{0.5, fmax(groups, 1) + 0.5}, true, NULL},
                                            (struct axis){range_shown(range, false), false, "× plain decoding"});
     axes_draw(d, &p, false);
     axes_title(d, &p, "speedup by depth of context");
     drawing_line(d, p.across.from, scale_at(&p.up, 1), p.across.to, scale_at(&p.up, 1), STROKE(INK, .line = 0.8));
-    for (uint32_t i = 0, group = 0; i < SCORE_DEPTHS; i++) {
+    for (uint32_t i = 0; i < SCORE_DEPTHS; i++) {
         if (s->row[0]->depth[i].tokens == 0)
             continue;
         const double middle = ++group;
         drawing_text(d, scale_at(&p.across, middle), y + HEIGHT + 8, LETTERS(SIZE_TICK, INK, .anchor = ANCHOR_MIDDLE),
                      labels[i]);
-        for (uint32_t k = 0; k < s->n; k++) {
-            const struct comparison *c = &s->row[k]->depth[i].speedup;
-            const double at = scale_at(&p.across, middle + (k - (s->n - 1) / 2.0) * 0.12);
-            if (!isnan(c->low))
-                drawing_line(d, at, scale_at(&p.up, fmax(c->low, p.up.low)), at,
-                             scale_at(&p.up, fmin(c->high, p.up.high)), STROKE(line_styles[k].colour, .line = 0.8));
-            if (!isnan(c->value))
-                mark_draw(d, line_styles[k].mark, at, scale_at(&p.up, c->value), 1.8, line_styles[k].colour);
-        }
+        for (uint32_t k = 0; k < s->n; k++)
+            draw_mark(d, &p, k, middle + (k - (s->n - 1) / 2.0) * 0.12, s->row[k]->depth[i].speedup);
     }
 }
 
@@ -75,12 +78,15 @@ static bool
 draw_score(struct figure *f, struct err *err)
 {
     const struct score_report *r = f->input->score;
-    struct shown s = {.n = 0};
+    struct shown s = {.positions = 1};
     uint32_t order[SCORE_ROWS];
     char name[96];
     for (uint32_t i = 0, n = score_order(r, order); i < n && s.n < LINE_STYLES; i++)
         if (r->row[order[i]].kind != SCORE_NOT)
             s.row[s.n++] = &r->row[order[i]];
+    for (uint32_t i = 0; i < SCORE_POSITIONS * s.n; i++)
+        if (!isnan(s.row[i % s.n]->accepted[i / s.n]))
+            s.positions = i / s.n + 1;
     if (s.n == 0)
         return err_set(err, ERR_USAGE, "%s: no drafter was scored; the report has the reasons", f->input->path);
     const bool beside = f->width >= 110 * MM;
