@@ -208,7 +208,7 @@ read_tokens(struct what_if *w)
 {
     const struct record_drafter *d = &w->record->draft;
     const uint32_t passes = (w->unread + READ_ROWS - 1) / READ_ROWS;
-    w->layers += passes * (d->run != NULL && w->drafted > 0 ? d->next_load : d->pass_load);
+    w->layers += passes * (d->role != AUX_DRAFT && w->drafted > 0 ? d->next_load : d->pass_load);
     if (passes > 0)
         what_if_count(w, COST_DRAFT, (w->unread + passes - 1) / passes, passes);
     w->steps.first_draft += w->drafts ? 0 : 1;
@@ -254,7 +254,7 @@ what_if_acceptance(struct what_if *w)
 static void
 keep_read(struct what_if *w)
 {
-    const uint32_t rows = w->record->draft.run != NULL ? 0 : w->drafted - w->unread,
+    const uint32_t rows = w->record->draft.role != AUX_DRAFT ? 0 : w->drafted - w->unread,
                    kept = w->accepted < rows ? w->accepted : rows;
     w->unread = w->drafts ? w->emitted - kept : w->unread + w->emitted;
 }

@@ -28,14 +28,12 @@ layer_record_close(struct layer_record *r)
     free(r->cells);
     free(r->text);
     free(r->draft.word);
-    free(r->draft.run);
     free(r->seen);
     r->seen = NULL;
     r->rank = NULL;
     r->cells = NULL;
     r->text = NULL;
     r->draft.word = NULL;
-    r->draft.run = NULL;
 }
 
 const char *
@@ -210,7 +208,7 @@ layer_record_recent(const struct layer_record *r, uint32_t from, uint32_t to)
 bool
 layer_record_draft_agrees(const struct layer_record *r, uint32_t i, uint32_t at)
 {
-    if (r->draft.run != NULL)
+    if (r->draft.role != AUX_DRAFT)
         return i < r->draft.run[at] &&
                (r->base == 0 || in_draft_vocab(r, layer_record_token(r, r->first + at + i + 1), at));
     const struct draft_word *w = &r->draft.word[at + i];

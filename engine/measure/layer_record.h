@@ -49,7 +49,7 @@ struct record_drafter {
     uint32_t n_rejected;
     struct draft_word *word; /* (rows) owned */
     /* (rows) of a feature drafter, in place of word[]: the number of right drafts of a chain that begins when this row's
-     * token is pending. NULL: none. Owned */
+     * token is pending. Borrowed */
     uint8_t *run;
 };
 

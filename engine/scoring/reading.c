@@ -1,18 +1,19 @@
-/* Reads texts in chunks of rows: the rows of a chunk go through a model in one forward pass, and are probed before the
- * ring of hidden states loses them. */
+/* Reads texts in chunks of rows: a chunk goes through each model in one forward pass, and is probed before the ring of
+ * hidden states loses its rows. */
 #include "engine/scoring/reading.h"
 
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/blocks.h"
 #include "engine/context/context.h"
 #include "engine/model/tokenizer/tokenizer.h"
 
 #define CHUNK 64 /* rows */
 
-struct reader { /* a model that reads the text; ctx NULL: none */
-    struct context *ctx;
+struct reader {          /* a model that reads the text */
+    struct context *ctx; /* NULL: none, or the target's own layers */
     seq_t seq;
     uint32_t layers, vocab;
     token_t unknown; /* replaces a token that the model lacks */
@@ -23,11 +24,13 @@ struct reader { /* a model that reads the text; ctx NULL: none */
 };
 
 struct reading_state {
+    struct reading out;
+    struct blocks blocks; /* the memory of all arrays */
     struct engine *engine;
     struct reading_options options;
-    struct dist_pool *dists;
     struct reader target, drafter[READING_DRAFTS];
     uint32_t features[2 * MODEL_FEATURES], n_features;
+    bool probes_layers;
     struct context_probe *probes;   /* (CHUNK, L) */
     struct prediction *predictions; /* (CHUNK, L) */
     struct layer_sample *samples;   /* (L) */
@@ -44,7 +47,8 @@ struct part { /* the arguments of reading_part() */
 /* ---- opening ---- */
 
 static bool
-open_reader(struct reading_state *s, struct reader *r, const struct model *m, struct weights *weights, struct err *err)
+open_reader(const struct reading_state *s, struct reader *r, const struct model *m, struct weights *weights,
+            struct err *err)
 {
     const struct engine *e = s->engine;
     const bool target = m == e->model, forks = r->ahead > 0;
@@ -52,20 +56,67 @@ open_reader(struct reading_state *s, struct reader *r, const struct model *m, st
                                            .spare = forks ? CHUNK * (READING_CHAIN + 2) : 0,
                                            .ring = forks ? 4 * CHUNK : 0,
                                            .seqs = forks ? CHUNK + 1 : 1,
-                                           .max_rows = forks ? CHUNK : 0,
+                                           .max_rows = CHUNK,
                                            .sets = target && s->options.draft_vocab > 0 ? 1 : 0,
-                                           .rank = target ? e->rank.ids : NULL,
-                                           .dists = s->dists,
+                                           .rank = e->rank.ids,
                                            .cancel = s->options.cancel,
                                            .heads = target ? e->heads : HEAD_LENS,
-                                           .features = target ? s->features : NULL,
+                                           .features = s->features,
                                            .n_features = target ? s->n_features : 0};
     r->layers = m->desc.n_layers;
     r->vocab = m->desc.vocab;
     r->unknown = m->tokenizer != NULL ? tokenizer_unknown(m->tokenizer) : 0;
-    return context_open(&r->ctx, e->ops, e->backend, weights, &m->desc, &limits, err) &&
-           ((r->seq = context_sequence(r->ctx)) != SEQ_NONE ||
-            err_set(err, ERR_WORK, "%s", context_error(r->ctx)->text));
+    if (!context_open(&r->ctx, e->ops, e->backend, weights, &m->desc, &limits, err))
+        return false;
+    r->seq = context_sequence(r->ctx);
+    return true;
+}
+
+/* Adds a drafter whose model is its own, or the target's first layers, which need the lens but no reader. */
+static bool
+open_drafter(struct reading_state *s, enum aux_role role, const struct aux_model *of, int32_t draft, struct err *err)
+{
+    const struct model *m = of->model, *target = s->engine->model;
+    struct reader *r = &s->drafter[s->out.n_drafters];
+    struct reading_drafter *d = &s->out.drafter[s->out.n_drafters];
+    const bool exact = s->engine->exact;
+    if ((m == NULL && !(of->exit_layer > 0 && s->options.lens)) || s->out.n_drafters == READING_DRAFTS)
+        return true;
+    s->out.n_drafters++;
+    *d = (struct reading_drafter){
+        .role = role, .draft = draft, .read = {.role = role, .known = true, .exit_layer = of->exit_layer}};
+    snprintf(d->name, sizeof d->name, "self:%u", (unsigned)of->exit_layer);
+    if (m == NULL)
+        return true;
+    const double layer = model_layer_bytes(target, exact), own = m->desc.n_layers * model_layer_bytes(m, exact);
+    snprintf(d->name, sizeof d->name, "%s", m->name);
+    d->read.pass_load = (own + model_feed_bytes(m, true, exact)) / layer;
+    d->read.next_load = (own + model_feed_bytes(m, false, exact)) / layer;
+    d->read.head_load = model_head_bytes(m, exact) / model_head_bytes(target, exact);
+    d->read.word = blocks_take(&s->blocks, READING_RECORD, sizeof *d->read.word);
+    d->read.run = blocks_take(&s->blocks, READING_RECORD, sizeof *d->read.run);
+    if (role != AUX_DRAFT) {
+        *r = (struct reader){.ahead = 1, .feature = s->n_features, .n_features = m->n_features};
+        r->fed = blocks_take(&s->blocks, (size_t)CHUNK * m->n_features * target->desc.width, sizeof *r->fed);
+        memcpy(s->features + s->n_features, m->features, m->n_features * sizeof *m->features);
+        s->n_features += m->n_features;
+    }
+    return open_reader(s, r, m, of->weights, err);
+}
+
+static bool
+open_record(struct layer_record *r, const struct reading_state *s, double trained, struct err *err)
+{
+    r->cells = NULL;
+    const uint32_t layers = s->engine->model->desc.n_layers;
+    if (!layer_record_open_room(r, layers, READING_RECORD, s->options.ctx, err))
+        return false;
+    r->trained = trained > 0;
+    r->head_load = trained < 1 ? 1 + trained : 1;
+    r->layers_load = 1 + (layers - 1) * trained;
+    r->probes = KV_CACHE_PROBES;
+    r->cells_base = s->options.lens && !r->trained ? s->options.draft_vocab : 0;
+    return true;
 }
 
 static bool
@@ -74,110 +125,36 @@ open_target(struct reading_state *s, struct err *err)
     return s->target.ctx != NULL || open_reader(s, &s->target, s->engine->model, s->engine->weights, err);
 }
 
-/* Adds a drafter whose model is its own, or the target's first layers, which need no reader. */
-static bool
-open_drafter(struct reading *r, enum aux_role role, const struct aux_model *of, int32_t draft, struct err *err)
-{
-    struct reading_state *s = r->state;
-    struct reader *reader = &s->drafter[r->n_drafters];
-    struct reading_drafter *d = &r->drafter[r->n_drafters];
-    const struct model *m = of->model, *target = s->engine->model;
-    const bool exact = s->engine->exact;
-    *d = (struct reading_drafter){.role = role, .draft = draft, .read = {.role = role, .known = true}};
-    d->read.exit_layer = of->exit_layer;
-    r->n_drafters++;
-    if (m == NULL) {
-        snprintf(d->name, sizeof d->name, "self:%u", (unsigned)of->exit_layer);
-        return true;
-    }
-    snprintf(d->name, sizeof d->name, "%s", m->name);
-    const double layer = model_layer_bytes(target, exact), own = m->desc.n_layers * model_layer_bytes(m, exact);
-    d->read.pass_load = (own + model_feed_bytes(m, true, exact)) / layer;
-    d->read.next_load = (own + model_feed_bytes(m, false, exact)) / layer;
-    d->read.head_load = model_head_bytes(m, exact) / model_head_bytes(target, exact);
-    if (m->desc.drafter != NULL) {
-        *reader = (struct reader){.ahead = 1, .feature = s->n_features, .n_features = m->n_features};
-        memcpy(s->features + s->n_features, m->features, m->n_features * sizeof *m->features);
-        s->n_features += m->n_features;
-        reader->fed = malloc((size_t)CHUNK * m->n_features * target->desc.width * sizeof *reader->fed);
-        d->read.run = calloc(r->lens.rows, sizeof *d->read.run);
-    } else {
-        d->read.word = calloc(r->lens.rows, sizeof *d->read.word);
-    }
-    if (m->desc.drafter != NULL ? reader->fed == NULL || d->read.run == NULL : d->read.word == NULL)
-        return err_set(err, ERR_WORK, "out of memory for the predictions of %s", d->name);
-    return open_reader(s, reader, m, of->weights, err);
-}
-
-static bool
-open_drafters(struct reading *r, struct err *err)
-{
-    const struct reading_state *s = r->state;
-    const struct engine *e = s->engine;
-    bool ok = true;
-    for (enum aux_role role = 0; role < AUX_MODELS && ok; role++)
-        if (engine_has(e, role) && role != AUX_COMPANION && (e->aux[role].model != NULL || s->options.lens))
-            ok = open_drafter(r, role, &e->aux[role], -1, err);
-    for (uint32_t i = 0; i < s->options.n_drafts && ok && r->n_drafters < READING_DRAFTS; i++)
-        if (s->options.drafts[i].model.model != NULL || s->options.lens)
-            ok = open_drafter(r, AUX_DRAFT, &s->options.drafts[i].model, (int32_t)i, err);
-    return ok;
-}
-
-/* Sets what does not depend on the text. */
-static bool
-open_record(struct layer_record *r, const struct reading_state *s, double trained, struct err *err)
-{
-    const struct model_desc *d = &s->engine->model->desc;
-    if (!layer_record_open_room(r, d->n_layers, READING_ROWS + RECORD_LEAD + 1, s->options.ctx, err))
-        return false;
-    r->trained = trained > 0;
-    r->head_load = trained < 1 ? 1 + trained : 1;
-    r->layers_load = 1 + (d->n_layers - 1) * trained;
-    r->probes = KV_CACHE_PROBES;
-    r->cells_base = s->options.lens && trained == 0 ? s->options.draft_vocab : 0;
-    return true;
-}
-
-static bool
-open_parts(struct reading *r, struct err *err)
-{
-    struct reading_state *s = r->state;
-    const struct engine *e = s->engine;
-    const uint32_t layers = e->model->desc.n_layers;
-    uint32_t vocab = e->model->desc.vocab;
-    for (enum aux_role role = 0; role < AUX_MODELS; role++)
-        if (e->aux[role].model != NULL && e->aux[role].model->desc.vocab > vocab)
-            vocab = e->aux[role].model->desc.vocab;
-    s->probes = calloc((size_t)CHUNK * layers, sizeof *s->probes);
-    s->predictions = calloc((size_t)CHUNK * layers, sizeof *s->predictions);
-    s->samples = calloc(layers, sizeof *s->samples);
-    if (s->probes == NULL || s->predictions == NULL || s->samples == NULL)
-        return err_set(err, ERR_WORK, "out of memory for reading texts");
-    const double trained = e->heads == HEAD_FULL ? 1 : (double)e->model->desc.width / e->model->desc.vocab;
-    return dist_pool_open(&s->dists, e->ops, e->backend, vocab, 1, err) && open_record(&r->lens, s, 0, err) &&
-           open_record(&r->trained, s, trained, err) && open_drafters(r, err) &&
-           ((!s->options.lens && !s->options.trained && s->n_features == 0) || open_target(s, err));
-}
-
 bool
 reading_open(struct reading **out, struct engine *e, const struct reading_options *o, struct err *err)
 {
-    *out = calloc(1, sizeof **out);
-    struct reading_state *s = *out != NULL ? calloc(1, sizeof *s) : NULL;
-    if (s == NULL) {
-        free(*out);
-        *out = NULL;
+    const struct model_desc *d = &e->model->desc;
+    struct reading_state *s = calloc(1, sizeof *s);
+    *out = NULL;
+    if (s == NULL)
         return err_set(err, ERR_WORK, "out of memory for reading texts");
-    }
+    s->out.state = s;
     s->engine = e;
     s->options = *o;
-    (*out)->state = s;
-    if (open_parts(*out, err))
-        return true;
-    reading_close(*out);
-    *out = NULL;
-    return false;
+    s->probes_layers = o->lens || o->trained;
+    s->probes = blocks_take(&s->blocks, (size_t)CHUNK * d->n_layers, sizeof *s->probes);
+    s->predictions = blocks_take(&s->blocks, (size_t)CHUNK * d->n_layers, sizeof *s->predictions);
+    s->samples = blocks_take(&s->blocks, d->n_layers, sizeof *s->samples);
+    bool ok = open_record(&s->out.lens, s, 0, err) &&
+              open_record(&s->out.trained, s, e->heads == HEAD_FULL ? 1 : (double)d->width / d->vocab, err);
+    for (enum aux_role role = 0; role < AUX_MODELS && ok; role++)
+        ok = role == AUX_COMPANION || open_drafter(s, role, &e->aux[role], -1, err);
+    for (uint32_t i = 0; i < o->n_drafts && ok; i++)
+        ok = open_drafter(s, AUX_DRAFT, &o->drafts[i].model, (int32_t)i, err);
+    if (ok && (s->probes_layers || s->n_features > 0))
+        ok = open_target(s, err);
+    if (ok && s->blocks.starved)
+        ok = err_set(err, ERR_WORK, "out of memory for reading texts");
+    if (ok)
+        *out = &s->out;
+    else
+        reading_close(&s->out);
+    return ok;
 }
 
 void
@@ -186,21 +163,13 @@ reading_close(struct reading *r)
     if (r == NULL)
         return;
     struct reading_state *s = r->state;
-    for (uint32_t i = 0; i < r->n_drafters; i++) {
+    for (uint32_t i = 0; i < r->n_drafters; i++)
         context_close(s->drafter[i].ctx);
-        free(s->drafter[i].fed);
-        free(r->drafter[i].read.word);
-        free(r->drafter[i].read.run);
-    }
     context_close(s->target.ctx);
-    dist_pool_close(s->dists);
     layer_record_close(&r->lens);
     layer_record_close(&r->trained);
-    free(s->probes);
-    free(s->predictions);
-    free(s->samples);
+    blocks_free(&s->blocks);
     free(s);
-    free(r);
 }
 
 /* ---- rows ---- */
@@ -211,348 +180,218 @@ as_read_by(const struct reader *r, token_t token)
     return (uint32_t)token < r->vocab ? token : r->unknown;
 }
 
-static bool
-failed(const struct reader *r, struct err *err)
-{
-    *err = *context_error(r->ctx);
-    return false;
-}
-
-/* Returns the number of rows that the model has read of this text. */
+/* Returns the number of rows that the model has read of this text, `most` at most. */
 static uint32_t
-rows_shared(const struct reader *r, const struct part *p)
+rows_shared(const struct reader *r, const struct part *p, uint32_t most)
 {
-    const uint32_t read = context_length(r->ctx, r->seq);
     uint32_t n = 0;
-    while (n < read && n + 1 < p->n &&
+    while (n < most && n < context_length(r->ctx, r->seq) &&
            context_token(r->ctx, context_at(r->ctx, r->seq, n)) == as_read_by(r, p->text[n + r->ahead]))
         n++;
     return n;
 }
 
-/* Appends the rows at positions at, at + 1, … */
+/* Copies the target's features of a row to those that a feature drafter is fed with. */
+static void
+copy_features(const struct reading_state *s, const struct reader *r, uint32_t at, uint32_t i)
+{
+    const size_t width = s->engine->model->desc.width, each = r->n_features * width;
+    const float *kept = context_features(s->target.ctx, context_at(s->target.ctx, s->target.seq, at + i));
+    memcpy(r->fed + i * each, kept + r->feature * width, each * sizeof *r->fed);
+}
+
+/* A model reads the rows at positions at, at + 1, … */
 static bool
-append_rows(const struct reader *r, const struct part *p, uint32_t at, uint32_t n, slot_t *rows)
+read_rows(const struct reading_state *s, const struct reader *r, const struct part *p, uint32_t at, uint32_t n,
+          slot_t *rows)
 {
     for (uint32_t i = 0; i < n; i++) {
         rows[i] =
             context_append(r->ctx, r->seq, i > 0 ? rows[i - 1] : SLOT_NONE, as_read_by(r, p->text[at + i + r->ahead]));
         if (rows[i] == SLOT_NONE)
             return false;
+        if (r->ahead > 0)
+            copy_features(s, r, at, i);
     }
-    return true;
+    return (r->ahead == 0 || context_feed(r->ctx, rows, n, r->fed)) &&
+           context_advance(r->ctx, rows, n, r->layers, NULL) && context_keep(r->ctx, r->seq, rows, n);
 }
 
-static bool
-read_rows(const struct reader *r, const struct part *p, uint32_t at, uint32_t n, slot_t *rows)
-{
-    return append_rows(r, p, at, n, rows) && context_advance(r->ctx, rows, n, r->layers, NULL) &&
-           context_keep(r->ctx, r->seq, rows, n);
-}
+/* ---- predictions ---- */
 
-/* Reads rows that are not probed, in passes as long as the backend takes. */
+/* Adds rows to a record. Layers that are not probed agree and are certain. The last one is compared with the text; in
+ * the prompt, its choice is what the others have to agree with. */
 static bool
-read_before(const struct reader *r, const struct part *p, uint32_t from, uint32_t to)
+add_rows(struct reading_state *s, const struct part *p, struct layer_record *out, bool probe, uint32_t at, uint32_t n,
+         const slot_t *rows)
 {
-    token_t tokens[8 * CHUNK];
-    for (uint32_t at = from, n; at < to; at += n) {
-        n = to - at < 8 * CHUNK ? to - at : 8 * CHUNK;
-        for (uint32_t i = 0; i < n; i++)
-            tokens[i] = as_read_by(r, p->text[at + i]);
-        if (!context_prefill(r->ctx, r->seq, tokens, n, NULL, NULL))
-            return false;
+    const bool prompt = at + 1 < p->from, lens = out == &s->out.lens;
+    const uint32_t set = out->cells_base > 0, vocab = s->engine->model->desc.vocab,
+                   known = set ? out->cells_base + draft_recent_count(&s->recent) : vocab, layers = out->layers,
+                   below = probe ? layers - 1 : 0, last = prompt ? p->of_prompt && probe : p->compare && lens,
+                   each = below + last;
+    for (uint32_t i = 0; i < n * each; i++) {
+        const uint32_t l = i % each < below ? i % each + 1 : layers;
+        s->probes[i] = (struct context_probe){.slot = rows[i / each],
+                                              .layer = l,
+                                              .head = lens ? USE_LENS : USE_TRAINED,
+                                              .temperature = 1,
+                                              .set = l < layers ? set : 0};
     }
-    return true;
-}
-
-/* ---- draft models ---- */
-
-static bool
-read_draft_model(struct reading *r, const struct reader *m, struct record_drafter *out, const struct part *p,
-                 uint32_t *most)
-{
-    struct reading_state *s = r->state;
-    const uint32_t shared = rows_shared(m, p), start = shared < p->begin ? shared : p->begin;
-    slot_t rows[CHUNK];
-    *most = p->n - 1 - start > *most ? p->n - 1 - start : *most;
-    context_truncate(m->ctx, m->seq, start);
-    if (!read_before(m, p, start, p->begin))
-        return false;
-    for (uint32_t at = p->begin, n; at + 1 < p->n; at += n) {
-        n = p->n - 1 - at < CHUNK ? p->n - 1 - at : CHUNK;
-        if (!read_rows(m, p, at, n, rows))
-            return false;
-        for (uint32_t i = 0; i < n; i++)
-            s->probes[i] = (struct context_probe){.slot = rows[i], .layer = m->layers, .temperature = 1};
-        if (!context_predict(m->ctx, s->probes, n, s->predictions))
-            return false;
-        for (uint32_t i = 0; i < n; i++) {
-            struct draft_word *w = &out->word[at + i - p->first];
-            *w = (struct draft_word){.target = p->text[at + i + 1], .acceptance = NAN};
-            w->agrees = s->predictions[i].token == w->target;
-            memcpy(w->top, s->predictions[i].top, sizeof w->top);
-        }
-    }
-    return true;
-}
-
-/* ---- the target ---- */
-
-/* The last layer's predictions of a chunk's rows: final[i] is the text's next token, or, in the prompt, the target's
- * choice, from which policies learn there. */
-static bool
-look_at_last(struct reading *r, const struct part *p, uint32_t at, uint32_t n, const slot_t *rows, token_t *final)
-{
-    struct reading_state *s = r->state;
-    uint32_t probed[CHUNK], k = 0;
-    for (uint32_t i = 0; i < n; i++) {
-        const bool prompt = at + i + 1 < p->from;
-        final[i] = p->text[at + i + 1];
-        if (prompt ? p->of_prompt && (s->options.lens || s->options.trained) : p->compare) {
-            s->probes[k] = (struct context_probe){.slot = rows[i], .layer = s->target.layers, .temperature = 1};
-            probed[k++] = i;
-        }
-    }
-    if (!context_predict(s->target.ctx, s->probes, k, s->predictions))
-        return false;
-    for (uint32_t i = 0; i < k; i++) {
-        const uint32_t row = probed[i];
-        if (at + row + 1 < p->from) {
-            final[row] = s->predictions[i].token;
-            continue;
-        }
-        r->compared++;
-        r->own += s->predictions[i].token == final[row];
-    }
-    return true;
-}
-
-/* Adds rows to a record. Layers that are not probed agree and are certain. */
-static bool
-add_rows(struct reading *r, struct layer_record *out, enum head_choice head, bool probe, const slot_t *rows, uint32_t n,
-         const token_t *final)
-{
-    struct reading_state *s = r->state;
-    const uint32_t layers = out->layers, below = probe ? layers - 1 : 0, set = out->cells_base > 0;
-    const uint32_t vocab = set ? out->cells_base + draft_recent_count(&s->recent) : s->engine->model->desc.vocab;
-    for (uint32_t i = 0; i < n * below; i++)
-        s->probes[i] = (struct context_probe){
-            .slot = rows[i / below], .layer = i % below + 1, .head = head, .temperature = 1, .set = set};
-    if (below > 0 && !context_predict(s->target.ctx, s->probes, (size_t)n * below, s->predictions))
+    if (each > 0 && !context_predict(s->target.ctx, s->probes, (size_t)n * each, s->predictions))
         return false;
     for (uint32_t i = 0; i < n; i++) {
+        const struct prediction *of = &s->predictions[i * each];
+        const token_t next = p->text[at + i + 1], final = prompt && last ? of[below].token : next;
         for (uint32_t l = 0; l < layers; l++)
-            s->samples[l] =
-                l < below ? layer_sample_of(&s->predictions[i * below + l], final[i])
-                          : (struct layer_sample){.agrees = true, .confidence = 1, .top_p = {1}, .top = {final[i]}};
-        layer_record_add(out, s->samples, vocab);
+            s->samples[l] = l < below
+                                ? layer_sample_of(&of[l], final)
+                                : (struct layer_sample){.agrees = true, .confidence = 1, .top_p = {1}, .top = {final}};
+        layer_record_add(out, s->samples, known);
+        s->out.compared += !prompt && last;
+        s->out.own += !prompt && last && of[below].token == next;
     }
     return true;
 }
 
+/* The first choices of draft models after rows. */
 static bool
-add_to_records(struct reading *r, const struct part *p, uint32_t at, uint32_t n, const slot_t *rows)
+add_words(struct reading_state *s, const struct part *p, const struct reader *r, struct draft_word *word, uint32_t at,
+          uint32_t n, const slot_t *rows)
 {
-    token_t final[CHUNK];
-    const struct reading_options *o = &r->state->options;
-    return look_at_last(r, p, at, n, rows, final) && add_rows(r, &r->lens, USE_LENS, o->lens, rows, n, final) &&
-           add_rows(r, &r->trained, USE_TRAINED, o->trained, rows, n, final);
-}
-
-/* ---- feature drafters ---- */
-
-/* Gives n rows of a feature drafter, from position `at` on, the target's features there. */
-static bool
-feed(const struct reading_state *s, const struct reader *d, uint32_t at, uint32_t n, const slot_t *rows)
-{
-    const size_t width = s->engine->model->desc.width, each = d->n_features * width;
     for (uint32_t i = 0; i < n; i++)
-        memcpy(d->fed + i * each,
-               context_features(s->target.ctx, context_at(s->target.ctx, s->target.seq, at + i)) + d->feature * width,
-               each * sizeof *d->fed);
-    return context_feed(d->ctx, rows, n, d->fed);
-}
-
-struct chain {    /* drafts that equal the text so far */
-    uint32_t row; /* of the record: the pending token's */
-    seq_t fork;   /* of the rows before it; SEQ_NONE: none yet */
-    slot_t last;  /* the drafter's row that predicts the next draft */
-};
-
-/* Drafts one token more for each chain, and appends it to those whose draft equals the text. Returns the number of
- * chains that continue; their new rows have not run. UINT32_MAX: failed. */
-static uint32_t
-draft_next(struct reading_state *s, const struct reader *d, const struct part *p, uint8_t *run, struct chain *chains,
-           uint32_t n)
-{
-    uint32_t left = 0;
-    for (uint32_t i = 0; i < n; i++)
-        s->probes[i] = (struct context_probe){.slot = chains[i].last, .layer = d->layers, .temperature = 1};
-    if (!context_predict(d->ctx, s->probes, n, s->predictions))
-        return UINT32_MAX;
+        s->probes[i] = (struct context_probe){.slot = rows[i], .layer = r->layers, .temperature = 1};
+    if (!context_predict(r->ctx, s->probes, n, s->predictions))
+        return false;
     for (uint32_t i = 0; i < n; i++) {
-        struct chain c = chains[i];
-        const uint32_t pending = p->first + c.row, next = pending + run[c.row] + 1;
-        const bool right = s->predictions[i].token == p->text[next];
-        run[c.row] += right;
-        if (!right || run[c.row] == READING_CHAIN || next + 1 == p->n) {
-            if (c.fork != SEQ_NONE)
-                context_drop(d->ctx, c.fork);
-            continue;
-        }
-        c.fork = c.fork != SEQ_NONE ? c.fork : context_fork(d->ctx, d->seq, pending);
-        c.last = context_append(d->ctx, c.fork, SLOT_NONE, as_read_by(d, p->text[next]));
-        if (c.last == SLOT_NONE)
-            return UINT32_MAX;
-        chains[left++] = c;
+        struct draft_word *w = &word[at + i - p->first];
+        *w = (struct draft_word){.target = p->text[at + i + 1], .acceptance = NAN};
+        w->agrees = s->predictions[i].token == w->target;
+        memcpy(w->top, s->predictions[i].top, sizeof w->top);
     }
-    return left;
+    return true;
 }
 
-/* Drafts chains from rows of the drafter, the first of which is at position `at`. */
+/* Drafts chains from rows of a feature drafter, as long as they equal the text. The pending token is the one after the
+ * row. Each chain has a fork of the rows before it, in which its drafts are kept, so that the ring has room for all. */
 static bool
-draft_chains(struct reading_state *s, const struct reader *d, const struct part *p, uint8_t *run, uint32_t at,
+draft_chains(struct reading_state *s, const struct part *p, const struct reader *r, uint8_t *run, uint32_t at,
              uint32_t n, const slot_t *rows)
 {
-    struct chain chains[CHUNK];
+    struct chain {
+        uint32_t pending; /* position */
+        seq_t fork;       /* SEQ_NONE: none yet */
+    } chains[CHUNK];
     slot_t last[CHUNK];
-    uint32_t left = 0;
-    for (uint32_t i = 0; i < n; i++) /* the pending token is the one after the row */
+    uint32_t live = 0;
+    for (uint32_t i = 0; i < n; i++)
         if (at + i + 1 >= p->begin && at + i + 2 < p->n) {
-            chains[left] = (struct chain){.row = at + i + 1 - p->first, .fork = SEQ_NONE, .last = rows[i]};
-            run[chains[left++].row] = 0;
+            chains[live] = (struct chain){at + i + 1, SEQ_NONE};
+            run[at + i + 1 - p->first] = 0;
+            last[live++] = rows[i];
         }
-    while (left > 0 && (left = draft_next(s, d, p, run, chains, left)) > 0) {
-        if (left == UINT32_MAX)
+    while (live > 0) {
+        const uint32_t all = live;
+        for (uint32_t i = 0; i < all; i++)
+            s->probes[i] = (struct context_probe){.slot = last[i], .layer = r->layers, .temperature = 1};
+        if (!context_predict(r->ctx, s->probes, all, s->predictions))
             return false;
-        for (uint32_t i = 0; i < left; i++)
-            last[i] = chains[i].last;
-        if (!context_advance(d->ctx, last, left, d->layers, NULL))
+        live = 0;
+        for (uint32_t i = 0; i < all; i++) {
+            struct chain c = chains[i];
+            uint8_t *right = &run[c.pending - p->first];
+            const uint32_t next = c.pending + *right + 1;
+            const bool equal = s->predictions[i].token == p->text[next];
+            *right += equal;
+            if (equal && *right < READING_CHAIN && next + 1 < p->n) {
+                c.fork = c.fork != SEQ_NONE ? c.fork : context_fork(r->ctx, r->seq, c.pending);
+                last[live] = context_append(r->ctx, c.fork, SLOT_NONE, as_read_by(r, p->text[next]));
+                chains[live++] = c;
+            } else if (c.fork != SEQ_NONE) {
+                context_drop(r->ctx, c.fork);
+            }
+        }
+        if (!context_advance(r->ctx, last, live, r->layers, NULL))
             return false;
-        for (uint32_t i = 0; i < left; i++) /* so that the ring has room for the next rows */
-            if (!context_keep(d->ctx, chains[i].fork, &last[i], 1))
+        for (uint32_t i = 0; i < live; i++)
+            if (!context_keep(r->ctx, chains[i].fork, &last[i], 1))
                 return false;
     }
     return true;
 }
 
-/* A feature drafter reads the rows that the target has just read. */
-static bool
-follow(struct reading_state *s, const struct reader *d, const struct part *p, uint8_t *run, uint32_t at, uint32_t n)
-{
-    slot_t rows[CHUNK];
-    return append_rows(d, p, at, n, rows) && feed(s, d, at, n, rows) &&
-           context_advance(d->ctx, rows, n, d->layers, NULL) && context_keep(d->ctx, d->seq, rows, n) &&
-           draft_chains(s, d, p, run, at, n, rows);
-}
-
-/* After a failure a drafter's forks are left over. */
-static bool
-drop_forks(const struct reader *d)
-{
-    for (seq_t i = 0; i < CHUNK + 1; i++)
-        if (i != d->seq)
-            context_drop(d->ctx, i);
-    return false;
-}
-
 /* ---- a part ---- */
 
-/* Returns the first row that the target and the feature drafters read again. */
-static uint32_t
-first_unread(const struct reading *r, const struct part *p)
-{
-    const struct reading_state *s = r->state;
-    uint32_t start = rows_shared(&s->target, p);
-    for (uint32_t i = 0; i < r->n_drafters; i++)
-        if (s->drafter[i].ahead > 0 && rows_shared(&s->drafter[i], p) < start)
-            start = rows_shared(&s->drafter[i], p);
-    return start < p->first ? start : p->first;
-}
-
-/* The target and the feature drafters read the part. */
-static bool
-read_target(struct reading *r, const struct part *p, uint32_t *most, struct err *err)
-{
-    struct reading_state *s = r->state;
-    const struct reader *t = &s->target;
-    const uint32_t start = first_unread(r, p);
-    slot_t rows[CHUNK];
-    *most = p->n - 1 - start;
-    context_truncate(t->ctx, t->seq, start);
-    context_features_need(t->ctx, t->seq, start);
-    for (uint32_t i = 0; i < r->n_drafters; i++)
-        if (s->drafter[i].ahead > 0)
-            context_truncate(s->drafter[i].ctx, s->drafter[i].seq, start);
-    uint32_t at = start;
-    if (s->n_features == 0 && !read_before(t, p, start, at = p->first))
-        return failed(t, err);
-    for (uint32_t n; at + 1 < p->n; at += n) {
-        const uint32_t to = at < p->first ? p->first : p->n - 1;
-        n = to - at < CHUNK ? to - at : CHUNK;
-        if (!read_rows(t, p, at, n, rows) || (at >= p->first && !add_to_records(r, p, at, n, rows)))
-            return failed(t, err);
-        for (uint32_t i = 0; i < r->n_drafters; i++)
-            if (s->drafter[i].ahead > 0 && !follow(s, &s->drafter[i], p, r->drafter[i].read.run, at, n)) {
-                failed(&s->drafter[i], err);
-                return drop_forks(&s->drafter[i]);
-            }
-        context_features_need(t->ctx, t->seq, at + n);
-    }
-    return true;
-}
-
-/* Without a target all layers of the records agree and are certain. */
-static bool
-read_models(struct reading *r, const struct part *p, uint32_t *most, struct err *err)
-{
-    struct reading_state *s = r->state;
-    if (p->compare && !open_target(s, err))
-        return false;
-    if (s->target.ctx != NULL && !read_target(r, p, most, err))
-        return false;
-    for (uint32_t at = p->first; s->target.ctx == NULL && at + 1 < p->n; at++)
-        if (!add_rows(r, &r->lens, USE_LENS, false, NULL, 1, p->text + at + 1) ||
-            !add_rows(r, &r->trained, USE_TRAINED, false, NULL, 1, p->text + at + 1))
-            return false;
-    for (uint32_t i = 0; i < r->n_drafters; i++) {
-        const struct reader *m = &s->drafter[i];
-        if (m->ctx != NULL && m->ahead == 0 && !read_draft_model(r, m, &r->drafter[i].read, p, most))
-            return failed(m, err);
-    }
-    return true;
-}
-
+/* Sets all but the cells of a record. */
 static void
-begin_record(struct layer_record *out, const struct part *p)
+complete(struct layer_record *out, const struct part *p, const struct draft_rank *rank)
 {
-    out->n = 0;
+    const struct wrong_paths none = {.n_words = 0};
     out->first = p->first;
     out->begin = p->begin - p->first;
     out->from_prompt = p->of_prompt;
     out->n_text = p->n;
     memcpy(out->text, p->text, p->n * sizeof *out->text);
-}
-
-static void
-end_record(struct layer_record *out, const struct draft_rank *rank)
-{
-    const struct wrong_paths none = {.n_words = 0};
     layer_record_order(out, rank->vocab > 0 ? rank : NULL);
     wrong_paths_estimate(&none, out);
 }
 
-/* Makes the set of tokens of the lens' probes. */
+/* The target, if it takes part, and the drafters read a chunk. A target without probes adds rows without predictions. */
 static bool
-set_draft_vocab(struct reading_state *s, const struct part *p, struct err *err)
+read_chunk(struct reading_state *s, const struct part *p, struct reader *const *readers, uint32_t at, uint32_t n)
 {
-    const uint32_t base = s->options.draft_vocab;
-    s->recent = (struct draft_recent){.base = base};
-    if (base == 0 || !s->options.lens)
-        return true;
-    draft_recent_read(&s->recent, &s->engine->rank, base, p->text, p->n);
-    return context_draft_set(s->target.ctx, 1, base, s->recent.token, draft_recent_count(&s->recent)) ||
-           failed(&s->target, err);
+    const bool record = at >= p->first;
+    slot_t rows[CHUNK];
+    if (readers[0] != NULL && !read_rows(s, readers[0], p, at, n, rows))
+        return false;
+    if (record && (!add_rows(s, p, &s->out.lens, s->options.lens, at, n, rows) ||
+                   !add_rows(s, p, &s->out.trained, s->options.trained, at, n, rows)))
+        return false;
+    for (uint32_t i = 0; i < s->out.n_drafters; i++) {
+        const struct reader *r = readers[i + 1];
+        const struct record_drafter *read = &s->out.drafter[i].read;
+        if (r == NULL)
+            continue;
+        if (!read_rows(s, r, p, at, n, rows) ||
+            !(r->ahead > 0 ? draft_chains(s, p, r, read->run, at, n, rows)
+                           : !record || add_words(s, p, r, read->word, at, n, rows)))
+            return false;
+    }
+    if (s->n_features > 0)
+        context_features_need(s->target.ctx, s->target.seq, at + n);
+    return true;
+}
+
+/* Reads the rows that not all models have read, or that are the record's. */
+static bool
+read_models(struct reading_state *s, const struct part *p, struct err *err)
+{
+    struct reader *readers[READING_DRAFTS + 1] = {NULL};
+    uint32_t start = p->first;
+    if (s->probes_layers || s->n_features > 0 || p->compare)
+        readers[0] = &s->target;
+    for (uint32_t i = 0; i < s->out.n_drafters; i++)
+        readers[i + 1] = s->drafter[i].ctx != NULL ? &s->drafter[i] : NULL;
+    for (uint32_t i = 0; i <= s->out.n_drafters; i++)
+        start = readers[i] != NULL ? rows_shared(readers[i], p, start) : start;
+    for (uint32_t i = 0; i <= s->out.n_drafters; i++)
+        if (readers[i] != NULL)
+            context_truncate(readers[i]->ctx, readers[i]->seq, start);
+    if (s->n_features > 0)
+        context_features_need(s->target.ctx, s->target.seq, start);
+    s->out.lens.n = s->out.trained.n = 0;
+    bool ok = !(s->options.lens && s->options.draft_vocab > 0) ||
+              context_draft_set(s->target.ctx, 1, s->recent.base, s->recent.token, draft_recent_count(&s->recent));
+    for (uint32_t at = start, n; at + 1 < p->n && ok; at += n) {
+        const uint32_t to = at < p->first ? p->first : at + 1 < p->from ? p->from - 1 : p->n - 1;
+        n = to - at < CHUNK ? to - at : CHUNK;
+        ok = read_chunk(s, p, readers, at, n);
+        s->out.read += n;
+    }
+    for (uint32_t i = 0; i <= s->out.n_drafters && !ok; i++)
+        if (readers[i] != NULL && context_error(readers[i]->ctx)->kind != ERR_NONE)
+            *err = *context_error(readers[i]->ctx);
+    return ok;
 }
 
 bool
@@ -560,24 +399,23 @@ reading_part(struct reading *r, const token_t *text, uint32_t n, uint32_t from, 
              struct err *err)
 {
     struct reading_state *s = r->state;
-    if (from == 0 || from >= n || n - from > READING_ROWS || n > s->options.ctx)
-        return err_set(err, ERR_USAGE, "a part of a text from token %u to %u of %u cannot be read", (unsigned)from,
-                       (unsigned)n, (unsigned)s->options.ctx);
-    const uint32_t begin = first ? from : from - 1, most = s->options.lens || s->options.trained ? RECORD_LEAD : 1;
+    const uint32_t begin = first ? from : from - 1, lead = s->probes_layers ? RECORD_LEAD : 1;
     const struct part p = {.text = text,
                            .n = n,
                            .from = from,
-                           .first = begin > most ? begin - most : 0,
+                           .first = begin > lead ? begin - lead : 0,
                            .begin = begin,
                            .of_prompt = first,
                            .compare = compare};
-    uint32_t read = 0;
-    begin_record(&r->lens, &p);
-    begin_record(&r->trained, &p);
-    if (!set_draft_vocab(s, &p, err) || !read_models(r, &p, &read, err))
+    if (n > s->options.ctx)
+        return err_set(err, ERR_USAGE, "a text of %u tokens cannot be read: the context has %u positions", (unsigned)n,
+                       (unsigned)s->options.ctx);
+    s->recent = (struct draft_recent){.base = s->options.draft_vocab};
+    if (s->options.draft_vocab > 0)
+        draft_recent_read(&s->recent, &s->engine->rank, s->options.draft_vocab, text, n);
+    if ((compare && !open_target(s, err)) || !read_models(s, &p, err))
         return false;
-    end_record(&r->lens, &s->engine->rank);
-    end_record(&r->trained, &s->engine->rank);
-    r->read += read;
+    complete(&r->lens, &p, &s->engine->rank);
+    complete(&r->trained, &p, &s->engine->rank);
     return true;
 }

@@ -13,9 +13,10 @@
 #include "engine/measure/layer_record.h"
 #include "engine/session/engine.h"
 
-#define READING_ROWS   1024 /* most tokens of a part; longer answers are read in parts */
-#define READING_CHAIN  32   /* most drafts of a chain */
-#define READING_DRAFTS 18   /* draft models of their own, feature drafters */
+#define READING_ROWS   1024                             /* most tokens of a part; longer answers are read in parts */
+#define READING_RECORD (READING_ROWS + RECORD_LEAD + 1) /* rows of a record at most */
+#define READING_CHAIN  32                               /* most drafts of a chain */
+#define READING_DRAFTS 18                               /* draft models of their own, feature drafters */
 
 struct reading_options {
     uint32_t ctx;         /* positions of a text at most */
@@ -31,7 +32,7 @@ struct reading_drafter {
     enum aux_role role; /* AUX_DRAFT, AUX_EAGLE, AUX_MTP */
     char name[64];
     int32_t draft;              /* index in the options' drafts; -1: the engine's own. self:E needs the lens */
-    struct record_drafter read; /* of the last part; owned */
+    struct record_drafter read; /* of the last part; the reading owns its memory */
 };
 
 struct reading {
@@ -52,7 +53,8 @@ void reading_close(struct reading *); /* NULL does nothing */
  * text[from] is the token that the prefill of a run emits, so simulated rounds emit those after it. Else the part
  * continues the one before, and rounds emit text[from], too. Rows that the text shares with the one read before are not
  * read again, except for the record's. `compare`: the target's last layer is compared with the text, over all tokens.
- * Fails if a model cannot compute it; ERR_CANCELLED. With draft_vocab, forecasts of drafts by the layers that the lens
+ * Fails if the text is
+ * longer than `ctx` or a model cannot compute it; ERR_CANCELLED. After that it can only be closed. With draft_vocab, forecasts of drafts by the layers that the lens
  * reads have this value of the knob only (record->cells_base). */
 bool reading_part(struct reading *, const token_t *text, uint32_t n, uint32_t from, bool first, bool compare,
                   struct err *);
