@@ -11,8 +11,8 @@ struct scoring_options {
     const struct policy_ops *const *registry; /* NULL-terminated */
     const char *const *policies;              /* (n_policies) names; none: all that can be scored */
     size_t n_policies;
-    const struct engine_draft *drafts; /* (n_drafts) further draft models, and */
-    const char *const *draft_names;    /* (n_drafts) their names; borrowed */
+    struct engine_draft *drafts;    /* (n_drafts) further draft models, and */
+    const char *const *draft_names; /* (n_drafts) their names; borrowed */
     uint32_t n_drafts;
     struct chat_setting chat; /* messages go through the model's chat template if it has one */
     uint32_t ctx;             /* 0: the model's own */

@@ -67,7 +67,7 @@ struct score_report {
     struct score_row row[SCORE_ROWS]; /* those of a policy and a drafter together, the best setting first */
 };
 
-#define SCORE_OWN 0.98 /* texts with a larger share of own tokens are called the model's own */
+#define SCORE_OWN 0.9 /* texts with a larger share of own tokens are called the model's own */
 
 /* The order of the table: rows with `best` by descending speedup, then those not scored. Writes indices into row[];
  * returns their number. */

@@ -5,7 +5,6 @@
 #include <string.h>
 
 #include "base/array_grow.h"
-#include "engine/tune/candidates.h"
 
 #define RECORD_SHARE 0.05 /* of the time, for each of them */
 #define HEATS_END    0.75 /* of the time, for all heats */
@@ -56,6 +55,13 @@ static bool
 is_launched(const struct tuner *t)
 {
     return t->speed.start_s > 0;
+}
+
+/* Are candidates found by forecasts, which need records of the layers? */
+static bool
+is_recorded(const struct tuner *t)
+{
+    return t->greedy && !is_launched(t) && t->n_given == 0;
 }
 
 static const struct policy_ops *
@@ -141,6 +147,9 @@ tuner_begin(struct tuner *t, const struct tune_request *r, struct err *err)
     t->named = r->n_policies > 0;
     t->greedy = !(r->sampling.temperature > 0);
     t->speed.start_s = t->spent_s = r->start_s;
+    t->n_given = r->n_given < CANDIDATES_MOST ? r->n_given : CANDIDATES_MOST;
+    for (uint32_t i = 0; i < t->n_given; i++)
+        t->given[i] = r->given[i];
     t->n_drafts = r->n_drafts;
     for (uint32_t i = 0; i < r->n_drafts; i++)
         t->drafts[i] = r->drafts[i];
@@ -150,7 +159,7 @@ tuner_begin(struct tuner *t, const struct tune_request *r, struct err *err)
     cost_reset(&t->recorded[0].costs);
     bool ok = choose_policies(t, r, err) && race_open(&t->race, r->prompts, r->n_prompts, r->seed, err);
     ok = ok && (copy_prompts(t, r) || err_set(err, ERR_WORK, "out of memory for prompts"));
-    for (uint32_t d = 0; d <= t->n_drafts && t->greedy && !is_launched(t); d++)
+    for (uint32_t d = 0; d <= t->n_drafts && is_recorded(t); d++)
         for (uint32_t i = 0; i < (d == 0 ? TUNE_RECORDS_MOST : 1) && ok; i++)
             ok = layer_record_open(&t->recorded[d].records[i], t->info->layers, err);
     if (!ok) {
@@ -335,7 +344,9 @@ find_candidates(struct tuner *t, uint32_t *least, struct err *err)
     uint32_t n = 0;
     if (entries == NULL)
         return err_set(err, ERR_WORK, "out of memory for candidates");
-    for (uint32_t i = 0; i < pairs; i++)
+    for (uint32_t i = 0; i < t->n_given; i++)
+        entries[n++] = t->given[i];
+    for (uint32_t i = 0; i < pairs && t->n_given == 0; i++)
         n = add_entries(t, i % policies, i / policies, entries, n, &hope);
     if (n == 0 && hope.ceiling > 0) { /* the race confirms its ceiling */
         entries[n++] = hope;
@@ -456,7 +467,7 @@ keep_record(struct tuner *t, const struct run_host *host)
     struct tune_source *r = &t->recorded[t->recording];
     const bool due = t->record_due;
     t->record_due = false;
-    if (due && t->greedy && !is_launched(t) && host->record(host->user, &r->records[r->n]) &&
+    if (due && is_recorded(t) && host->record(host->user, &r->records[r->n]) &&
         r->records[r->n].n > r->records[r->n].begin)
         r->n++;
 }
@@ -475,8 +486,7 @@ next_record(struct tuner *t, const struct run_host *host, bool *more, struct err
                    before = t->records_run < TUNE_RECORDS_MOST ? TUNE_RECORDS_MOST - 1 : TUNE_RECORDS_MOST;
     const bool slow = t->time_s > 0 && t->spent_s > before * RECORD_SHARE * t->time_s,
                begins = t->records_run == 0 || draft > 0;
-    *more = t->records_run == 0 ||
-            (t->greedy && !is_launched(t) && t->records_run < TUNE_RECORDS_MOST + t->n_drafts && !slow);
+    *more = t->records_run == 0 || (is_recorded(t) && t->records_run < TUNE_RECORDS_MOST + t->n_drafts && !slow);
     if (is_launched(t))
         return *more ? ask(t, host, &(struct preset){.policy = POLICY_BASELINE}, 0, t->race->prompts[0].index, err)
                      : begin_heats(t, err);
@@ -487,10 +497,10 @@ next_record(struct tuner *t, const struct run_host *host, bool *more, struct err
         return false;
     snprintf(run.policy, sizeof run.policy, "%s", record_policy(t, t->records_run));
     t->recording = draft;
-    return (!begins ||
-            host->post(host->user, CONTROL_PROBE, NULL, t->greedy ? probe_mode_names[PROBE_ALL] : policy_only, err)) &&
+    return (!begins || host->post(host->user, CONTROL_PROBE, NULL,
+                                  is_recorded(t) ? probe_mode_names[PROBE_ALL] : policy_only, err)) &&
            ask(t, host, &run, draft, t->race->prompts[draft > 0 ? 0 : t->records_run].index, err) &&
-           (!begins || !t->greedy || host->post(host->user, CONTROL_COSTS, NULL, NULL, err));
+           (!begins || !is_recorded(t) || host->post(host->user, CONTROL_COSTS, NULL, NULL, err));
 }
 
 static bool

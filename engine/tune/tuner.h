@@ -5,7 +5,7 @@
  *   1. The first run is autoregressive and measures the speed. It and two more record the predictions of all layers, the
  *      latter under a policy with a draft model, if there is one; so does one run with each further draft model. The
  *      costs of steps are measured (cost_model.h), with each draft model.
- *   2. Candidates are chosen (candidates.h), as many as fit into the time (tune_plan()).
+ *   2. Candidates are chosen (candidates.h), as many as fit into the time (tune_plan()). Given ones need no records.
  *   3. They race over two thirds of the prompts (race.h).
  *   4. Winner, runner-up and autoregressive decoding are measured on the other prompts.
  *
@@ -18,6 +18,7 @@
 
 #include "engine/measure/layer_record.h"
 #include "engine/measure/positions.h"
+#include "engine/tune/candidates.h"
 #include "engine/tune/engine_flags.h"
 #include "engine/tune/knob_sweep.h"
 #include "engine/tune/preset.h"
@@ -87,6 +88,10 @@ struct tune_request {
     double token_s;  /* known time of a token, for a refusal before the first run; 0: unknown */
     uint32_t tokens; /* of a run, at most */
     uint64_t seed;
+    /* (n_given) settings that race besides plain decoding, the most promising first; borrowed. None: they are found by
+     * forecasts on the first runs */
+    const struct candidate *given;
+    uint32_t n_given;
     double start_s;           /* that the start of a launched server took, which has no layer record; 0: it is none */
     struct sampling sampling; /* of the runs. If it is greedy, their texts must be equal, and what-if has forecasts */
 };
@@ -127,6 +132,8 @@ struct tuner {
     bool wanted[POLICIES_MOST]; /* by policy of the run */
     struct tune_draft drafts[TUNE_DRAFTS];
     uint32_t n_drafts;
+    struct candidate given[CANDIDATES_MOST];
+    uint32_t n_given;
     char **prompts, **categories; /* (n_prompts) owned */
     struct tune_text *text;       /* (n_prompts) */
     uint32_t n_prompts;
