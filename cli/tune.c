@@ -15,6 +15,7 @@
 #include "cli/options/files.h"
 #include "cli/options/option_table.h"
 #include "cli/tune_server.h"
+#include "cli/use.h"
 #include "engine/scope/scope.h"
 #include "engine/tune/results.h"
 #include "engine/tune/tuner.h"
@@ -331,33 +332,6 @@ print_held_out(const struct tuner *t, uint32_t candidate)
     }
 }
 
-/* name: NULL for an operand; value: NULL if it was not given. */
-static void
-print_option(const char *name, const char *value)
-{
-    if (value == NULL)
-        return;
-    if (name != NULL)
-        printf(" --%s", name);
-    putchar(' ');
-    put_shell_word(stdout, value);
-}
-
-/* Prints the end of a command that uses the same models. */
-static void
-print_models(const struct tune *t, uint32_t candidate)
-{
-    const char *draft = tuner_draft(t->tuner, candidate);
-    for (enum aux_role role = 0; role < AUX_MODELS; role++)
-        print_option(aux_names[role], role == AUX_DRAFT && draft != NULL ? draft : t->o->aux[role]);
-    print_option("synth", t->o->synth);
-    if (t->o->chat.on)
-        fputs(" --chat", stdout);
-    print_option("system", t->o->chat.system);
-    print_option(NULL, t->o->model);
-    putchar('\n');
-}
-
 /* "1.02 x ar on held-out prompts, 0.88 to 1.18" */
 static const char *
 speed_text(const struct tuner *t, uint32_t candidate, char *out, size_t n)
@@ -391,33 +365,16 @@ print_commands(const struct tune *t, uint32_t candidate)
     }
     if (t->o->save != NULL) {
         printf("  %s", program_name());
-        print_option("preset", t->o->save);
-        print_models(t, candidate);
+        use_option("preset", t->o->save);
+        use_models(t->o, tuner_draft(t->tuner, candidate));
     }
     printf("  %s --policy %s", program_name(), tuner_name(t->tuner, candidate, " --set ", text, sizeof text));
     for (int k = 0; k < SAMPLING_SEED && t->o->sampling.temperature > 0; k++)
-        print_option(preset_sampling[k], t->tuner->candidate[candidate].sampling[k]);
-    print_models(t, candidate);
+        use_option(preset_sampling[k], t->tuner->candidate[candidate].sampling[k]);
+    use_models(t->o, tuner_draft(t->tuner, candidate));
     if (t->o->save == NULL)
         puts("  The commands run and bench take the same options. With --save NAME, tune also saves them as a preset,\n"
              "  which --preset NAME selects.");
-}
-
-/* Prints lines, each after two blanks. */
-static void
-print_indented(const char *text)
-{
-    while (*text != '\0') {
-        const int n = (int)strcspn(text, "\n");
-        printf("  %.*s\n", n, text);
-        text += n + (text[n] == '\n');
-    }
-}
-
-static bool
-is_command(const char *text)
-{
-    return text[0] != '\0' && strncmp(text, "no equivalent", 13) != 0;
 }
 
 /* Returns the first candidate of the race's ranking whose policy the engine has and which is clearly faster than plain
@@ -455,10 +412,10 @@ print_engines(const struct tuner *t)
                speed_text(t, best, speed, sizeof speed));
         tuner_engine_command(t, e, best, false, text, sizeof text);
         note = engine_folder_note(text) != NULL ? engine_folder_note(text) : note;
-        print_indented(text);
-        if (is_command(tuner_engine_command(t, e, best, true, text, sizeof text))) {
+        use_indented(text);
+        if (use_is_command(tuner_engine_command(t, e, best, true, text, sizeof text))) {
             puts("  and to measure its speed at the acceptance found here:");
-            print_indented(text);
+            use_indented(text);
         }
     }
     if (note != NULL)

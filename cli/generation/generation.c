@@ -342,7 +342,7 @@ note_tokenizer(const struct options *o, struct engine *engine)
         tokenizer_chat_template_name(t, 0) == NULL)
         snprintf(engine->note, sizeof engine->note,
                  "the model comes without a chat template: prompts go to it as they are");
-    else if ((o->command & (COMMAND_TUNE | COMMAND_DOCTOR)) == 0 && generation_chat_unused(o, engine))
+    else if ((o->command & (COMMAND_TUNE | COMMAND_SCORE | COMMAND_DOCTOR)) == 0 && generation_chat_unused(o, engine))
         snprintf(engine->note, sizeof engine->note,
                  "the model has a chat template, which is not used: --chat sends prompts as chat messages");
     else

@@ -38,6 +38,11 @@ const struct command_row command_rows[] = {
     ROW(COMMAND_TUNE, "tune", tune_main, "tune [options] [MODEL]",
         "finds the fastest setting: policies and knobs race over prompts; others measure the winner" MODEL, ONE_MODEL,
         .config = true, .after = "Ctrl-C ends it with the result so far."),
+    ROW(COMMAND_SCORE, "score", score_main, "score --texts FILE [options] [MODEL]",
+        "forecasts what each drafter gains on conversations that have ended, without generating" MODEL, ONE_MODEL,
+        .config = true,
+        .after = "Answers are read in parts of at most 1024 tokens, so the memory does not depend on their length.\n"
+                 "Ctrl-C ends it with the result so far."),
     ROW(COMMAND_INFO, "info", info_main, "info [options] [MODEL]", "describes a model" MODEL, ONE_MODEL),
     ROW(COMMAND_MODELS, "models", models_main, "models",
         "lists the models on this machine, and which of them run: the bundled one, and those in the caches of\n"

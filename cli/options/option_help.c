@@ -71,7 +71,7 @@ enum { LINE = 100, FEW = 24, INDENT = 2, WIDE = 28, NARROW = 22, HALF = 50 };
 static const struct section {
     const char *title, *names;
 } sections[] = {
-    {NULL, "prompt file tokens policy set temp draft drafts time save backend trace json csv grid repeat"},
+    {NULL, "prompt file texts tokens policy set temp draft drafts time save backend trace json csv grid repeat"},
     {"Training", "model text out minutes kind layers draft-vocab rate window prompt-tokens response at-once"},
     {"Prompts, chat and sampling",
      "prompts batch chat-template chat chat-special system chat-var tools chat-date ctx top-k top-p seed ignore-eos"},
@@ -172,7 +172,7 @@ options_help(enum command command)
     if (command == COMMAND_SCOPE) {
         fputs("\nalso:", stdout);
         for (size_t i = 1; i < n_command_rows; i++)
-            if (strchr(command_rows[i].name, ' ') == NULL)
+            if (strchr(command_rows[i].name, ' ') == NULL && command_rows[i].command != COMMAND_COMPLETIONS)
                 printf(" %s", command_rows[i].name);
         putchar('\n');
     }

@@ -6,6 +6,7 @@
 
 #define PROMPTED  (COMMAND_SCOPE | COMMAND_RUN | COMMAND_BENCH)
 #define GENERATES (PROMPTED | COMMAND_TUNE | COMMAND_VERDICT)
+#define OPENS     (GENERATES | COMMAND_SCORE) /* a model, with its drafters */
 #define LIVE      (COMMAND_SCOPE | COMMAND_CONNECT)
 #define SCREEN    (LIVE | COMMAND_REPLAY | COMMAND_DIFF)
 #define TRACED    (LIVE | COMMAND_RUN | COMMAND_TUNE)
@@ -81,34 +82,34 @@ const struct option_row option_rows[] = {
                  "draws with --seed, each other one with a seed made from --seed and its number, which --json "
                  "contains. A run with that seed alone gives the same text (sampled under `sv`, and under `swift` "
                  "after a sequence that it learned from: a text of the same distribution)."),
-    SWITCH("chat", 0, GENERATES | COMMAND_CONNECT, chat.on, "prompts as chat messages",
+    SWITCH("chat", 0, OPENS | COMMAND_CONNECT, chat.on, "prompts as chat messages",
            .more = "Prompts are messages of a dialogue in the form of the model's chat template, up to where the model "
                    "answers; so are prompts that are typed later, which continue the dialogue. The template is Jinja "
                    "and runs as in transformers. If it fails, a line gives the reason, or the template's own message. "
                    "A model without a template gets its prompts unchanged, and a line reports this. `tune` implies "
                    "--chat if the model has a template, and so do the options below."),
-    TEXT("system", 0, "TEXT", GENERATES | COMMAND_CONNECT | ANSWERED, chat.system, "system message",
+    TEXT("system", 0, "TEXT", OPENS | COMMAND_CONNECT | ANSWERED, chat.system, "system message",
          .more = "Without it, the template's own system message is used, if it has one."),
-    CALL("chat-var", 0, "NAME=VALUE", GENERATES | ANSWERED, set_chat_variable, "chat variable", .repeats = true,
+    CALL("chat-var", 0, "NAME=VALUE", OPENS | ANSWERED, set_chat_variable, "chat variable", .repeats = true,
          .more = "A variable of the chat template, such as `enable_thinking=false`, `reasoning_effort=low`, "
                  "`date_string=\"26 Jul 2024\"`. The value is JSON, or else a text. `messages`, a list of objects with "
                  "`role` and `content`, is the dialogue before the prompts."),
-    CALL("tools", 0, "FILE.json", GENERATES, set_tools, "JSON list of tools", .takes = TAKES_FILE),
-    CALL("chat-template", 0, "NAME|FILE", GENERATES | ANSWERED, set_chat_template,
+    CALL("tools", 0, "FILE.json", OPENS, set_tools, "JSON list of tools", .takes = TAKES_FILE),
+    CALL("chat-template", 0, "NAME|FILE", OPENS | ANSWERED, set_chat_template,
          "chat template, by name or as a Jinja file (default)", .takes = TAKES_FILE,
          .more = "A file has a `/` or a `.` in its name. `specscope info` lists a model's templates. Without the "
                  "option the template is `tool_use` with --tools where the model has it, else `default`."),
-    SWITCH("chat-special", 0, GENERATES, chat.special, "control tokens in messages",
+    SWITCH("chat-special", 0, OPENS, chat.special, "control tokens in messages",
            .more = "Control tokens that messages contain are recognised. Without the option the text of messages "
                    "(--system, prompts, `messages`) is plain text: `</s>` in a prompt cannot end a turn. Without "
                    "--chat prompts are read as `tokenize` reads them: control tokens count."),
-    CALL("chat-date", 0, "DATE", GENERATES, set_chat_date, "date for templates", .without = "today",
+    CALL("chat-date", 0, "DATE", OPENS, set_chat_date, "date for templates", .without = "today",
          .more = "A date is `YYYY-MM-DD` or `YYYY-MM-DD HH:MM`."),
     WHOLE("tokens", 'n', "N", PROMPTED | COMMAND_CONNECT, tokens, 0, UINT32_MAX / 2,
           "tokens to generate; 0: up to the end of the context", .def = "256"),
     WHOLE("tokens", 'n', "N", COMMAND_TUNE | COMMAND_VERDICT, tokens, 2, UINT32_MAX / 2,
           "tokens to generate from each prompt", .def = "128"),
-    WHOLE("ctx", 'c', "N", GENERATES, ctx, 0, 1u << 24, "context length", .without = "model's"),
+    WHOLE("ctx", 'c', "N", OPENS, ctx, 0, 1u << 24, "context length", .without = "model's"),
     /* ---- how ---- */
     CALL("policy", 0, "NAME", COMMAND_SCOPE | COMMAND_RUN, set_policy, "policy of --list-policies, or auto",
          .takes = TAKES_POLICY, .without = POLICY_AUTO,
@@ -138,46 +139,45 @@ const struct option_row option_rows[] = {
     REAL("top-p", 0, "P", GENERATES | COMMAND_CONNECT, sampling.top_p, 1e-6, 1, "nucleus probability", .def = "1"),
     SWITCH("ignore-eos", 0, GENERATES | COMMAND_CONNECT, ignore_eos, "no stop at an end token"),
     /* ---- model and backend ---- */
-    SWITCH("exact", 0, GENERATES, backend_options.exact, "F32 for all values; slow",
+    SWITCH("exact", 0, OPENS, backend_options.exact, "F32 for all values; slow",
            .more = "Weights, activations, keys and values are in F32, as a reference."),
-    TEXT("isa", 0, "NAME", GENERATES, backend_options.isa, "CPU instruction set", WORDS(isa_words, COUNT(isa_words)),
+    TEXT("isa", 0, "NAME", OPENS, backend_options.isa, "CPU instruction set", WORDS(isa_words, COUNT(isa_words)),
          .without = "auto"),
-    WHOLE("gpu", 0, "N", GENERATES, backend_options.gpu, 0, 1024, "GPU number", .without = "first usable",
+    WHOLE("gpu", 0, "N", OPENS, backend_options.gpu, 0, 1024, "GPU number", .without = "first usable",
           .more = "GPUs are numbered from 0."),
     TEXT("synth", 0, "SHAPE[:TYPE],K,A", GENERATES | COMMAND_INFO, synth,
          "random weights; a share A of layer K's drafts is accepted", .takes = TAKES_SHAPE,
          .more = "The weights have the shape of a real model, and no file is read. A is from 0.3 to 0.97: the layers "
                  "after K change few predictions. This measures what speculation gains at real sizes; the text is not "
                  "language. Types: 'f32', 'f16', 'bf16', 'q8_0' (the default), 'q4_0', 'q4_k', 'q6_k'."),
-    LIST("lora", 0, "FILE[:SCALE]", GENERATES | COMMAND_INFO | TRAINS, lora, "adapter to merge into the model",
+    LIST("lora", 0, "FILE[:SCALE]", OPENS | COMMAND_INFO | TRAINS, lora, "adapter to merge into the model",
          .repeats = true, .model = true, .takes = TAKES_FILE,
          .more =
              "A LoRA adapter: a folder as PEFT writes it, the safetensors file in it, or a GGUF file, whatever the "
              "model's own format. It is merged when the model is loaded, scaled by SCALE, from -100 to 100. Merged "
              "matrices in blocks are stored as F16. Trained heads and profiles of the model alone do not apply then."),
-    CHOICE("quantize", 0, "TYPE", GENERATES | COMMAND_INFO, quantize, "type of loaded F32, F16 and BF16 weights",
+    CHOICE("quantize", 0, "TYPE", OPENS | COMMAND_INFO, quantize, "type of loaded F32, F16 and BF16 weights",
            WORDS(quantize_words, COUNT(quantize_words)), .def = "none"),
-    TEXT("backend", 0, "NAME", GENERATES | TRAINS, backend, "compute backend",
-         WORDS(backend_words, COUNT(backend_words)), .without = "auto",
+    TEXT("backend", 0, "NAME", OPENS | TRAINS, backend, "compute backend", WORDS(backend_words, COUNT(backend_words)),
+         .without = "auto",
          .more = "With 'auto' an NVIDIA GPU computes if there is a usable one, the plug-in `specscope-cuda.so` is "
                  "there and the model fits; else the CPU, and a line gives the reason. Without the option that line is "
                  "printed only where a part that is installed should have worked."),
-    WHOLE("threads", 't', "N", GENERATES | TRAINS, backend_options.threads, 0, 1024, "CPU threads",
-          .without = "adaptive",
+    WHOLE("threads", 't', "N", OPENS | TRAINS, backend_options.threads, 0, 1024, "CPU threads", .without = "adaptive",
           .more = "A given number is fixed; without the option the number adapts to the machine's load."),
     WHOLE("seed", 0, "N", GENERATES | COMMAND_CONNECT | TRAINS, seed, 0, UINT64_MAX, "random seed", .def = "1"),
-    TEXT("draft", 0, "MODEL", GENERATES | COMMAND_INFO | COMMAND_TRAIN_ACCEPT | COMMAND_TRAIN_PROFILE, aux[AUX_DRAFT],
+    TEXT("draft", 0, "MODEL", OPENS | COMMAND_INFO | COMMAND_TRAIN_ACCEPT | COMMAND_TRAIN_PROFILE, aux[AUX_DRAFT],
          "model or EAGLE-3 head that drafts, or self:E", .model = true, .takes = TAKES_FILE,
          WORDS(aux_words, COUNT(aux_words)), .without = SIBLING("draft"), .more = SELF(SIBLING("draft"))),
-    TEXT("companion", 0, "MODEL", GENERATES | COMMAND_INFO | COMMAND_TRAIN_PROFILE, aux[AUX_COMPANION],
+    TEXT("companion", 0, "MODEL", OPENS | COMMAND_INFO | COMMAND_TRAIN_PROFILE, aux[AUX_COMPANION],
          "companion model, or self:E", .model = true, .takes = TAKES_FILE, WORDS(aux_words, COUNT(aux_words)),
          .without = SIBLING("companion"),
          .more = "A third model, which `sv` compares drafts with. " SELF(SIBLING("companion"))),
-    TEXT("accept", 0, "FILE", GENERATES, accept_head, "acceptance head for `specdecpp`", .takes = TAKES_FILE,
+    TEXT("accept", 0, "FILE", OPENS, accept_head, "acceptance head for `specdecpp`", .takes = TAKES_FILE,
          WORDS(heads_words, COUNT(heads_words)), .without = "DRAFT.accept.safetensors",
          .more = "`specscope train accept` writes it. Without the option the file beside the draft model `DRAFT.gguf` "
                  "is used, if it exists. A head of another draft model is refused."),
-    TEXT("profile", 0, "FILE", GENERATES, profile_file, "profile for `sv`", .takes = TAKES_FILE,
+    TEXT("profile", 0, "FILE", OPENS, profile_file, "profile for `sv`", .takes = TAKES_FILE,
          WORDS(heads_words, COUNT(heads_words)), .without = "MODEL.profile.json",
          .more = "`specscope train profile` writes it. Without the option the file beside the model is used, if it "
                  "exists. A profile is of one target, draft and companion, and of one temperature; that of other "
@@ -205,11 +205,11 @@ const struct option_row option_rows[] = {
          WORDS(probe_mode_names, PROBE_MODES), .def = "policy"),
     CALL("probe", 0, "MODE", COMMAND_BENCH, set_probe, "layers probed besides the policy's",
          WORDS(probe_mode_names, PROBE_MODES), .def = "off"),
-    TEXT("vocab-counts", 0, "FILE", GENERATES, vocab_counts, "counts for `draft_vocab`", .takes = TAKES_FILE,
+    TEXT("vocab-counts", 0, "FILE", OPENS, vocab_counts, "counts for `draft_vocab`", .takes = TAKES_FILE,
          .more = "A draft vocabulary begins with the tokens that were counted most often. `specscope train heads` "
                  "writes the file. Without the option it begins with the lowest ids."),
-    TEXT("heads", 0, "FILE", GENERATES, heads, "trained heads", .takes = TAKES_FILE,
-         WORDS(heads_words, COUNT(heads_words)), .without = "MODEL.heads.safetensors",
+    TEXT("heads", 0, "FILE", OPENS, heads, "trained heads", .takes = TAKES_FILE, WORDS(heads_words, COUNT(heads_words)),
+         .without = "MODEL.heads.safetensors",
          .more = "`specscope train heads` writes them. Without the option the file beside `MODEL.gguf`, or beside the "
                  "folder `MODEL`, is used, if it exists. Heads of another model are refused."),
     CALL("head", 0, "MODE", COMMAND_SCOPE | COMMAND_RUN, set_head, "head that reads layers",
@@ -243,12 +243,12 @@ const struct option_row option_rows[] = {
                    "five seconds later unless a key is pressed; not after a prompt of your own (-p or typed), in a "
                    "batch, on a server without --prompts, with --script or with --quit-at-end."),
     SWITCH("quit-at-end", 0, LIVE, quit_at_end, "exit when the run ends"),
-    TEXT("json", 0, "FILE", COMMAND_RUN | COMMAND_BENCH | COMMAND_TUNE | COMMAND_DIFF, json,
+    TEXT("json", 0, "FILE", COMMAND_RUN | COMMAND_BENCH | COMMAND_TUNE | COMMAND_SCORE | COMMAND_DIFF, json,
          "file for results as JSON; - is stdout", .takes = TAKES_FILE, .more = REPLACES),
-    TEXT("csv", 0, "FILE", COMMAND_RUN | COMMAND_BENCH | COMMAND_TUNE, csv, "file for results as CSV; - is stdout",
-         .takes = TAKES_FILE,
+    TEXT("csv", 0, "FILE", COMMAND_RUN | COMMAND_BENCH | COMMAND_TUNE | COMMAND_SCORE, csv,
+         "file for results as CSV; - is stdout", .takes = TAKES_FILE,
          .more = "A line is a policy or a point of a grid, over all prompts or (`category`) over those of a category; "
-                 "of tune, a setting. " REPLACES),
+                 "of tune and score, a setting. " REPLACES),
     /* ---- bench ---- */
     LIST("grid", 0, "KNOB=a:b:step", COMMAND_BENCH, grid, "values of a knob to sweep", .repeats = true,
          .takes = TAKES_KNOB,
@@ -268,11 +268,20 @@ const struct option_row option_rows[] = {
          .more = "The race ends when one setting is left, when the others are at most 2% slower, when the prompts are "
                  "used up, or after three quarters of this time. The rest is for the held-out prompts. With a slow "
                  "model fewer settings race, over fewer tokens."),
+    CALL("time", 0, "TIME", COMMAND_SCORE, set_time, "time to read texts: 90s, 5m or 1h", .without = "no limit"),
+    TEXT("texts", 0, "FILE", COMMAND_SCORE | COMMAND_TUNE, texts,
+         "conversations that have ended, or a trace; - is stdin", .takes = TAKES_FILE,
+         .more =
+             "Each line is a conversation as JSON: a list `messages`, `conversations` as ShareGPT has them, a log of "
+             "a server with `request` and `response` or of its batches, `prompt` with `completion`, `response`, "
+             "`output` or `answer`, or `text`. A `category` is optional. The file may also be one JSON list, plain "
+             "text or a trace, and has at most 64 MiB."),
     TEXT("save", 0, "NAME", COMMAND_TUNE, save, "preset to write; --preset NAME uses it"),
-    TEXT("drafts", 0, "DIR|hf|ollama", COMMAND_TUNE, drafts, "draft models to race: a folder, or a program's cache",
+    TEXT("drafts", 0, "DIR|hf|ollama", COMMAND_TUNE | COMMAND_SCORE, drafts,
+         "draft models to compare: a folder, or a program's cache",
          .more = "Each model in the folder or the cache of Hugging Face or Ollama is a draft model, if its vocabulary "
                  "matches the target's, it is smaller and it fits into memory. The policies that need a draft model "
-                 "race with each of them. The other models are counted by reason.",
+                 "race or are scored with each of them. The other models are counted by reason.",
          .takes = TAKES_FOLDER),
     TEXT("launch", 0, "COMMAND", COMMAND_TUNE, launch, "server to tune, with {flags}, instead of a model",
          .more = "A command of a shell for llama-server, vLLM or SGLang, such as `'llama-server -m MODEL {flags}'`. "
@@ -388,7 +397,7 @@ const struct option_row option_rows[] = {
          .more = "Any two that --measure accepts, for example acceptance_rate,speedup."),
     TEXT("caption", 0, "TEXT", COMMAND_PLOT, plot.caption, "text instead of model, policy, knobs and machine"),
     /* ---- all ---- */
-    PRINT("list-policies", 0, GENERATES, policies_list, "policies and their knobs"),
+    PRINT("list-policies", 0, OPENS, policies_list, "policies and their knobs"),
     PRINT("list-presets", 0, GENERATES, presets_list, "saved presets"),
     PRINT("help", 'h', COMMAND_ALL, options_help, "this help"),
     PRINT("version", 'V', COMMAND_ALL, print_version, "program version"),

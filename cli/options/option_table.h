@@ -75,9 +75,9 @@ struct command_row {
 extern const struct command_row command_rows[];
 extern const size_t n_command_rows;
 
-command_fn scope_main, run_main, connect_main, replay_main, bench_main, tune_main, info_main, models_main, doctor_main,
-    tokenize_main, train_main, train_heads_main, train_eagle_main, train_accept_main, train_profile_main, plot_main,
-    diff_main, verdict_main, completions_main;
+command_fn scope_main, run_main, connect_main, replay_main, bench_main, tune_main, score_main, info_main, models_main,
+    doctor_main, tokenize_main, train_main, train_heads_main, train_eagle_main, train_accept_main, train_profile_main,
+    plot_main, diff_main, verdict_main, completions_main;
 
 const struct command_row *command_row(enum command);
 /* Returns the command of a command line, and the number of words of its name; without a name the scope and 0. */

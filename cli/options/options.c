@@ -178,7 +178,7 @@ options_config_file(struct options *o, struct err *err)
 /* ---- names of models ---- */
 
 #define WITH_MODELS                                                                                                    \
-    (COMMAND_SCOPE | COMMAND_RUN | COMMAND_BENCH | COMMAND_TUNE | COMMAND_INFO | COMMAND_TOKENIZE |                    \
+    (COMMAND_SCOPE | COMMAND_RUN | COMMAND_BENCH | COMMAND_TUNE | COMMAND_SCORE | COMMAND_INFO | COMMAND_TOKENIZE |    \
      COMMAND_TRAIN_HEADS | COMMAND_TRAIN_ACCEPT | COMMAND_TRAIN_PROFILE)
 
 static bool

@@ -27,10 +27,12 @@ enum command {
     COMMAND_TRAIN_EAGLE = 65536,
     COMMAND_CONNECT = 131072,
     COMMAND_VERDICT = 262144,
-    COMMAND_ALL = 524287
+    COMMAND_SCORE = 524288,
+    COMMAND_ALL = 1048575
 };
 
-#define COMPARES (COMMAND_BENCH | COMMAND_TUNE) /* commands with several policies; all policies if none is given */
+/* Commands with several policies; all policies if none is given. */
+#define COMPARES (COMMAND_BENCH | COMMAND_TUNE | COMMAND_SCORE)
 
 struct option_list {
     const char *at[OPTIONS_MOST]; /* as given */
@@ -57,7 +59,8 @@ struct options {
     struct knob_setting set[OPTIONS_MOST];
     size_t n_set, n_config_set; /* the first ones are the config file's */
     const char *versus;         /* "POLICY KNOB=VALUE …", a second setting; NULL: none */
-    double time_s;              /* of tune */
+    double time_s;              /* of tune and score; 0: no limit */
+    const char *texts;          /* finished texts: a file, "-" or the folder of a trace; NULL: none */
     const char *save;           /* name of a preset; NULL: none */
     const char *drafts;         /* a place of draft models; NULL: none */
     const char *launch;         /* the command of a server to tune; NULL: none */

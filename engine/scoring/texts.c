@@ -53,21 +53,23 @@ copy(struct parser *p, const char *text, size_t n)
 }
 
 /* Returns the first member of these paths that is text or a list; NULL: there is none. */
-static const cJSON *
+static cJSON *
 find(const cJSON *line, const char *paths)
 {
     char key[16];
-    const cJSON *item = line;
+    const cJSON *from = line;
     for (const char *at = paths;; at++) {
         const int n = (int)strcspn(at, ". ");
         snprintf(key, sizeof key, "%.*s", n, at);
-        item = *at == '0' ? cJSON_IsArray(item) ? item->child : NULL : cJSON_GetObjectItemCaseSensitive(item, key);
+        cJSON *item = *at != '0'            ? cJSON_GetObjectItemCaseSensitive(from, key)
+                      : cJSON_IsArray(from) ? from->child
+                                            : NULL;
         at += n;
         if (*at != '.' && (cJSON_IsString(item) || cJSON_IsArray(item)))
             return item;
         if (*at == '\0')
             return NULL;
-        item = *at == ' ' ? line : item;
+        from = *at == ' ' ? line : item;
     }
 }
 
@@ -121,16 +123,20 @@ add_exchange(struct parser *p, char *before, char *prompt, char *answer)
 
 /* ---- JSON ---- */
 
-/* Adds the answer to `user`, which is not in the list of messages yet. */
+/* Adds the answer to a message of the list. */
 static void
-add_answer(struct parser *p, const cJSON *list, const cJSON *user, const cJSON *answer)
+add_answer(struct parser *p, const cJSON *list, cJSON *user, const cJSON *answer)
 {
     char *before = NULL;
     if (p->before >= BEFORE_MOST)
         return;
-    if (list->child != NULL && (before = cJSON_PrintUnformatted(list)) == NULL)
-        p->starved = true;
-    p->before += before != NULL ? strlen(before) : 0;
+    if (user != list->child) { /* the messages up to the one before it */
+        user->prev->next = NULL;
+        before = cJSON_PrintUnformatted(list);
+        user->prev->next = user;
+        p->starved = p->starved || before == NULL;
+        p->before += before != NULL ? strlen(before) : 0;
+    }
     add_exchange(p, before, text_of(p, find(user, "content")), text_of(p, answer));
 }
 
@@ -142,30 +148,32 @@ is_role(const char *role, const char *names)
     return strstr(names, word) != NULL;
 }
 
-/* Adds a message to the list. *user: the last one if it is the user's, which is added with the next one. */
+/* Adds the answers in a list of messages. All get the usual names, role and content, and keep other members, such as
+ * calls of tools. last: the answer after the list; or NULL. */
 static void
-add_message(struct parser *p, cJSON *list, cJSON **user, const cJSON *message)
+add_messages(struct parser *p, const cJSON *list, const cJSON *last)
 {
     static const char *const old[] = {"role", "from", "content", "value"};
-    const char *role = cJSON_GetStringValue(find(message, "role from"));
-    char *text = text_of(p, find(message, "content value"));
-    if (role == NULL || is_role(role, " human prompter "))
-        role = role == NULL ? "" : "user";
-    else if (is_role(role, " gpt chatgpt bing bard model "))
-        role = "assistant";
-    cJSON *own = cJSON_Duplicate(message, true); /* with other members, such as calls of tools */
-    for (int i = 0; i < 4; i++)
-        cJSON_DeleteItemFromObjectCaseSensitive(own, old[i]);
-    if (!cJSON_AddStringToObject(own, "role", role) ||
-        !cJSON_AddStringToObject(own, "content", text != NULL ? text : ""))
-        p->starved = true;
-    if (strcmp(role, "assistant") == 0 && *user != NULL)
-        add_answer(p, list, *user, find(own, "content"));
-    cJSON_AddItemToArray(list, *user);
-    *user = strcmp(role, "user") == 0 ? own : NULL;
-    if (*user == NULL)
-        cJSON_AddItemToArray(list, own);
-    free(text);
+    cJSON *user = NULL;
+    for (cJSON *m = list->child; m != NULL; m = m->next) {
+        char role[24];
+        char *given = cJSON_GetStringValue(find(m, "role from")), *text = text_of(p, find(m, "content value"));
+        if (given == NULL || is_role(given, " human prompter "))
+            given = given == NULL ? "" : "user";
+        else if (is_role(given, " gpt chatgpt bing bard model "))
+            given = "assistant";
+        snprintf(role, sizeof role, "%s", given);
+        for (int i = 0; i < 4; i++)
+            cJSON_DeleteItemFromObjectCaseSensitive(m, old[i]);
+        cJSON_AddStringToObject(m, "role", role);
+        p->starved = cJSON_AddStringToObject(m, "content", text != NULL ? text : "") == NULL || p->starved;
+        if (user != NULL && strcmp(role, "assistant") == 0)
+            add_answer(p, list, user, find(m, "content"));
+        user = strcmp(role, "user") == 0 ? m : NULL;
+        free(text);
+    }
+    if (user != NULL)
+        add_answer(p, list, user, last);
 }
 
 static const char *
@@ -195,25 +203,20 @@ add_line(struct parser *p, const cJSON *line)
 {
     const cJSON *list = cJSON_IsArray(line) ? line : find(line, MESSAGES), *prompt = find(line, PROMPTS),
                 *answer = find(line, ANSWERS), *text = find(line, "text"), *category = find(line, "category");
-    cJSON *before = cJSON_CreateArray(), *user = NULL;
     if (list == NULL && cJSON_IsArray(prompt) && cJSON_IsObject(prompt->child))
         list = prompt;
-    if (before != NULL && begin(p)) {
-        p->c->messages = list != NULL;
-        for (const cJSON *message = list != NULL ? list->child : NULL; message != NULL; message = message->next)
-            add_message(p, before, &user, message);
-        if (user != NULL)
-            add_answer(p, before, user, answer);
-        else if (list == NULL && prompt != NULL)
-            add_exchange(p, NULL, text_of(p, prompt), text_of(p, answer));
-        else if (list == NULL && cJSON_IsString(text))
-            add_text(p, text->valuestring, strlen(text->valuestring));
-        if (cJSON_IsString(category))
-            printable_text(category->valuestring, strlen(category->valuestring), p->c->category, sizeof p->c->category);
-        end(p);
-    }
-    cJSON_Delete(user);
-    cJSON_Delete(before);
+    if (!begin(p))
+        return true;
+    p->c->messages = list != NULL;
+    if (cJSON_IsString(category))
+        printable_text(category->valuestring, strlen(category->valuestring), p->c->category, sizeof p->c->category);
+    if (list != NULL)
+        add_messages(p, list, answer);
+    else if (prompt != NULL)
+        add_exchange(p, NULL, text_of(p, prompt), text_of(p, answer));
+    else if (cJSON_IsString(text))
+        add_text(p, text->valuestring, strlen(text->valuestring));
+    end(p);
     return list != NULL || prompt != NULL || answer != NULL || text != NULL;
 }
 

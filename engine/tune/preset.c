@@ -55,6 +55,19 @@ preset_of_segment(struct preset *p, const struct segment *s, const struct run_in
     return true;
 }
 
+const char *
+preset_setting_text(const struct preset *p, const struct policy_info *info, const char *before, char *out, size_t n)
+{
+    size_t used = (size_t)snprintf(out, n, "%s", p->policy);
+    for (uint32_t i = 0; i < p->n_set && used < n; i++) {
+        char usual[32];
+        knob_format(&info->knobs[i], info->knobs[i].def, usual, sizeof usual);
+        if (strcmp(p->set[i].text, usual) != 0)
+            used += (size_t)snprintf(out + used, n - used, "%s%s=%s", before, p->set[i].name, p->set[i].text);
+    }
+    return out;
+}
+
 /* ---- reading ---- */
 
 static bool

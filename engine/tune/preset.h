@@ -23,6 +23,11 @@ extern const char *const preset_sampling[SAMPLING_KNOBS]; /* "temp", "top-k", â€
 /* Writes the settings of a segment to a preset. Returns false if its policy is unknown. */
 bool preset_of_segment(struct preset *, const struct segment *, const struct run_info *);
 
+/* Writes the policy and the knobs that differ from its defaults, each after `before`. Knobs are in the order of the
+ * policy. Returns out. */
+const char *preset_setting_text(const struct preset *, const struct policy_info *, const char *before, char *out,
+                                size_t n);
+
 /* Reads FOLDER/NAME.json. A name has letters, digits, '-', '_' and '.', and does not begin with a dot. Fails with one
  * line: an invalid name, no such file (with a list of the existing ones), or invalid content. Policies, knobs and
  * numbers are not checked. */

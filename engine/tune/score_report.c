@@ -107,7 +107,7 @@ score_own_text(const struct score_report *r, char *out, size_t n)
         snprintf(out, n, "no token was compared with the model's own choice");
     else
         snprintf(out, n, "%.1f%% of the answers' tokens are this model's own%s", r->own.value * 100,
-                 r->own.value >= SCORE_OWN ? "" : "; these are another model's texts, so acceptance is a guess");
+                 r->own.value >= SCORE_OWN ? "" : ": not its own texts, so acceptance is a guess");
     return out;
 }
 

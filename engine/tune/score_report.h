@@ -84,7 +84,7 @@ const char *score_setting(const struct score_row *, char *out, size_t n);
 const char *score_verdict(const struct score_row *);
 /* "100 conversations · 38412 tokens read · 21s left". Returns out. */
 const char *score_progress(const struct score_report *, char *out, size_t n);
-/* "98.4% of the answers' tokens are this model's own" or "… another model's texts, so acceptance is a guess". */
+/* "98.4% of the answers' tokens are this model's own" or "…: not its own texts, so acceptance is a guess". */
 const char *score_own_text(const struct score_report *, char *out, size_t n);
 
 extern const struct file_kind score_json_file, score_csv_file;

@@ -662,15 +662,7 @@ const char *
 tuner_name(const struct tuner *t, uint32_t candidate, const char *before, char *out, size_t n)
 {
     const struct preset *p = &t->candidate[candidate];
-    const struct policy_info *info = run_info_policy(t->info, p->policy);
-    size_t used = (size_t)snprintf(out, n, "%s", p->policy);
-    for (uint32_t i = 0; i < p->n_set && used < n; i++) {
-        char usual[32];
-        knob_format(&info->knobs[i], info->knobs[i].def, usual, sizeof usual);
-        if (strcmp(p->set[i].text, usual) != 0)
-            used += (size_t)snprintf(out + used, n - used, "%s%s=%s", before, p->set[i].name, p->set[i].text);
-    }
-    return out;
+    return preset_setting_text(p, run_info_policy(t->info, p->policy), before, out, n);
 }
 
 const char *

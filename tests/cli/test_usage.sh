@@ -6,7 +6,7 @@ cd "$(dirname "$0")/../.." || exit 1
 fits() { # the output has at most 50 lines of 100 columns
     awk '{ gsub(/[\200-\277]/, "") } length > 100 { bad = 1 } END { exit bad || NR > 50 }' "$TMP/out"
 }
-for command in run bench tune replay connect diff info models doctor tokenize train 'train heads' 'train eagle' 'train accept' 'train profile' plot completions
+for command in run bench tune score replay connect diff info models doctor tokenize train 'train heads' 'train eagle' 'train accept' 'train profile' plot completions
 do
     works "$command --help works" $command --help
     check "$command --help goes to stdout" grep -q '^usage: specscope ' "$TMP/out"

@@ -6,7 +6,7 @@ cd "$(dirname "$0")/../.." || exit 1
 BUILD=${BUILD:-build}
 . tests/screens/lib.sh
 DOCUMENTS=${DOCUMENTS:-README.md CONTRIBUTING.md $(ls docs/*.md docs/policies/*.md) models/README.md packaging/README.md python/README.md}
-COMMANDS='run|replay|bench|tune|info|models|tokenize|train heads|train eagle|train accept|train profile|train|plot|diff|completions|doctor|connect|verdict'
+COMMANDS='run|replay|bench|tune|score|info|models|tokenize|train heads|train eagle|train accept|train profile|train|plot|diff|completions|doctor|connect|verdict'
 
 code() { # document: what stands in fences, a line each (those that go on in the next joined), and between backquotes
     awk '/^ *```/ { fenced = !fenced; next }
