@@ -175,13 +175,14 @@ draft_of(const struct score_command *s, const struct score_row *row)
     return NULL;
 }
 
-/* Returns the fastest row, of those that another engine has, whose interval is above 1; NULL: there is none. */
+/* Returns the fastest row, of those that draft and that another engine has, whose interval is above 1; NULL: there is
+ * none. */
 static const struct score_row *
 fastest(const struct score_command *s, enum other_engine engine)
 {
     for (uint32_t i = 0; i < s->scored; i++) {
         const struct score_row *row = &s->report->row[s->order[i]];
-        if (row->all.speedup.verdict == DIFFERENCE_MORE &&
+        if (row->all.speedup.verdict == DIFFERENCE_MORE && !isnan(row->acceptance) &&
             (engine == ENGINES || policy_named(policy_registry, row->preset.policy)->command[engine] != NULL))
             return row;
     }
