@@ -175,7 +175,7 @@ chain_what_if_drafted(struct what_if *w, uint32_t most)
         what_if_draft(w);
 }
 
-void
+bool
 chain_what_if_aux(const struct layer_record *record, enum aux_role role, uint32_t most, struct tally *out)
 {
     struct what_if w;
@@ -184,4 +184,5 @@ chain_what_if_aux(const struct layer_record *record, enum aux_role role, uint32_
         chain_what_if_drafted(&w, most);
         what_if_verify(&w);
     }
+    return true;
 }

@@ -51,5 +51,5 @@ bool chain_run(struct chain_end *const *, uint32_t n, uint32_t to, slot_t *rows)
 void chain_what_if(struct what_if *, const struct chain_rule *);
 /* The same for `most` drafts of the record's draft model. */
 void chain_what_if_drafted(struct what_if *, uint32_t most);
-/* Simulates rounds of such chains. There are none if the record has no drafter of this role. */
-void chain_what_if_aux(const struct layer_record *, enum aux_role, uint32_t most, struct tally *out);
+/* Simulates rounds of such chains; returns true. There are none if the record has no drafter of this role. */
+bool chain_what_if_aux(const struct layer_record *, enum aux_role, uint32_t most, struct tally *out);

@@ -174,15 +174,13 @@ mtp_draft(struct policy *const *p, struct round *const *r, uint32_t n)
 static bool
 eagle_what_if(const struct layer_record *record, const double *value, struct tally *out)
 {
-    chain_what_if_aux(record, AUX_EAGLE, (uint32_t)value[KNOB_K], out);
-    return !(value[KNOB_TOPK] > 1);
+    return !(value[KNOB_TOPK] > 1) && chain_what_if_aux(record, AUX_EAGLE, (uint32_t)value[KNOB_K], out);
 }
 
 static bool
 mtp_what_if(const struct layer_record *record, const double *value, struct tally *out)
 {
-    chain_what_if_aux(record, AUX_MTP, (uint32_t)value[KNOB_K], out);
-    return true;
+    return chain_what_if_aux(record, AUX_MTP, (uint32_t)value[KNOB_K], out);
 }
 
 /* A draft is computed from the outputs of the drafts before it, and so depends on where its round began. */

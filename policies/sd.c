@@ -22,8 +22,7 @@ sd_draft(struct policy *const *p, struct round *const *r, uint32_t n)
 static bool
 sd_what_if(const struct layer_record *record, const double *value, struct tally *out)
 {
-    chain_what_if_aux(record, AUX_DRAFT, (uint32_t)value[KNOB_K], out);
-    return true;
+    return chain_what_if_aux(record, AUX_DRAFT, (uint32_t)value[KNOB_K], out);
 }
 
 const struct policy_ops policy_sd = {

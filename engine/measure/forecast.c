@@ -127,14 +127,19 @@ const struct forecast forecast_none = {.speedup = NAN,
                                        .heads = NAN,
                                        .se = NAN};
 
+uint32_t
+forecast_base(const struct policy_ops *ops, const struct layer_record *r)
+{
+    return ops->draft_vocab > 0 && (ops->needs == 0 || r->draft.exit_layer > 0) ? r->cells_base : 0;
+}
+
 /* Restricts a record to the draft vocabulary of the knobs, if it is not. Returns false if its cells do not have it. */
 static bool
 restrict_record(struct layer_record *r, const struct policy_ops *ops, const double *values)
 {
     const uint32_t vocab = r->rank != NULL ? r->rank->vocab : UINT32_MAX,
                    base = ops->draft_vocab > 0 ? draft_vocab_base(values[ops->draft_vocab], vocab) : 0;
-    const bool by_layers = ops->draft_vocab > 0 && (ops->needs == 0 || r->draft.exit_layer > 0);
-    if ((base > 0 && r->rank == NULL) || (by_layers && r->cells_base > 0 && base != r->cells_base))
+    if ((base > 0 && r->rank == NULL) || (forecast_base(ops, r) > 0 && base != forecast_base(ops, r)))
         return false;
     if (base != r->base)
         layer_record_restrict(r, base);

@@ -31,6 +31,9 @@ extern const struct forecast forecast_none; /* all NAN */
  * memory runs out, or there are no rounds. Any thread may call it. */
 bool forecast_make(const struct policy_ops *, const struct layer_record *, const double *values, double rho,
                    const struct cost_model *, struct forecast *out);
+/* Returns the only value of the knob draft_vocab with a forecast: the policy drafts with layers, and the record's cells
+ * are over this draft vocabulary. 0: all values have one. */
+uint32_t forecast_base(const struct policy_ops *, const struct layer_record *);
 /* Simulates the rounds of one draw, 0 to FORECAST_DRAWS - 1. Returns false as forecast_make() does. */
 bool forecast_simulate(const struct policy_ops *, const struct layer_record *, const double *values, uint32_t draw,
                        struct record_loads *, struct tally *);

@@ -39,12 +39,11 @@ layer_record_close(struct layer_record *r)
 const char *
 layer_record_lacks(const struct layer_record *r, unsigned needs)
 {
-    static const char *const without[] = {[AUX_DRAFT] = "what-if needs the draft model's predictions of a few tokens",
-                                          [AUX_EAGLE] = "what-if needs the head's chains at each position of a text",
-                                          [AUX_MTP] = "what-if needs the layer's chains at each position of a text"};
-    for (enum aux_role role = 0; role < AUX_MODELS; role++)
-        if ((needs & NEEDS(role)) != 0 && without[role] != NULL && !(r->draft.known && r->draft.role == role))
-            return without[role];
+    const unsigned drafters = NEEDS(AUX_DRAFT) | NEEDS(AUX_EAGLE) | NEEDS(AUX_MTP),
+                   known = r->draft.known ? NEEDS(r->draft.role) : 0;
+    if ((needs & drafters & ~known) != 0)
+        return (needs & NEEDS(AUX_DRAFT)) != 0 ? "what-if needs the draft model's predictions of a few tokens"
+                                               : "what-if needs the drafter's chains at each position of a text";
     if ((needs & NEEDS_ACCEPT_HEAD) != 0 && !r->draft.acceptance)
         return "what-if needs the acceptance head of a draft model of its own";
     return NULL;

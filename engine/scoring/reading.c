@@ -21,6 +21,7 @@ struct reader {          /* a model that reads the text */
      * 0. feature: the first of its n_features among those that the target keeps; fed: (CHUNK, all of a row's). */
     uint32_t ahead, feature, n_features;
     float *fed;
+    struct record_drafter *read; /* NULL: the target */
 };
 
 struct reading_state {
@@ -101,13 +102,13 @@ open_drafter(struct reading_state *s, enum aux_role role, const struct aux_model
         memcpy(s->features + s->n_features, m->features, m->n_features * sizeof *m->features);
         s->n_features += m->n_features;
     }
+    r->read = &d->read;
     return open_reader(s, r, m, of->weights, err);
 }
 
 static bool
 open_record(struct layer_record *r, const struct reading_state *s, double trained, struct err *err)
 {
-    r->cells = NULL;
     const uint32_t layers = s->engine->model->desc.n_layers;
     if (!layer_record_open_room(r, layers, READING_RECORD, s->options.ctx, err))
         return false;
@@ -146,13 +147,10 @@ reading_open(struct reading **out, struct engine *e, const struct reading_option
         ok = role == AUX_COMPANION || open_drafter(s, role, &e->aux[role], -1, err);
     for (uint32_t i = 0; i < o->n_drafts && ok; i++)
         ok = open_drafter(s, AUX_DRAFT, &o->drafts[i].model, (int32_t)i, err);
-    if (ok && (s->probes_layers || s->n_features > 0))
-        ok = open_target(s, err);
-    if (ok && s->blocks.starved)
-        ok = err_set(err, ERR_WORK, "out of memory for reading texts");
-    if (ok)
-        *out = &s->out;
-    else
+    ok = ok && ((!s->probes_layers && s->n_features == 0) || open_target(s, err)) &&
+         (!s->blocks.starved || err_set(err, ERR_WORK, "out of memory for reading texts"));
+    *out = ok ? &s->out : NULL;
+    if (!ok)
         reading_close(&s->out);
     return ok;
 }
@@ -191,27 +189,19 @@ rows_shared(const struct reader *r, const struct part *p, uint32_t most)
     return n;
 }
 
-/* Copies the target's features of a row to those that a feature drafter is fed with. */
-static void
-copy_features(const struct reading_state *s, const struct reader *r, uint32_t at, uint32_t i)
-{
-    const size_t width = s->engine->model->desc.width, each = r->n_features * width;
-    const float *kept = context_features(s->target.ctx, context_at(s->target.ctx, s->target.seq, at + i));
-    memcpy(r->fed + i * each, kept + r->feature * width, each * sizeof *r->fed);
-}
-
-/* A model reads the rows at positions at, at + 1, … */
+/* A model reads the rows at positions at, at + 1, …; a feature drafter with the features of the target's rows there. */
 static bool
 read_rows(const struct reading_state *s, const struct reader *r, const struct part *p, uint32_t at, uint32_t n,
           slot_t *rows)
 {
+    const size_t width = s->engine->model->desc.width, each = r->n_features * width;
     for (uint32_t i = 0; i < n; i++) {
-        rows[i] =
-            context_append(r->ctx, r->seq, i > 0 ? rows[i - 1] : SLOT_NONE, as_read_by(r, p->text[at + i + r->ahead]));
-        if (rows[i] == SLOT_NONE)
+        const token_t token = as_read_by(r, p->text[at + i + r->ahead]);
+        if ((rows[i] = context_append(r->ctx, r->seq, i > 0 ? rows[i - 1] : SLOT_NONE, token)) == SLOT_NONE)
             return false;
+        const slot_t fed = r->ahead > 0 ? context_at(s->target.ctx, s->target.seq, at + i) : SLOT_NONE;
         if (r->ahead > 0)
-            copy_features(s, r, at, i);
+            memcpy(r->fed + i * each, context_features(s->target.ctx, fed) + r->feature * width, each * sizeof *r->fed);
     }
     return (r->ahead == 0 || context_feed(r->ctx, rows, n, r->fed)) &&
            context_advance(r->ctx, rows, n, r->layers, NULL) && context_keep(r->ctx, r->seq, rows, n);
@@ -254,20 +244,34 @@ add_rows(struct reading_state *s, const struct part *p, struct layer_record *out
     return true;
 }
 
-/* The first choices of draft models after rows. */
 static bool
-add_words(struct reading_state *s, const struct part *p, const struct reader *r, struct draft_word *word, uint32_t at,
-          uint32_t n, const slot_t *rows)
+add_to_records(struct reading_state *s, const struct part *p, uint32_t at, uint32_t n, const slot_t *rows)
+{
+    return add_rows(s, p, &s->out.lens, s->options.lens, at, n, rows) &&
+           add_rows(s, p, &s->out.trained, s->options.trained, at, n, rows);
+}
+
+/* Writes a drafter's predictions after rows. */
+static bool
+predict(const struct reading_state *s, const struct reader *r, const slot_t *rows, uint32_t n)
 {
     for (uint32_t i = 0; i < n; i++)
         s->probes[i] = (struct context_probe){.slot = rows[i], .layer = r->layers, .temperature = 1};
-    if (!context_predict(r->ctx, s->probes, n, s->predictions))
+    return context_predict(r->ctx, s->probes, n, s->predictions);
+}
+
+static bool
+add_words(const struct reading_state *s, const struct part *p, const struct reader *r, uint32_t at, uint32_t n,
+          const slot_t *rows)
+{
+    if (!predict(s, r, rows, n))
         return false;
     for (uint32_t i = 0; i < n; i++) {
-        struct draft_word *w = &word[at + i - p->first];
+        const struct prediction *of = &s->predictions[i];
+        struct draft_word *w = &r->read->word[at + i - p->first];
         *w = (struct draft_word){.target = p->text[at + i + 1], .acceptance = NAN};
-        w->agrees = s->predictions[i].token == w->target;
-        memcpy(w->top, s->predictions[i].top, sizeof w->top);
+        w->agrees = of->token == w->target;
+        memcpy(w->top, of->top, sizeof w->top);
     }
     return true;
 }
@@ -275,8 +279,8 @@ add_words(struct reading_state *s, const struct part *p, const struct reader *r,
 /* Drafts chains from rows of a feature drafter, as long as they equal the text. The pending token is the one after the
  * row. Each chain has a fork of the rows before it, in which its drafts are kept, so that the ring has room for all. */
 static bool
-draft_chains(struct reading_state *s, const struct part *p, const struct reader *r, uint8_t *run, uint32_t at,
-             uint32_t n, const slot_t *rows)
+draft_chains(const struct reading_state *s, const struct part *p, const struct reader *r, uint32_t at, uint32_t n,
+             const slot_t *rows)
 {
     struct chain {
         uint32_t pending; /* position */
@@ -287,19 +291,17 @@ draft_chains(struct reading_state *s, const struct part *p, const struct reader 
     for (uint32_t i = 0; i < n; i++)
         if (at + i + 1 >= p->begin && at + i + 2 < p->n) {
             chains[live] = (struct chain){at + i + 1, SEQ_NONE};
-            run[at + i + 1 - p->first] = 0;
+            r->read->run[at + i + 1 - p->first] = 0;
             last[live++] = rows[i];
         }
     while (live > 0) {
         const uint32_t all = live;
-        for (uint32_t i = 0; i < all; i++)
-            s->probes[i] = (struct context_probe){.slot = last[i], .layer = r->layers, .temperature = 1};
-        if (!context_predict(r->ctx, s->probes, all, s->predictions))
+        if (!predict(s, r, last, all))
             return false;
         live = 0;
         for (uint32_t i = 0; i < all; i++) {
             struct chain c = chains[i];
-            uint8_t *right = &run[c.pending - p->first];
+            uint8_t *right = &r->read->run[c.pending - p->first];
             const uint32_t next = c.pending + *right + 1;
             const bool equal = s->predictions[i].token == p->text[next];
             *right += equal;
@@ -336,60 +338,55 @@ complete(struct layer_record *out, const struct part *p, const struct draft_rank
     wrong_paths_estimate(&none, out);
 }
 
-/* The target, if it takes part, and the drafters read a chunk. A target without probes adds rows without predictions. */
+/* The models, the target first if it is one of them, read a chunk. Without it the records have rows without
+ * predictions. */
 static bool
-read_chunk(struct reading_state *s, const struct part *p, struct reader *const *readers, uint32_t at, uint32_t n)
+read_chunk(struct reading_state *s, const struct part *p, struct reader *const *readers, uint32_t count, uint32_t at,
+           uint32_t n)
 {
-    const bool record = at >= p->first;
     slot_t rows[CHUNK];
-    if (readers[0] != NULL && !read_rows(s, readers[0], p, at, n, rows))
-        return false;
-    if (record && (!add_rows(s, p, &s->out.lens, s->options.lens, at, n, rows) ||
-                   !add_rows(s, p, &s->out.trained, s->options.trained, at, n, rows)))
-        return false;
-    for (uint32_t i = 0; i < s->out.n_drafters; i++) {
-        const struct reader *r = readers[i + 1];
-        const struct record_drafter *read = &s->out.drafter[i].read;
-        if (r == NULL)
+    for (uint32_t i = 0; i < count; i++) {
+        const struct reader *r = readers[i];
+        if (!read_rows(s, r, p, at, n, rows) || (r->ahead > 0 && !draft_chains(s, p, r, at, n, rows)))
+            return false;
+        if (at < p->first || r->ahead > 0)
             continue;
-        if (!read_rows(s, r, p, at, n, rows) ||
-            !(r->ahead > 0 ? draft_chains(s, p, r, read->run, at, n, rows)
-                           : !record || add_words(s, p, r, read->word, at, n, rows)))
+        if (r->read != NULL ? !add_words(s, p, r, at, n, rows) : !add_to_records(s, p, at, n, rows))
             return false;
     }
     if (s->n_features > 0)
         context_features_need(s->target.ctx, s->target.seq, at + n);
-    return true;
+    return at < p->first || (count > 0 && readers[0]->read == NULL) || add_to_records(s, p, at, n, NULL);
 }
 
 /* Reads the rows that not all models have read, or that are the record's. */
 static bool
 read_models(struct reading_state *s, const struct part *p, struct err *err)
 {
-    struct reader *readers[READING_DRAFTS + 1] = {NULL};
-    uint32_t start = p->first;
+    struct reader *readers[READING_DRAFTS + 1];
+    uint32_t start = p->first, count = 0;
     if (s->probes_layers || s->n_features > 0 || p->compare)
-        readers[0] = &s->target;
+        readers[count++] = &s->target;
     for (uint32_t i = 0; i < s->out.n_drafters; i++)
-        readers[i + 1] = s->drafter[i].ctx != NULL ? &s->drafter[i] : NULL;
-    for (uint32_t i = 0; i <= s->out.n_drafters; i++)
-        start = readers[i] != NULL ? rows_shared(readers[i], p, start) : start;
-    for (uint32_t i = 0; i <= s->out.n_drafters; i++)
-        if (readers[i] != NULL)
-            context_truncate(readers[i]->ctx, readers[i]->seq, start);
+        if (s->drafter[i].ctx != NULL)
+            readers[count++] = &s->drafter[i];
+    for (uint32_t i = 0; i < count; i++)
+        start = rows_shared(readers[i], p, start);
+    for (uint32_t i = 0; i < count; i++)
+        context_truncate(readers[i]->ctx, readers[i]->seq, start);
     if (s->n_features > 0)
         context_features_need(s->target.ctx, s->target.seq, start);
     s->out.lens.n = s->out.trained.n = 0;
-    bool ok = !(s->options.lens && s->options.draft_vocab > 0) ||
+    bool ok = s->out.lens.cells_base == 0 ||
               context_draft_set(s->target.ctx, 1, s->recent.base, s->recent.token, draft_recent_count(&s->recent));
     for (uint32_t at = start, n; at + 1 < p->n && ok; at += n) {
         const uint32_t to = at < p->first ? p->first : at + 1 < p->from ? p->from - 1 : p->n - 1;
         n = to - at < CHUNK ? to - at : CHUNK;
-        ok = read_chunk(s, p, readers, at, n);
+        ok = read_chunk(s, p, readers, count, at, n);
         s->out.read += n;
     }
-    for (uint32_t i = 0; i <= s->out.n_drafters && !ok; i++)
-        if (readers[i] != NULL && context_error(readers[i]->ctx)->kind != ERR_NONE)
+    for (uint32_t i = 0; i < count && !ok; i++)
+        if (context_error(readers[i]->ctx)->kind != ERR_NONE)
             *err = *context_error(readers[i]->ctx);
     return ok;
 }
@@ -400,19 +397,13 @@ reading_part(struct reading *r, const token_t *text, uint32_t n, uint32_t from, 
 {
     struct reading_state *s = r->state;
     const uint32_t begin = first ? from : from - 1, lead = s->probes_layers ? RECORD_LEAD : 1;
-    const struct part p = {.text = text,
-                           .n = n,
-                           .from = from,
-                           .first = begin > lead ? begin - lead : 0,
-                           .begin = begin,
-                           .of_prompt = first,
-                           .compare = compare};
+    const struct part p = {text, n, from, begin > lead ? begin - lead : 0, begin, first, compare};
     if (n > s->options.ctx)
         return err_set(err, ERR_USAGE, "a text of %u tokens cannot be read: the context has %u positions", (unsigned)n,
                        (unsigned)s->options.ctx);
-    s->recent = (struct draft_recent){.base = s->options.draft_vocab};
-    if (s->options.draft_vocab > 0)
-        draft_recent_read(&s->recent, &s->engine->rank, s->options.draft_vocab, text, n);
+    s->recent = (struct draft_recent){.base = r->lens.cells_base};
+    if (r->lens.cells_base > 0)
+        draft_recent_read(&s->recent, &s->engine->rank, s->recent.base, text, n);
     if ((compare && !open_target(s, err)) || !read_models(s, &p, err))
         return false;
     complete(&r->lens, &p, &s->engine->rank);

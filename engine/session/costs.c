@@ -510,29 +510,64 @@ measure_model(struct engine *e, const struct model *m, struct weights *w, double
     return ok;
 }
 
-/* The further time of the draft model's first pass in a round. */
-static double
-measure_first_draft(struct engine *e, const struct aux_model *draft, const atomic_bool *cancel)
-{
-    struct bench_rows *both = calloc(2, sizeof *both);
-    if (both == NULL)
-        return 0;
-    bool ok = open_rows(&both[0], e, draft->model, draft->weights, 0, cancel) &&
-              open_rows(&both[1], e, e->model, e->weights, 0, cancel);
-    for (uint32_t rep = 0; rep < REPEATS && ok; rep++)
-        ok = first_draft(&both[0], &both[1], both[0].layers, rep);
-    const double us = ok ? rounded(quartile(both[0].of.first)) : 0;
-    close_rows(&both[0]);
-    close_rows(&both[1]);
-    free(both);
-    return us;
-}
-
 static void
 scale(double us[COST_ROWS], const double of[COST_ROWS], double by)
 {
     for (uint32_t i = 0; i < COST_ROWS; i++)
         us[i] = rounded(of[i] * by);
+}
+
+/* Passes and head calls of a feature drafter, which reads the target's features: any values. */
+static bool
+fed_passes(struct bench_rows *b, uint32_t values)
+{
+    const float *features = blocks_take(&b->blocks, (size_t)MOST_ROWS * values, sizeof *features);
+    bool ok = features != NULL && append(b, b->seq, MOST_ROWS) && context_feed(b->ctx, b->row, MOST_ROWS, features) &&
+              context_advance(b->ctx, b->row, MOST_ROWS, b->layers, NULL) &&
+              context_keep(b->ctx, b->seq, b->row, MOST_ROWS);
+    for (uint32_t i = 0; i < REPEATS * COST_ROWS && ok; i++) {
+        const uint32_t c = i % COST_ROWS, n = cost_rows[c], rep = i / COST_ROWS;
+        if (!is_measured(n))
+            continue;
+        ok = append(b, b->seq, n);
+        const double start = clock_fine_us();
+        ok = ok && context_feed(b->ctx, b->row, n, features) && context_advance(b->ctx, b->row, n, b->layers, NULL);
+        b->of.us[COST_OF_LAYER][c][rep] = clock_fine_us() - start;
+        ok = ok && probe(b, n, b->layers, USE_LENS, &b->of.us[COST_OF_PROBE][c][rep]);
+        discard(b);
+    }
+    return ok;
+}
+
+/* The further time of the draft model's first pass in a round. Of a feature drafter also the costs of its passes. */
+static bool
+measure_first_draft(struct engine *e, const struct aux_model *draft, const atomic_bool *cancel, struct cost_model *out)
+{
+    struct bench_rows *both = calloc(2, sizeof *both);
+    const struct drafter_desc *feeds = draft->model->desc.drafter;
+    bool ok = both != NULL && open_rows(&both[0], e, draft->model, draft->weights, 0, cancel) &&
+              open_rows(&both[1], e, e->model, e->weights, 0, cancel) &&
+              (feeds == NULL || fed_passes(&both[0], feeds->features));
+    for (uint32_t rep = 0; rep < REPEATS && ok; rep++)
+        ok = first_draft(&both[0], &both[1], both[0].layers, rep);
+    out->first_draft = ok ? rounded(quartile(both[0].of.first)) : 0;
+    if (ok && feeds != NULL) {
+        take(out->us[COST_OF_DRAFT], both[0].of.us[COST_OF_LAYER]);
+        take(out->us[COST_OF_DRAFT_HEAD], both[0].of.us[COST_OF_PROBE]);
+        scale(out->far[COST_FAR_DRAFT], out->far[COST_FAR_LAYER], draft->model->desc.n_layers);
+    }
+    for (int i = 0; i < 2 && both != NULL; i++)
+        close_rows(&both[i]);
+    free(both);
+    return ok;
+}
+
+bool
+engine_drafter_costs(struct engine *e, enum aux_role role, const atomic_bool *cancel, struct cost_model *out)
+{
+    *out = e->costs;
+    cost_reset(out);
+    return cost_known(out) && measure_first_draft(e, &e->aux[role], cancel, out);
 }
 
 bool
@@ -551,70 +586,11 @@ engine_costs(struct engine *e, double allowed_us, const atomic_bool *cancel, dou
         scale(costs.us[COST_OF_DRAFT], of_draft.us[COST_OF_LAYER], layers);
         memcpy(costs.us[COST_OF_DRAFT_HEAD], of_draft.us[COST_OF_PROBE], sizeof costs.us[COST_OF_DRAFT_HEAD]);
         scale(costs.far[COST_FAR_DRAFT], of_draft.far[COST_FAR_LAYER], layers);
-        costs.first_draft = measure_first_draft(e, draft, cancel);
+        (void)measure_first_draft(e, draft, cancel, &costs);
     }
     cost_reset(&costs);
     e->costs = costs;
     return true;
-}
-
-/* ---- a feature drafter ---- */
-
-/* Runs rows after the trunk with the target's features. */
-static bool
-fed_pass(struct bench_rows *b, const float *features, uint32_t n, double *us)
-{
-    if (!append(b, b->seq, n))
-        return false;
-    const double start = clock_fine_us();
-    const bool ok = context_feed(b->ctx, b->row, n, features) && context_advance(b->ctx, b->row, n, b->layers, NULL);
-    *us = clock_fine_us() - start;
-    return ok;
-}
-
-static bool
-measure_drafter(struct bench_rows *b, struct bench_rows *target, uint32_t values)
-{
-    double unused;
-    float *features = blocks_take(&b->blocks, (size_t)MOST_ROWS * values, sizeof *features);
-    bool ok = features != NULL;
-    for (size_t i = 0; i < (size_t)MOST_ROWS * values && ok; i++)
-        features[i] = (float)(splitmix64(&b->random) >> 40) * 0x1p-24f - 0.5f;
-    ok = ok && fed_pass(b, features, MOST_ROWS, &unused) && context_keep(b->ctx, b->seq, b->row, MOST_ROWS);
-    for (uint32_t rep = 0; rep < REPEATS && ok; rep++) {
-        for (uint32_t c = 0; c < COST_ROWS && ok; c++) {
-            const uint32_t n = cost_rows[c];
-            if (!is_measured(n))
-                continue;
-            ok = fed_pass(b, features, n, &b->of.us[COST_OF_LAYER][c][rep]) &&
-                 probe(b, n, b->layers, USE_LENS, &b->of.us[COST_OF_PROBE][c][rep]);
-            discard(b);
-        }
-        ok = ok && first_draft(b, target, b->layers, rep);
-    }
-    return ok;
-}
-
-bool
-engine_drafter_costs(struct engine *e, enum aux_role role, const atomic_bool *cancel, struct cost_model *out)
-{
-    const struct aux_model *d = &e->aux[role];
-    struct bench_rows *both = calloc(2, sizeof *both);
-    const bool ok = both != NULL && cost_known(&e->costs) && open_rows(&both[0], e, d->model, d->weights, 0, cancel) &&
-                    open_rows(&both[1], e, e->model, e->weights, 0, cancel) &&
-                    measure_drafter(&both[0], &both[1], d->model->desc.drafter->features);
-    *out = e->costs;
-    if (ok) {
-        take(out->us[COST_OF_DRAFT], both[0].of.us[COST_OF_LAYER]);
-        take(out->us[COST_OF_DRAFT_HEAD], both[0].of.us[COST_OF_PROBE]);
-        scale(out->far[COST_FAR_DRAFT], e->costs.far[COST_FAR_LAYER], d->model->desc.n_layers);
-        out->first_draft = rounded(quartile(both[0].of.first));
-        cost_reset(out);
-    }
-    for (int i = 0; i < 2 && both != NULL; i++)
-        close_rows(&both[i]);
-    free(both);
-    return ok;
 }
 
 void

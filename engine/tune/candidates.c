@@ -60,7 +60,8 @@ knob_index(const struct policy_info *info, const char *name)
     return name != NULL ? policy_knob_index(info, name) : -1;
 }
 
-/* Tries values with n_min at most n_max, as lookup_ngram() does: settings of equal effect have equal values. */
+/* Tries values with n_min at most n_max, as lookup_ngram() does: settings of equal effect have equal values. The draft
+ * vocabulary is that of the records, if they have one. */
 static uint32_t
 try(struct search *s, const double *value)
 {
@@ -69,6 +70,9 @@ try(struct search *s, const double *value)
     memcpy(p->value, value, sizeof p->value);
     if (least >= 0 && most >= 0)
         p->value[least] = fmin(value[least], value[most]);
+    const uint32_t base = s->n_records > 0 ? forecast_base(s->ops, &s->records[0]) : 0;
+    if (base > 0)
+        p->value[s->ops->draft_vocab] = base;
     p->score = forecast_mean(s, p->value);
     return s->n++;
 }

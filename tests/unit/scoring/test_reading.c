@@ -1,6 +1,6 @@
 /* Records of finished texts against real runs. A text is generated greedily and read; then the rounds of policies at
  * random settings, simulated over that record, are those of runs that generate the same text. SPECSCOPE_LONG=1 takes
- * eight settings of each policy instead of two. */
+ * eight settings of each policy and 120 tokens instead of two and 60. */
 #include <math.h>
 
 #include "cli/options/commands.h"
@@ -12,11 +12,11 @@
 #include "tests/rigs/session_rig.h"
 #include "tests/rigs/test.h"
 
-enum { TOKENS = 120, CTX = 512, CHANGED = 2 };
+enum { CTX = 512, CHANGED = 2 };
 
 static struct engine *bundled, *with_head; /* with a draft model and random feature drafters; with a trained head */
 static uint64_t seed;
-static int settings;
+static uint32_t settings, tokens; /* tokens of a text */
 static struct {
     token_t token[CTX];
     uint32_t n, prompt;
@@ -26,8 +26,10 @@ static void
 note_prompt(void *user, struct live *live, const struct event *e)
 {
     (void)user, (void)live;
-    if (e->type == EVENT_TOKEN && e->token.source == SOURCE_PROMPT && text.prompt == 0)
-        text.token[text.n++] = e->token.token;
+    if (e->type != EVENT_TOKEN || e->token.source != SOURCE_PROMPT)
+        return;
+    text.token[e->token.pos] = e->token.token;
+    text.prompt = e->token.pos + 1;
 }
 
 /* Generates from a prompt with these values of the policy's knobs; p NULL: plain decoding, whose text is kept. */
@@ -43,7 +45,7 @@ generate(struct engine *engine, size_t prompt, const struct policy *p, const dou
                                 .prompt_len = strlen(session_prompts[prompt]),
                                 .sampling = {.top_p = 1},
                                 .seed = 1,
-                                .tokens = TOKENS,
+                                .tokens = tokens,
                                 .ctx = CTX,
                                 .ignore_eos = true,
                                 .set = set,
@@ -52,23 +54,19 @@ generate(struct engine *engine, size_t prompt, const struct policy *p, const dou
         snprintf(set[k].name, sizeof set[k].name, "%s", p->info.knobs[k].name);
         knob_format(&p->info.knobs[k], values[k], set[k].text, sizeof set[k].text);
     }
-    if (p == NULL)
-        text.n = text.prompt = 0;
     assert_ok(session_rig_generate(engine, &o, note_prompt, NULL, &r, &err), err);
-    if (p == NULL) {
-        text.prompt = text.n;
-        memcpy(text.token + text.n, r.tokens, r.n * sizeof *r.tokens);
-        text.n += (uint32_t)r.n;
-    }
+    if (p == NULL)
+        memcpy(text.token + text.prompt, r.tokens, r.n * sizeof *r.tokens);
+    text.n = text.prompt + tokens;
     const struct tally t = r.metrics.total;
     session_rig_free(&r);
     return t;
 }
 
 static struct reading *
-open_reading(struct engine *engine, bool trained, uint32_t draft_vocab)
+open_reading(struct engine *engine, bool lens, bool trained, uint32_t draft_vocab)
 {
-    const struct reading_options o = {.ctx = CTX, .lens = true, .trained = trained, .draft_vocab = draft_vocab};
+    const struct reading_options o = {.ctx = CTX, .lens = lens, .trained = trained, .draft_vocab = draft_vocab};
     struct reading *r;
     struct err err;
     assert_ok(reading_open(&r, engine, &o, &err), err);
@@ -88,10 +86,9 @@ static void
 open_at_random(struct policy *p, const struct engine *engine, const char *name, uint64_t *random)
 {
     const struct model_desc *d = &engine->model->desc;
-    const struct model_info model = {d->n_layers, d->width, d->vocab, engine->model->rho, NULL};
-    const struct sampling greedy = {.top_p = 1};
+    const struct model_info model = {.layers = d->n_layers, .width = d->width, .vocab = d->vocab};
     struct err err;
-    assert_ok(policy_open(p, policy_named(policy_registry, name), &model, &greedy, &err), err);
+    assert_ok(policy_open(p, policy_named(policy_registry, name), &model, &(struct sampling){.top_p = 1}, &err), err);
     for (int i = 0; i < CHANGED && strcmp(name, "mtp") != 0; i++) {
         const uint32_t k = (uint32_t)splitmix64(random) % p->info.n_knobs;
         const char *knob = p->info.knobs[k].name;
@@ -100,9 +97,9 @@ open_at_random(struct policy *p, const struct engine *engine, const char *name, 
     }
 }
 
-/* Compares simulated rounds with those of a run. `exact`: they are equal, else nearly. */
+/* Compares simulated rounds with those of a run. They are equal, or nearly if the policy estimates. */
 static void
-compare(struct engine *engine, const struct reading *r, const char *name, bool exact, size_t prompt, uint64_t *random)
+compare(struct engine *engine, const struct reading *r, const char *name, size_t prompt, uint64_t *random)
 {
     struct policy p;
     struct tally f;
@@ -114,38 +111,32 @@ compare(struct engine *engine, const struct reading *r, const char *name, bool e
     assert_null(layer_record_lacks(&record, p.ops->needs));
     const struct tally m = generate(engine, prompt, &p, p.value);
     assert_true(p.ops->what_if(&record, p.value, &f));
-    print_message("%s on prompt %zu: %u rounds, %u accepted; simulated %u, %u\n", name, prompt, (unsigned)m.rounds,
-                  (unsigned)m.accepted, (unsigned)f.rounds, (unsigned)f.accepted);
-    assert_int_equal(f.emitted, m.emitted);
-    assert_true(!exact || (f.rounds == m.rounds && f.accepted == m.accepted));
-    assert_less(fabs((double)f.rounds / (double)m.rounds - 1), 0.05);
-    if (p.ops->needs != 0) {
-        assert_near(f.layers, m.layers, 1e-3);
-        assert_near(f.heads, m.heads, 1e-3);
-    }
+    const double off = fabs((double)f.rounds / (double)m.rounds - 1);
+    if (f.emitted != m.emitted || off > 0.05 ||
+        (!p.ops->estimates && (f.rounds != m.rounds || f.accepted != m.accepted)))
+        fail_msg("%s on prompt %zu: %u rounds, %u accepted; simulated %u, %u", name, prompt, (unsigned)m.rounds,
+                 (unsigned)m.accepted, (unsigned)f.rounds, (unsigned)f.accepted);
+    if (p.ops->needs != 0 && (fabs(f.layers - m.layers) > 1e-3 || fabs(f.heads - m.heads) > 1e-3))
+        fail_msg("%s on prompt %zu: other loads", name, prompt);
     policy_close(&p);
 }
 
 TEST(rounds_on_a_read_text_are_those_of_runs)
 {
-    static const char *const exact[] = {"sd", "mtp", "layerskip", "fsm", "del", "ngram", "suffix"}, *const nearly[] = {
-                                                                                                        "specbound",
-                                                                                                        "dv"};
-    struct reading *r = open_reading(bundled, true, 0), *of_head = open_reading(with_head, false, 0);
+    static const char *const policies[] = {"sd",    "mtp",    "layerskip", "fsm", "del",
+                                           "ngram", "suffix", "specbound", "dv"};
+    struct reading *r = open_reading(bundled, true, true, 0), *of_head = open_reading(with_head, false, false, 0);
     uint64_t random = seed;
-    for (int i = 0; i < settings; i++) {
+    for (uint32_t i = 0; i < settings; i++) {
         const size_t prompt = splitmix64(&random) % SESSION_PROMPTS;
         generate(bundled, prompt, NULL, NULL);
         read_part(r, text.prompt, true);
         read_part(of_head, text.prompt, true);
-        for (size_t k = 0; k < sizeof exact / sizeof *exact; k++)
-            compare(bundled, r, exact[k], true, prompt, &random);
-        for (size_t k = 0; k < sizeof nearly / sizeof *nearly; k++)
-            compare(bundled, r, nearly[k], false, prompt, &random);
-        compare(with_head, of_head, "eagle", true, prompt, &random);
+        for (size_t k = 0; k < sizeof policies / sizeof *policies; k++)
+            compare(bundled, r, policies[k], prompt, &random);
+        compare(with_head, of_head, "eagle", prompt, &random);
     }
-    assert_int_equal(r->compared, settings * TOKENS);
-    assert_int_equal(r->own, r->compared); /* the texts are the target's */
+    assert_true(r->compared == settings * tokens && r->own == r->compared); /* the texts are the target's */
     reading_close(r);
     reading_close(of_head);
 }
@@ -153,9 +144,9 @@ TEST(rounds_on_a_read_text_are_those_of_runs)
 /* A record does not depend on the texts that were read before, nor on the parts that a text is read in. */
 TEST(parts_and_texts_before_change_no_row)
 {
-    struct reading *once = open_reading(with_head, false, 0), *parts = open_reading(with_head, false, 0);
+    struct reading *once = open_reading(with_head, true, false, 0), *parts = open_reading(with_head, true, false, 0);
     generate(with_head, seed % SESSION_PROMPTS, NULL, NULL);
-    const uint32_t half = text.prompt + TOKENS / 2;
+    const uint32_t half = text.prompt + tokens / 2;
     read_part(once, text.prompt, true);
     text.token[half] ^= 1; /* another text, with the same first half */
     read_part(parts, text.prompt, true);
@@ -164,15 +155,10 @@ TEST(parts_and_texts_before_change_no_row)
     read_part(parts, half, false);
     assert_less(parts->read - before, text.n - half + RECORD_LEAD + 2); /* the prompt is not read again */
     const uint32_t shift = parts->lens.first - once->lens.first;
-    assert_int_equal(parts->lens.first + parts->lens.begin, half - 1);
     for (uint32_t row = parts->lens.begin; row < parts->lens.n; row++) {
-        for (uint32_t l = 1; l <= parts->lens.layers; l++) {
-            const struct layer_prediction *x = layer_prediction(&once->lens, row + shift, l),
-                                          *y = layer_prediction(&parts->lens, row, l);
-            assert_int_equal(x->agrees, y->agrees);
-            assert_memory_equal(x->top, y->top, sizeof x->top);
-            assert_memory_equal(&x->confidence, &y->confidence, sizeof x->confidence);
-        }
+        for (uint32_t l = 1; l <= parts->lens.layers; l++)
+            assert_memory_equal(layer_prediction(&once->lens, row + shift, l), layer_prediction(&parts->lens, row, l),
+                                sizeof(struct layer_prediction));
         assert_int_equal(once->drafter[0].read.run[row + shift], parts->drafter[0].read.run[row]);
     }
     reading_close(once);
@@ -183,7 +169,7 @@ TEST(parts_and_texts_before_change_no_row)
 TEST(layers_read_over_a_draft_vocabulary_forecast_it)
 {
     enum { BASE = 1024 };
-    struct reading *r = open_reading(bundled, false, BASE);
+    struct reading *r = open_reading(bundled, true, false, BASE);
     struct policy p;
     struct forecast f;
     uint64_t random = seed;
@@ -206,7 +192,6 @@ TEST(passes_of_a_head_have_costs_of_their_own)
     assert_false(engine_drafter_costs(with_head, AUX_EAGLE, NULL, &costs));
     assert_true(engine_costs(with_head, INFINITY, NULL, &need));
     assert_true(engine_drafter_costs(with_head, AUX_EAGLE, NULL, &costs));
-    assert_greater(costs.us[COST_OF_DRAFT][0], 0);
     assert_less(costs.us[COST_OF_DRAFT][0], costs.us[COST_OF_LAYER][0] * with_head->model->desc.n_layers);
     assert_greater(costs.us[COST_OF_DRAFT][COST_ROWS - 1], costs.us[COST_OF_DRAFT][0]);
     assert_greater(costs.us[COST_OF_DRAFT_HEAD][0], 0);
@@ -217,6 +202,7 @@ open_models(void **state)
 {
     (void)state;
     settings = getenv("SPECSCOPE_LONG") != NULL ? 8 : 2;
+    tokens = settings > 2 ? 120 : 60;
     char head[PATH_MAX];
     struct err err = {0};
     const char *model = bundled_model_path(), *name = strrchr(model, '/') + 1;
