@@ -11,7 +11,6 @@
 #include "base/json_fields.h"
 #include "base/json_read.h"
 #include "base/plural.h"
-#include "base/utf8.h"
 #include "engine/tune/results.h"
 #include "engine/tune/tuner.h"
 

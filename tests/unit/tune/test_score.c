@@ -29,20 +29,13 @@ static double faster = 1; /* than plain decoding, on average over texts */
 static bool
 what_if(const struct layer_record *r, const double *value, struct tally *out)
 {
-    const uint32_t n = r->n - r->begin, rounds = n / 2 + (uint32_t)(uniform(r->first, 1) * n / 2),
-                   accepted = r->accepts ? n : n - rounds;
+    const uint32_t n = r->n - r->begin, rounds = n / 2 + (uint32_t)(uniform(r->first, 1) * n / 2), right = n - rounds;
     const double work = (1 + 0.6 * (uniform(r->first, 2 + (uint64_t)value[0]) - 0.5)) * n / faster;
-    *out = (struct tally){.rounds = rounds,
-                          .emitted = n,
-                          .drafted = n,
-                          .verified = accepted + (r->accepts ? 0 : rounds / 2),
-                          .accepted = accepted,
-                          .rejected_rounds = r->accepts ? 0 : rounds / 2,
-                          .drafting_rounds = rounds,
-                          .layers = LAYERS * work,
-                          .heads = work};
-    r->loads->layers[0] += out->layers;
-    r->loads->heads[0] += out->heads;
+    *out = (struct tally){.rounds = rounds, .emitted = n, .drafted = n, .verified = right, .accepted = right};
+    out->drafting_rounds = rounds;
+    out->rejected_rounds = rounds / 2;
+    r->loads->layers[0] += out->layers = LAYERS * work;
+    r->loads->heads[0] += out->heads = work;
     cost_add(&r->loads->steps[0], COST_PASS, LAYERS, work, r->first + (r->begin + r->n) / 2.0);
     cost_add(&r->loads->steps[0], COST_HEAD, 1, work, r->first);
     r->loads->steps[0].rounds += work;
@@ -62,14 +55,12 @@ static const struct policy_ops policies[] = {
 static const char *const categories[] = {"code", "questions", ""};
 static const uint32_t depths[] = {0, 1023, 1024, 5000, 20000};
 
-/* Returns the record of an answer of a conversation. */
+/* Returns the record of answer 0 or 1 of a conversation; each second conversation has one answer. */
 static struct layer_record
 record_of(uint32_t conversation, uint32_t answer)
 {
-    return (struct layer_record){.layers = LAYERS,
-                                 .first = depths[(conversation + answer) % 5] + conversation * 8 + answer,
-                                 .n = TOKENS + 10 * answer,
-                                 .begin = 4};
+    const uint32_t first = depths[(conversation + answer) % 5] + conversation * 8 + answer;
+    return (struct layer_record){.layers = LAYERS, .first = first, .n = TOKENS + 10 * answer, .begin = 4};
 }
 
 static struct cost_model
@@ -78,8 +69,7 @@ some_costs(void)
     struct cost_model m = {.context = 64, .round = 1, .draft = 0.1};
     for (int i = 0; i < COST_ROWS; i++) {
         for (int a = 0; a < COST_ARRAYS; a++)
-            m.us[a][i] =
-                (a == COST_OF_PASS ? 10 : 9) + cost_rows[i] * (a == COST_OF_PASS || a == COST_OF_EXITS ? 10 : 1);
+            m.us[a][i] = a == COST_OF_PASS || a == COST_OF_EXITS ? 10 * cost_rows[i] : 9 + cost_rows[i];
         m.far[COST_FAR_LAYER][i] = cost_rows[i] / 5.0;
     }
     cost_reset(&m);
@@ -218,46 +208,39 @@ TEST(a_drafter_that_cannot_gain_has_its_ceiling_as_the_reason)
     faster = 1;
     assert_int_equal(r->n, 2);
     assert_non_null(strstr(score_verdict(&r->row[0]), "× plain decoding, if every draft were accepted"));
-    assert_true(isnan(r->row[0].all.speedup.value));
     free(r);
 }
 
-static char *
-printed(const struct score_report *r)
-{
-    cJSON *j = score_json(r);
-    char *text = cJSON_Print(j);
-    cJSON_Delete(j);
-    assert_non_null(text);
-    return text;
-}
-
-TEST_WITH(a_report_is_read_as_it_was_written_and_damage_is_refused, folder_set_up, folder_tear_down)
+TEST_WITH(a_report_is_read_as_it_was_written_and_damage_does_no_harm, folder_set_up, folder_tear_down)
 {
     const struct cost_model m = some_costs();
     struct score_report *r = score_of(0, &m), *again;
     struct err err;
-    char path[300], *text = printed(r);
+    char path[300];
+    cJSON *j = score_json(r), *second;
+    char *text = cJSON_Print(j), *damaged = strdup(text);
+    const size_t n = strlen(text);
     snprintf(path, sizeof path, "%s/score.json", (const char *)*state);
     write_text(*state, "score.json", text);
     assert_ok(score_read_file(path, &again, &err), err);
-    char *second = printed(again);
-    assert_string_equal(text, second);
+    second = score_json(again);
+    assert_true(cJSON_Compare(j, second, true));
     free(again);
     uint64_t random = seed;
     for (uint32_t i = 0; i < DAMAGES; i++) {
-        const size_t n = strlen(text), at = splitmix64(&random) % n;
-        memcpy(second, text, n);
+        const size_t at = splitmix64(&random) % n;
+        memcpy(damaged, text, n);
+        damaged[at] = (char)splitmix64(&random);
         if (i % 2 == 0)
-            second[at] = (char)splitmix64(&random);
-        else
-            memmove(second + at, second + at / 2, n - at);
-        write_text(*state, "score.json", second);
+            memmove(damaged + at, damaged + at / 2, n - at);
+        write_text(*state, "score.json", damaged);
         score_read_file(path, &again, &err);
         free(again);
     }
+    cJSON_Delete(j);
+    cJSON_Delete(second);
     cJSON_free(text);
-    cJSON_free(second);
+    free(damaged);
     free(r);
 }
 
@@ -267,8 +250,7 @@ TEST(csv_has_a_line_for_each_row_category_and_depth)
     char *text;
     size_t n, lines = 0;
     FILE *out = open_memstream(&text, &n);
-    assert_true(score_csv(r, out));
-    assert_int_equal(fclose(out), 0);
+    assert_true(score_csv(r, out) && fclose(out) == 0);
     for (size_t i = 0; i < n; i++)
         lines += text[i] == '\n';
     assert_int_equal(lines, 1 + (r->n - 1) * (1 + r->n_categories + SCORE_DEPTHS) + 1);
