@@ -52,9 +52,11 @@ bool
 score_open(struct score **out, uint32_t layers, double rho, struct err *err)
 {
     struct score *s = *out = calloc(1, sizeof *s);
-    if (s != NULL)
-        *s = (struct score){.layers = layers, .rho = rho};
-    return s != NULL || err_set(err, ERR_WORK, "out of memory for the scores");
+    if (s == NULL)
+        return err_set(err, ERR_WORK, "out of memory for the scores");
+    s->layers = layers;
+    s->rho = rho;
+    return true;
 }
 
 void
