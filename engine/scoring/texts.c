@@ -31,8 +31,8 @@
 struct parser {
     struct texts *t;
     const char *name;
-    struct conversation *c; /* the one that is read, after the last of t->at */
-    size_t room, exchanges; /* of t->at and of its exchanges */
+    struct conversation c;  /* the one that is read; t->at has room for it if it has an exchange */
+    size_t room, exchanges; /* of t->at and of c's exchanges */
     size_t before;          /* bytes of all `before` */
     bool starved;           /* memory ran out; checked at the end */
 };
@@ -89,36 +89,31 @@ text_of(struct parser *p, const cJSON *content)
     return text;
 }
 
-static bool
-begin(struct parser *p)
-{
-    p->exchanges = 0;
-    if (!grow(p, &p->t->at, &p->room, p->t->n, sizeof *p->c))
-        return false;
-    p->c = &p->t->at[p->t->n];
-    *p->c = (struct conversation){0};
-    return true;
-}
-
-static void
-end(struct parser *p)
-{
-    p->t->skipped += p->c->n == 0;
-    p->t->n += p->c->n > 0;
-}
-
 /* Takes over the texts. An exchange without a prompt or an answer is dropped. */
 static void
-add_exchange(struct parser *p, char *before, char *prompt, char *answer)
+add_exchange(struct parser *p, struct exchange e)
 {
-    if (prompt != NULL && *prompt != '\0' && answer != NULL && *answer != '\0' &&
-        grow(p, &p->c->exchange, &p->exchanges, p->c->n, sizeof *p->c->exchange)) {
-        p->c->exchange[p->c->n++] = (struct exchange){.before = before, .prompt = prompt, .answer = answer};
+    const bool whole =
+        e.ids != NULL || (e.prompt != NULL && *e.prompt != '\0' && e.answer != NULL && *e.answer != '\0');
+    if (whole && grow(p, &p->t->at, &p->room, p->t->n, sizeof p->c) &&
+        grow(p, &p->c.exchange, &p->exchanges, p->c.n, sizeof e)) {
+        p->c.exchange[p->c.n++] = e;
         return;
     }
-    free(before);
-    free(prompt);
-    free(answer);
+    free(e.before);
+    free(e.prompt);
+    free(e.answer);
+    free(e.ids);
+}
+
+static void
+end_conversation(struct parser *p)
+{
+    p->t->skipped += p->c.n == 0;
+    if (p->c.n > 0)
+        p->t->at[p->t->n++] = p->c;
+    p->c = (struct conversation){0};
+    p->exchanges = 0;
 }
 
 /* ---- JSON ---- */
@@ -137,15 +132,7 @@ add_answer(struct parser *p, const cJSON *list, cJSON *user, const cJSON *answer
         p->starved = p->starved || before == NULL;
         p->before += before != NULL ? strlen(before) : 0;
     }
-    add_exchange(p, before, text_of(p, find(user, "content")), text_of(p, answer));
-}
-
-static bool
-is_role(const char *role, const char *names)
-{
-    char word[24];
-    snprintf(word, sizeof word, " %s ", role);
-    return strstr(names, word) != NULL;
+    add_exchange(p, (struct exchange){before, text_of(p, find(user, "content")), text_of(p, answer), NULL, 0, 0});
 }
 
 /* Adds the answers in a list of messages. All get the usual names, role and content, and keep other members, such as
@@ -153,16 +140,17 @@ is_role(const char *role, const char *names)
 static void
 add_messages(struct parser *p, const cJSON *list, const cJSON *last)
 {
-    static const char *const old[] = {"role", "from", "content", "value"};
+    static const char *const old[] = {"role", "from", "content", "value"}, *const other[] = {
+                                                                               "human", "prompter", "gpt",  "chatgpt",
+                                                                               "bing",  "bard",     "model"};
     cJSON *user = NULL;
     for (cJSON *m = list->child; m != NULL; m = m->next) {
-        char role[24];
-        char *given = cJSON_GetStringValue(find(m, "role from")), *text = text_of(p, find(m, "content value"));
-        if (given == NULL || is_role(given, " human prompter "))
-            given = given == NULL ? "" : "user";
-        else if (is_role(given, " gpt chatgpt bing bard model "))
-            given = "assistant";
-        snprintf(role, sizeof role, "%s", given);
+        char role[24] = "", *text = text_of(p, find(m, "content value"));
+        snprintf(role, sizeof role, "%s",
+                 cJSON_IsString(find(m, "role from")) ? find(m, "role from")->valuestring : "");
+        for (size_t i = 0; i < sizeof other / sizeof *other; i++)
+            if (strcmp(role, other[i]) == 0)
+                strcpy(role, i < 2 ? "user" : "assistant");
         for (int i = 0; i < 4; i++)
             cJSON_DeleteItemFromObjectCaseSensitive(m, old[i]);
         cJSON_AddStringToObject(m, "role", role);
@@ -194,45 +182,38 @@ add_text(struct parser *p, const char *at, size_t len)
     const char *split = memchr(at, '\n', n);
     split = split != NULL ? split : memrchr(at, ' ', n);
     split = split != NULL ? split : at + n - text_incomplete(at, n);
-    add_exchange(p, NULL, copy(p, at, (size_t)(split - at)), copy(p, split, (size_t)(stop - split)));
+    add_exchange(p, (struct exchange){.prompt = copy(p, at, (size_t)(split - at)),
+                                      .answer = copy(p, split, (size_t)(stop - split))});
 }
 
-/* Adds the conversation of an object, or of a list of messages; returns false if it has none of the forms. */
-static bool
-add_line(struct parser *p, const cJSON *line)
-{
-    const cJSON *list = cJSON_IsArray(line) ? line : find(line, MESSAGES), *prompt = find(line, PROMPTS),
-                *answer = find(line, ANSWERS), *text = find(line, "text"), *category = find(line, "category");
-    if (list == NULL && cJSON_IsArray(prompt) && cJSON_IsObject(prompt->child))
-        list = prompt;
-    if (!begin(p))
-        return true;
-    p->c->messages = list != NULL;
-    if (cJSON_IsString(category))
-        printable_text(category->valuestring, strlen(category->valuestring), p->c->category, sizeof p->c->category);
-    if (list != NULL)
-        add_messages(p, list, answer);
-    else if (prompt != NULL)
-        add_exchange(p, NULL, text_of(p, prompt), text_of(p, answer));
-    else if (cJSON_IsString(text))
-        add_text(p, text->valuestring, strlen(text->valuestring));
-    end(p);
-    return list != NULL || prompt != NULL || answer != NULL || text != NULL;
-}
-
-/* Adds a line, or a list of them. */
+/* Adds the conversation of an object or of a list of messages, or those of a list. */
 static bool
 add_value(struct parser *p, const cJSON *value, struct err *err)
 {
-    const bool many = cJSON_IsArray(value) && find(value->child, "role from") == NULL;
-    const cJSON *item = many ? value->child : value;
-    for (; item != NULL && !p->starved; item = many ? item->next : NULL) {
-        if (!add_line(p, item))
-            return err_set(err, ERR_USAGE, "%s: conversation %zu has " FORMS, p->name, p->t->n + p->t->skipped);
-        if (p->before >= BEFORE_MOST)
-            return err_set(err, ERR_USAGE, "%s: too long dialogues to be read at once; split the file", p->name);
+    bool ok = true;
+    if (cJSON_IsArray(value) && find(value->child, "role from") == NULL) {
+        for (const cJSON *item = value->child; item != NULL && ok && !p->starved; item = item->next)
+            ok = add_value(p, item, err);
+        return ok;
     }
-    return true;
+    const cJSON *list = cJSON_IsArray(value) ? value : find(value, MESSAGES), *prompt = find(value, PROMPTS),
+                *answer = find(value, ANSWERS), *text = find(value, "text"), *category = find(value, "category");
+    if (list == NULL && cJSON_IsArray(prompt) && cJSON_IsObject(prompt->child))
+        list = prompt;
+    p->c.messages = list != NULL;
+    if (cJSON_IsString(category))
+        printable_text(category->valuestring, strlen(category->valuestring), p->c.category, sizeof p->c.category);
+    if (list != NULL)
+        add_messages(p, list, answer);
+    else if (prompt != NULL)
+        add_exchange(p, (struct exchange){.prompt = text_of(p, prompt), .answer = text_of(p, answer)});
+    else if (cJSON_IsString(text))
+        add_text(p, text->valuestring, strlen(text->valuestring));
+    end_conversation(p);
+    if (list == NULL && prompt == NULL && answer == NULL && text == NULL)
+        return err_set(err, ERR_USAGE, "%s: conversation %zu has " FORMS, p->name, p->t->n + p->t->skipped);
+    return p->before < BEFORE_MOST ||
+           err_set(err, ERR_USAGE, "%s: too long dialogues to be read at once; split the file", p->name);
 }
 
 /* Reads JSON lines, or one JSON value if the first line is not one. */
@@ -268,11 +249,11 @@ parse_plain(struct parser *p, const char *at, const char *stop, struct err *err)
 {
     if (memchr(at, '\0', (size_t)(stop - at)) != NULL)
         return err_set(err, ERR_USAGE, "%s: neither JSON nor text", p->name);
-    for (const char *next; at < stop && begin(p); at = next) {
+    for (const char *next; at < stop && !p->starved; at = next) {
         next = stop - at > 2 * BLOCK ? memmem(at + BLOCK, (size_t)(stop - at - 2 * BLOCK), "\n\n", 2) : NULL;
         next = next != NULL ? next : stop;
         add_text(p, at, (size_t)(next - at));
-        end(p);
+        end_conversation(p);
     }
     return true;
 }
@@ -321,58 +302,50 @@ texts_free(struct texts *t)
 
 /* ---- traces ---- */
 
-struct traced { /* a sequence of a run; its conversation has the same index */
+struct traced { /* a sequence of a run */
     uint32_t run, seq;
+    struct exchange of;
     size_t room; /* of its tokens */
     struct committed committed;
 };
 
 static void
-take_token(struct parser *p, struct traced **all, size_t *room, const struct event *e)
+take_token(struct parser *p, struct traced **all, size_t *n, size_t *room, const struct event *e)
 {
-    size_t i = p->t->n;
-    while (i > 0 && ((*all)[i - 1].run != e->run || (*all)[i - 1].seq != e->seq))
-        i--;
-    if (i == 0) {
-        i = p->t->n + 1;
-        if (!grow(p, all, room, i, sizeof **all) || !begin(p) ||
-            !grow(p, &p->c->exchange, &p->exchanges, 0, sizeof *p->c->exchange))
+    size_t i = 0; /* from the end */
+    while (i < *n && ((*all)[*n - 1 - i].run != e->run || (*all)[*n - 1 - i].seq != e->seq))
+        i++;
+    if (i == *n) {
+        if (!grow(p, all, room, *n, sizeof **all))
             return;
-        (*all)[i - 1] = (struct traced){.run = e->run, .seq = e->seq};
-        p->c->exchange[p->c->n++] = (struct exchange){0};
-        end(p);
+        (*all)[(*n)++] = (struct traced){.run = e->run, .seq = e->seq};
+        i = 0;
     }
-    struct traced *s = &(*all)[i - 1];
-    struct exchange *of = p->t->at[i - 1].exchange;
+    struct traced *s = &(*all)[*n - 1 - i];
     const bool prompt = e->type == EVENT_TOKEN && e->token.source == SOURCE_PROMPT;
     token_t token = e->token.token;
     enum token_source source;
     if ((prompt || committed_token(&s->committed, e, &token, &source)) &&
-        grow(p, &of->ids, &s->room, of->n_ids, sizeof token)) {
-        of->ids[of->n_ids++] = token;
-        of->n_prompt += prompt;
+        grow(p, &s->of.ids, &s->room, s->of.n_ids, sizeof token)) {
+        s->of.ids[s->of.n_ids++] = token;
+        s->of.n_prompt += prompt;
     }
 }
 
-/* Removes sequences without an answer, and those with the tokens of another one. */
+/* Takes over the tokens of a sequence. It is added if it has an answer and no other one has the same tokens. */
 static void
-keep_different(struct texts *t)
+add_sequence(struct parser *p, const struct exchange *e)
 {
-    const size_t all = t->n;
-    t->n = 0;
-    for (size_t i = 0, k = 0; i < all; i++) {
-        struct exchange *e = t->at[i].exchange, *o;
-        for (k = 0; k < t->n; k++)
-            if ((o = t->at[k].exchange)->n_ids == e->n_ids && memcmp(o->ids, e->ids, e->n_ids * sizeof *e->ids) == 0)
-                break;
-        if (k == t->n && e->n_prompt > 0 && e->n_ids > e->n_prompt) {
-            t->at[t->n++] = t->at[i];
-            continue;
-        }
-        free(e->ids);
-        free(e);
+    bool other = e->n_prompt > 0 && e->n_ids > e->n_prompt;
+    for (size_t i = 0; i < p->t->n && other; i++) {
+        const struct exchange *o = p->t->at[i].exchange;
+        other = o->n_ids != e->n_ids || memcmp(o->ids, e->ids, e->n_ids * sizeof *e->ids) != 0;
     }
-    t->skipped = all - t->n;
+    if (other)
+        add_exchange(p, *e);
+    else
+        free(e->ids);
+    end_conversation(p);
 }
 
 static bool
@@ -383,7 +356,7 @@ read_trace(struct parser *p, struct err *err)
     struct texts *t = p->t;
     struct event e;
     struct err why = {0};
-    size_t room = 0;
+    size_t n = 0, room = 0;
     if (!trace_reader_open(&reader, p->name, false, err))
         return false;
     t->vocab = trace_reader_info(reader)->vocab;
@@ -393,9 +366,10 @@ read_trace(struct parser *p, struct err *err)
         if (e.type == EVENT_VOCAB && t->piece[e.vocab.token] == NULL)
             t->piece[e.vocab.token] = copy(p, e.vocab.bytes, e.vocab.n_bytes);
         if (e.type == EVENT_TOKEN || e.type == EVENT_VERDICT)
-            take_token(p, &all, &room, &e);
+            take_token(p, &all, &n, &room, &e);
     }
-    keep_different(t);
+    for (size_t i = 0; i < n; i++)
+        add_sequence(p, &all[i].of);
     free(all);
     trace_reader_close(reader);
     return why.kind == ERR_NONE || err_copy(err, &why);
