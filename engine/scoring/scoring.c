@@ -142,7 +142,7 @@ costs_with(const struct scoring *s, const struct reading_drafter *d)
     if (d == NULL || (d->role == AUX_DRAFT && d->draft < 0))
         return costs;
     if (d->role != AUX_DRAFT) {
-        memset(costs.us[COST_OF_DRAFT], 0, sizeof costs.us[COST_OF_DRAFT]);
+        engine_drafter_costs(e, d->role, s->o->cancel, &costs);
         return costs;
     }
     struct engine_draft *reserve = &s->o->drafts[d->draft];
@@ -322,7 +322,6 @@ static void
 free_copy(struct layer_record *r)
 {
     free(r->draft.run);
-    r->draft.run = NULL;
     layer_record_close(r);
 }
 
