@@ -1,6 +1,6 @@
 /* specscope score: forecasts what each drafter gains on finished texts (engine/scoring/scoring.h), and prints the
  * report (engine/tune/score_report.h). */
-#include "engine/scoring/scoring.h"
+#include "cli/score.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -12,7 +12,6 @@
 #include "base/program.h"
 #include "base/text.h"
 #include "base/utf8.h"
-#include "cli/drafts.h"
 #include "cli/generation/generation.h"
 #include "cli/options/commands.h"
 #include "cli/options/option_table.h"
@@ -30,7 +29,6 @@ struct score_command {
     struct texts texts;
     struct score_report *report;           /* owned */
     uint32_t order[SCORE_ROWS], n, scored; /* rows of the table; those of them that were scored are first */
-    bool shows_progress;
 };
 
 /* ---- progress ---- */
@@ -38,10 +36,10 @@ struct score_command {
 static bool
 show_progress(void *user, const struct score_report *r)
 {
-    const struct score_command *s = user;
     struct winsize size = {.ws_col = 0};
     char line[200];
-    if (!s->shows_progress)
+    (void)user;
+    if (!isatty(STDERR_FILENO))
         return true;
     text_ascii((char *)score_progress(r, line, sizeof line));
     const int cols = ioctl(STDERR_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 1 ? size.ws_col : 80;
@@ -226,32 +224,32 @@ print_use(const struct score_command *s)
 
 /* ---- the command ---- */
 
-static bool
-score(struct score_command *s, struct err *err)
+bool
+score_texts(struct options *o, struct engine *e, const struct drafts *further, const struct texts *texts, double time_s,
+            struct score_report **out, struct err *err)
 {
     struct engine_draft drafts[DRAFTS_MOST];
     const char *names[DRAFTS_MOST];
-    for (uint32_t i = 0; i < s->drafts.n; i++) {
-        drafts[i] = s->drafts.draft[i].reserve;
-        names[i] = s->drafts.draft[i].name;
+    for (uint32_t i = 0; i < further->n; i++) {
+        drafts[i] = further->draft[i].reserve;
+        names[i] = further->draft[i].name;
     }
-    for (size_t i = 0; i < s->texts.n && generation_chat_unused(s->o, s->engine); i++)
-        s->o->chat.on = s->texts.at[i].messages;
+    for (size_t i = 0; i < texts->n && generation_chat_unused(o, e); i++)
+        o->chat.on = texts->at[i].messages;
     const struct scoring_options options = {.registry = policy_registry,
-                                            .policies = s->o->policies.at,
-                                            .n_policies = s->o->policies.n,
+                                            .policies = (const char *const *)o->policies.at,
+                                            .n_policies = o->policies.n,
                                             .drafts = drafts,
                                             .draft_names = names,
-                                            .n_drafts = s->drafts.n,
-                                            .chat = s->o->chat,
-                                            .ctx = s->o->ctx,
-                                            .time_s = s->o->time_s,
-                                            .texts = s->o->texts,
+                                            .n_drafts = further->n,
+                                            .chat = o->chat,
+                                            .ctx = o->ctx,
+                                            .time_s = time_s,
+                                            .texts = o->texts,
                                             .cancel = generation_interruption(),
-                                            .done = show_progress,
-                                            .user = s};
-    const bool ok = scoring_run(s->engine, &s->texts, &options, &s->report, err);
-    if (s->shows_progress)
+                                            .done = show_progress};
+    const bool ok = scoring_run(e, texts, &options, out, err);
+    if (isatty(STDERR_FILENO))
         fputs("\r\x1b[K", stderr);
     return ok || generation_interrupted() || err->kind != ERR_CANCELLED
                ? ok
@@ -288,7 +286,7 @@ report(struct score_command *s, struct err *err)
 bool
 score_main(struct options *o, int *status, struct err *err)
 {
-    struct score_command s = {.o = o, .shows_progress = isatty(STDERR_FILENO)};
+    struct score_command s = {.o = o};
     generation_catch_signals();
     o->sampling.top_p = 1;
     if (o->texts == NULL)
@@ -303,7 +301,7 @@ score_main(struct options *o, int *status, struct err *err)
         drafts_print(&s.drafts, o->drafts);
     if (ok)
         engine_repack(s.engine, generation_interruption());
-    ok = ok && score(&s, err) && report(&s, err);
+    ok = ok && score_texts(o, s.engine, &s.drafts, &s.texts, o->time_s, &s.report, err) && report(&s, err);
     free(s.report);
     drafts_close(&s.drafts, s.engine);
     engine_close(s.engine);

@@ -15,6 +15,7 @@
 #include "cli/options/files.h"
 #include "cli/options/option_table.h"
 #include "cli/tune_server.h"
+#include "cli/tune_texts.h"
 #include "cli/use.h"
 #include "engine/scope/scope.h"
 #include "engine/tune/results.h"
@@ -36,6 +37,7 @@ struct tune {
     struct scope *beside;        /* and of those with another draft model; NULL: none */
     struct live *live;           /* owned; tuner and scope use its description */
     struct tune_server server;   /* with --launch; else all 0 */
+    struct tune_texts texts;     /* with --texts; else all 0 */
     bool planned;                /* print_plan() was called */
     struct drafts drafts;
     uint32_t draft;              /* of the next run, from 1 on in `drafts`; 0: the engine's own */
@@ -133,6 +135,8 @@ begin(struct tune *t, struct err *err)
                                          .time_s = t->o->time_s,
                                          .tokens = t->o->tokens,
                                          .seed = t->o->seed,
+                                         .given = t->texts.given,
+                                         .n_given = t->texts.n,
                                          .start_s = t->server.start_s,
                                          .sampling = t->o->sampling};
     return tuner_open(&t->tuner, t->live->ops->info(t->live), err) &&
@@ -617,8 +621,9 @@ static bool
 read_prompts(struct tune *t, struct err *err)
 {
     const size_t *n = &t->list.n;
-    const bool ok = t->o->prompts_file != NULL ? prompts_read(t->o->prompts_file, &t->list, err)
-                                               : generation_tune_prompts(t->o, &t->list, err);
+    bool ok = t->o->prompts_file != NULL ? prompts_read(t->o->prompts_file, &t->list, err)
+                                         : t->o->texts != NULL || generation_tune_prompts(t->o, &t->list, err);
+    ok = ok && (t->o->texts == NULL || tune_texts_read(&t->texts, t->o, &t->list, err));
     if (ok && *n < RACE_PROMPTS)
         return err_set(
             err, ERR_USAGE,
@@ -652,6 +657,7 @@ tune_main(struct options *o, int *status, struct err *err)
     }
     if (ok && t.engine != NULL)
         engine_repack(t.engine, NULL);
+    ok = ok && (t.engine == NULL || o->texts == NULL || tune_texts_score(&t.texts, o, t.engine, &t.drafts, err));
     if (ok) {
         ok = race(&t, err);
         if (t.tuner != NULL)
@@ -662,6 +668,7 @@ tune_main(struct options *o, int *status, struct err *err)
     tuner_close(t.tuner);
     free(t.prompts);
     prompts_free(&t.list);
+    tune_texts_free(&t.texts);
     live_close(t.live);
     tune_server_close(&t.server);
     drafts_close(&t.drafts, t.engine);

@@ -45,6 +45,15 @@ echo '{"prompt": "a"}' >"$TMP/none.jsonl"
 refuses "score of texts without an answer is refused" 2 'none.jsonl: no answer in it' score --texts "$TMP/none.jsonl"
 refuses "score with a context that is too short is refused" 2 'fits into the context of 2 tokens; raise --ctx' score --texts "$TMP/two.jsonl" -c 2 "$TINY"
 
+group "a race"
+for i in 1 2 3 4 5 6 7 8 9 10 11 12 13 14; do
+    echo "{\"prompt\": \"The bear number $i\", \"completion\": \" met a fox. The bear met a fox, and the fox met a bear in the wood.\"}"
+done >"$TMP/race.jsonl"
+works "tune --texts races the settings that score best" tune --texts "$TMP/race.jsonl" --policy ngram -n 16 --ignore-eos --time 20s "$TINY"
+check "tune --texts scores one half of the conversations" grep -Eq '^specscope: 7 conversations scored in .*; the race has the [1-4] fastest' "$TMP/err"
+check "tune --texts races these settings and plain decoding only" sh -c "grep -Eq '^[2-5] settings raced' '$TMP/out' && ! grep -Eq '^ +[0-9]+ .* (suffix|sd|layerskip)' '$TMP/out'"
+refuses "tune --texts with too few prompts is refused" 2 'needs at least 6 prompts, and there are 1' tune --texts "$TMP/two.jsonl" "$TINY"
+
 group "Ctrl-C"
 i=0
 while [ $i -lt 400 ]; do
