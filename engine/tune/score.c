@@ -12,19 +12,20 @@
 #define DEPTHS  (2 + SCORE_CATEGORIES) /* parts: all texts, those of a category and of none, by depth */
 #define PARTS   (DEPTHS + SCORE_DEPTHS)
 
+enum { IN_TIME, BY_WEIGHTS, UNITS };
+
 /* A sample is a conversation: `now` is of the present one, and is added to the sums when it ends. */
 struct sums {
     uint64_t tokens;
-    struct ratio_sums per_round, speedup;
+    struct ratio_sums per_round, speedup[UNITS];
     struct {
-        double tokens, rounds, plain, work; /* plain, work: times or weights, of plain decoding and of the rounds */
+        double tokens, rounds, plain[UNITS], work[UNITS]; /* of plain decoding, of the rounds; NAN: unknown */
     } now;
 };
 
 struct setting {
     struct preset preset;
     double value[POLICY_KNOBS];
-    bool in_time;
     struct sums part[PARTS];
     struct tally total;
     struct cost_count steps;
@@ -82,7 +83,7 @@ static void
 add_setting(struct entry *e, const struct preset *p)
 {
     struct setting *s = &e->setting[e->n++];
-    *s = (struct setting){.preset = *p, .in_time = cost_known(&e->of.costs)};
+    *s = (struct setting){.preset = *p};
     for (uint32_t k = 0; k < p->n_set; k++)
         knob_parse(&e->of.info->knobs[k], p->set[k].text, &s->value[k], NULL);
 }
@@ -127,7 +128,8 @@ end_sample(struct sums *of)
 {
     if (of->now.rounds > 0) {
         ratio_add(&of->per_round, of->now.tokens, of->now.rounds);
-        ratio_add(&of->speedup, of->now.plain, of->now.work);
+        for (int u = 0; u < UNITS; u++)
+            ratio_add(&of->speedup[u], of->now.plain[u], of->now.work[u]);
     }
     memset(&of->now, 0, sizeof of->now);
 }
@@ -163,19 +165,15 @@ score_add(struct score *s, uint32_t entry, const struct layer_record *record, ui
         struct record_loads loads = {.positions = &x->accepted};
         struct cost_count steps = {.rounds = 0};
         struct tally t;
-        double us[COST_PHASES], plain = s->layers + s->rho, work = 0;
+        double us[COST_PHASES], plain[] = {cost_autoregressive(&e->of.costs, s->layers, middle), s->layers + s->rho},
+                                work[UNITS] = {0};
         if (!forecast_simulate(e->of.ops, record, x->value, s->conversations % FORECAST_DRAWS, &loads, &t))
             continue;
         for (uint32_t i = 0; i < RECORD_BLOCKS; i++) {
             cost_add_all(&steps, &loads.steps[i], 1);
-            work += loads.layers[i] + s->rho * loads.heads[i];
+            work[BY_WEIGHTS] += loads.layers[i] + s->rho * loads.heads[i];
         }
-        const double price = cost_price(&e->of.costs, &steps, us);
-        x->in_time = x->in_time && (!isnan(price) || x->total.rounds > 0);
-        if (x->in_time) {
-            work = price;
-            plain = cost_autoregressive(&e->of.costs, s->layers, middle);
-        }
+        work[IN_TIME] = cost_price(&e->of.costs, &steps, us);
         tally_add(&x->total, &t);
         cost_add_all(&x->steps, &steps, 1);
         x->positions += middle * (double)t.emitted;
@@ -184,8 +182,10 @@ score_add(struct score *s, uint32_t entry, const struct layer_record *record, ui
             to->tokens += t.emitted;
             to->now.tokens += (double)t.emitted;
             to->now.rounds += (double)t.rounds;
-            to->now.plain += plain * (double)t.emitted;
-            to->now.work += work;
+            for (int u = 0; u < UNITS; u++) {
+                to->now.plain[u] += plain[u] * (double)t.emitted;
+                to->now.work[u] += work[u];
+            }
         }
     }
 }
@@ -194,16 +194,17 @@ score_add(struct score *s, uint32_t entry, const struct layer_record *record, ui
 
 /* of: settings that are compared, of which the fastest is named */
 static struct score_part
-part_of(struct sums sums, uint32_t of)
+part_of(struct sums sums, bool in_time, uint32_t of)
 {
     end_sample(&sums);
-    return (struct score_part){.tokens = sums.tokens,
-                               .per_round = ratio_estimate(&sums.per_round),
-                               .speedup = estimate_compare_of(ratio_estimate(&sums.speedup), of)};
+    return (struct score_part){
+        .tokens = sums.tokens,
+        .per_round = ratio_estimate(&sums.per_round),
+        .speedup = estimate_compare_of(ratio_estimate(&sums.speedup[in_time ? IN_TIME : BY_WEIGHTS]), of)};
 }
 
 static void
-write_row(const struct score *s, const struct entry *e, const struct setting *x, struct score_row *row)
+write_row(const struct score *s, const struct entry *e, const struct setting *x, bool in_time, struct score_row *row)
 {
     const struct policy_ops *ops = e->of.ops;
     const struct cost_model *cost = &e->of.costs;
@@ -217,11 +218,11 @@ write_row(const struct score *s, const struct entry *e, const struct setting *x,
         ops->estimates || (ops->draft_vocab > 0 && x->value[ops->draft_vocab] > 0) ? SCORE_ESTIMATED : SCORE_EXACT;
     if (e->n == 0)
         row->kind = SCORE_NOT;
-    row->all = part_of(x->part[0], e->n);
+    row->all = part_of(x->part[0], in_time, e->n);
     for (uint32_t i = 0; i < SCORE_CATEGORIES; i++)
-        row->category[i] = part_of(x->part[1 + i], e->n);
+        row->category[i] = part_of(x->part[1 + i], in_time, e->n);
     for (uint32_t i = 0; i < SCORE_DEPTHS; i++)
-        row->depth[i] = part_of(x->part[DEPTHS + i], e->n);
+        row->depth[i] = part_of(x->part[DEPTHS + i], in_time, e->n);
     for (uint32_t i = 0; i < SCORE_POSITIONS; i++)
         row->accepted[i] = (float)positions_conditional(&x->accepted, i).value;
     for (uint32_t i = 0; i < SCORE_SEQUENCES; i++) { /* that draft in step */
@@ -229,7 +230,7 @@ write_row(const struct score *s, const struct entry *e, const struct setting *x,
         double us[COST_PHASES];
         struct reason_rounds at = {
             .of = *t, .plain_us = cost_autoregressive_sequences(cost, s->layers, middle, score_sequences[i])};
-        at.of.draft_us = x->in_time ? cost_price_sequences(cost, &x->steps, score_sequences[i], us) : 0;
+        at.of.draft_us = in_time ? cost_price_sequences(cost, &x->steps, score_sequences[i], us) : 0;
         const struct reason r = reason_find(&at, s->layers, s->rho, cost, NULL);
         row->speedup_at[i] = (float)r.speedup;
         row->need_at[i] = (float)r.need;
@@ -243,16 +244,18 @@ score_write(const struct score *s, struct score_report *r)
     r->n_categories = s->n_categories;
     memcpy(r->category, s->name, sizeof r->category);
     r->answers = r->n = 0;
-    r->in_time = true;
+    r->in_time = true; /* all rows have the same unit */
+    for (const struct entry *e = s->entry; e < s->entry + s->n; e++)
+        for (const struct setting *x = e->setting; x < e->setting + e->n; x++)
+            r->in_time = r->in_time && !isnan(x->part[0].speedup[IN_TIME].x + x->part[0].now.work[IN_TIME]);
     for (const struct entry *e = s->entry; e < s->entry + s->n; e++) {
         struct score_row *first = &r->row[r->n];
         uint32_t i = 0, best = 0;
         r->answers = e->tokens > r->answers ? e->tokens : r->answers;
         do { /* an entry that is not scored has one row */
-            write_row(s, e, &e->setting[i], &first[i]);
+            write_row(s, e, &e->setting[i], r->in_time, &first[i]);
             if (first[i].all.speedup.value > first[best].all.speedup.value)
                 best = i;
-            r->in_time = r->in_time && (e->n == 0 || e->setting[i].in_time);
         } while (++i < e->n);
         const struct score_row fastest = first[best];
         first[best] = first[0];
