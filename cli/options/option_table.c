@@ -82,12 +82,14 @@ const struct option_row option_rows[] = {
                  "draws with --seed, each other one with a seed made from --seed and its number, which --json "
                  "contains. A run with that seed alone gives the same text (sampled under `sv`, and under `swift` "
                  "after a sequence that it learned from: a text of the same distribution)."),
-    SWITCH("chat", 0, OPENS | COMMAND_CONNECT, chat.on, "prompts as chat messages",
-           .more = "Prompts are messages of a dialogue in the form of the model's chat template, up to where the model "
-                   "answers; so are prompts that are typed later, which continue the dialogue. The template is Jinja "
-                   "and runs as in transformers. If it fails, a line gives the reason, or the template's own message. "
-                   "A model without a template gets its prompts unchanged, and a line reports this. `tune` implies "
-                   "--chat if the model has a template, and so do the options below."),
+    SWITCH(
+        "chat", 0, OPENS | COMMAND_CONNECT, chat.on, "prompts as chat messages",
+        .more =
+            "Prompts are messages of a dialogue in the form of the model's chat template, up to where the model "
+            "answers; so are prompts that are typed later, which continue the dialogue. The template is Jinja "
+            "and runs as in transformers. If it fails, a line gives the reason, or the template's own message. "
+            "A model without a template gets its prompts unchanged, and a line reports this. `tune` and `score` imply "
+            "--chat if the model has a template, and so do the options below."),
     TEXT("system", 0, "TEXT", OPENS | COMMAND_CONNECT | ANSWERED, chat.system, "system message",
          .more = "Without it, the template's own system message is used, if it has one."),
     CALL("chat-var", 0, "NAME=VALUE", OPENS | ANSWERED, set_chat_variable, "chat variable", .repeats = true,
