@@ -74,7 +74,7 @@ interval_text(struct comparison c, char *out, size_t n)
 static void
 print_drafters(const struct score_command *s)
 {
-    char setting[COMMAND], name[COMMAND], cut[COLUMNS], rounds[32], interval[32], drafter[100];
+    char setting[COMMAND], name[COMMAND], cut[COLUMNS], rounds[32], interval[32], drafter[100], up_to[12];
     printf("\n  x ar   95%% interval  tokens/round  up to  rounds     best setting\n");
     for (uint32_t i = 0; i < s->scored; i++) {
         const struct score_row *row = &s->report->row[s->order[i]];
@@ -83,16 +83,18 @@ print_drafters(const struct score_command *s)
                  setting + strcspn(setting, " "));
         snprintf(rounds, sizeof rounds, isnan(row->all.per_round.se) ? "%.2f" : "%.2f ± %.2f", row->all.per_round.value,
                  row->all.per_round.se);
-        printf("%6.2f  %13s  %*s%s  %5u  %-9s  %s\n", row->all.speedup.value,
+        snprintf(up_to, sizeof up_to, "%u", (unsigned)score_up_to(row));
+        printf("%6.2f  %13s  %*s%s  %5s  %-9s  %s\n", row->all.speedup.value,
                interval_text(row->all.speedup, interval, sizeof interval), 12 - text_width(rounds), "", rounds,
-               (unsigned)score_up_to(row), row->kind == SCORE_EXACT ? "exact" : "estimated",
+               isnan(row->acceptance) ? "-" : up_to, row->kind == SCORE_EXACT ? "exact" : "estimated",
                printable_line(cut, COLUMNS - 57, name, strlen(name)));
     }
     for (uint32_t i = s->scored; i < s->n; i++)
         printf("%s%s: %s\n", i == s->scored ? "not scored:\n  " : "  ",
                score_drafter(&s->report->row[s->order[i]], drafter, sizeof drafter), s->report->row[s->order[i]].why);
     printf("x ar: forecast speed %s, in multiples of plain decoding (ar)\n"
-           "up to: sequences at a time with which it is still faster, by the costs of steps here; 0: with none\n"
+           "up to: sequences at a time at which it is still faster, by the costs here; 0: with none; -: it drafts "
+           "nothing\n"
            "rounds: exact if they are those of a real run on these texts; else estimated\n",
            s->report->in_time ? "in time, by the measured costs of steps" : "by the weights that steps read");
 }
