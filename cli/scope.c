@@ -141,6 +141,8 @@ scope_run_live(struct showing *w, struct engine *engine, struct err *err)
     }
     const struct app_options app = {.prompts = w->prompts.texts,
                                     .n_prompts = w->prompts.n,
+                                    .engine = engine,
+                                    .chat = &so.chat,
                                     .chat_unused = generation_chat_unused(o, engine),
                                     .bundled = bundled_model_path(),
                                     .opening = &w->next,

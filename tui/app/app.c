@@ -3,6 +3,7 @@
 #include <time.h>
 
 #include "base/clock.h"
+#include "policies/registry.h"
 #include "tui/app/verbs.h"
 
 #define FRAME_US      33333  /* at most 30 frames a second */
@@ -52,6 +53,7 @@ open_app(struct app *app, const struct source *source, struct err *err)
         return false;
     app->panes.view.sweep = app->run.sweeping.sweep;
     app->panes.view.tuner = app->run.sweeping.tuner;
+    app->panes.view.policies = policy_registry;
     app->panes.view.landscape = &app->forecasting.shown;
     app->panes.view.requested = follow_live(&app->run) ? &app->run.requested : NULL;
     app->panes.view.effects = app->forecasting.effects;
@@ -251,7 +253,7 @@ go_on_by_itself(struct app *app)
     bool ended = false;
     for (size_t i = 0; i < sizeof ends / sizeof ends[0]; i++)
         ended = ended || strcmp(now->end, ends[i]) == 0;
-    upcoming_look(u, now->run, ended, sweeping_now(&app->run.sweeping), clock_us());
+    upcoming_look(u, now->run, ended, follow_busy(&app->run), clock_us());
     if (!follow_idle(&app->run))
         u->since_us = clock_us();
     if (app->mode != MODE_PANELS)
@@ -276,7 +278,7 @@ app_cycle(struct app *app, int patience)
     if (follow_events(&app->run, &app->panes.selection, &app->message))
         app->screen.dirty = true;
     app_choose_scope(app);
-    if (!sweeping_now(&app->run.sweeping) && /* a frame would disturb its measurements */
+    if (!follow_busy(&app->run) && /* a frame would disturb its measurements */
         forecasting_step(&app->forecasting, &app->run, flat_out(app)))
         app->screen.dirty = true;
     if (app->upcoming.by_itself)

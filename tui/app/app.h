@@ -6,7 +6,7 @@
  *
  *   parts       line (input lines, history), chooser (menus, models), command (the ':' interpreter, scripts), message,
  *               screen, upcoming (the next prompts), layout, key_row
- *   the run     follow (events, posted controls, undo), sweeping (sweeps and races), forecasting (what-if)
+ *   the run     follow (events, posted controls, undo), sweeping (sweeps, races), scorer (texts), forecasting (what-if)
  *   the screen  panes (panels in their places), bars, frame
  *   commands    app_state (runs a line, handles keys and the mouse); verbs (the table), verbs_run, verbs_prompt,
  *               verbs_tuning, verbs_compare, verbs_screen

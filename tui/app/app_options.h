@@ -3,7 +3,7 @@
 #ifndef TUI_APP_APP_OPTIONS_H
 #define TUI_APP_APP_OPTIONS_H
 
-#include "engine/events/live.h"
+#include "engine/session/session.h"
 #include "engine/tune/race.h"
 #include "traces/replay.h"
 #include <limits.h>
@@ -23,16 +23,18 @@ struct app_options {
     size_t n_prompts;
     const struct race_prompt *tune_prompts; /* (n_tune_prompts) of :tune; borrowed */
     uint32_t n_tune_prompts;
-    bool chat_unused;            /* the model has a chat template, and prompts do not go through it */
-    const char *presets;         /* the folder of presets; NULL: none */
-    const char *command_path;    /* the file that receives copied command lines; NULL: none */
-    const char *data_dir;        /* the folder that contains themes/; NULL: only built-in themes */
-    const char *bundled;         /* the path of the bundled model; NULL if opening is NULL */
-    struct app_opening *opening; /* receives the choice of :open; NULL: :open is not available */
-    double pace;                 /* the requested tokens/s of a live source; 0: full speed */
-    bool quit_at_end;            /* quit at the end of the run */
-    bool once;                   /* no prompt starts by itself after the end of a text */
-    bool own_prompt;             /* the first prompt is the user's own, and none replaces it by itself */
+    struct engine *engine;           /* of a session, which scores texts; NULL: a server or a replay. Borrowed */
+    const struct chat_setting *chat; /* of its prompts; borrowed */
+    bool chat_unused;                /* the model has a chat template, and prompts do not go through it */
+    const char *presets;             /* the folder of presets; NULL: none */
+    const char *command_path;        /* the file that receives copied command lines; NULL: none */
+    const char *data_dir;            /* the folder that contains themes/; NULL: only built-in themes */
+    const char *bundled;             /* the path of the bundled model; NULL if opening is NULL */
+    struct app_opening *opening;     /* receives the choice of :open; NULL: :open is not available */
+    double pace;                     /* the requested tokens/s of a live source; 0: full speed */
+    bool quit_at_end;                /* quit at the end of the run */
+    bool once;                       /* no prompt starts by itself after the end of a text */
+    bool own_prompt;                 /* the first prompt is the user's own, and none replaces it by itself */
 };
 
 struct source {

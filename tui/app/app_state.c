@@ -319,9 +319,11 @@ app_key(struct app *app, const struct input *in)
         return;
     }
     const bool escape = in->key == INPUT_ESCAPE;
-    if (app->mode == MODE_PANELS && sweeping_now(&app->run.sweeping) && (escape || in->key == INPUT_CTRL('c')) &&
+    if (app->mode == MODE_PANELS && follow_busy(&app->run) && (escape || in->key == INPUT_CTRL('c')) &&
         !(escape && panes_key(&app->panes, in->key))) {
-        app_command(app, sweeping_races(&app->run.sweeping) ? "tune stop" : "sweep stop");
+        app_command(app, app->run.scorer.runs                 ? "score stop"
+                         : sweeping_races(&app->run.sweeping) ? "tune stop"
+                                                              : "sweep stop");
         return;
     }
     switch (app->mode) {

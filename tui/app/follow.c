@@ -126,6 +126,7 @@ follow_start(struct followed *f, struct err *err)
 void
 follow_close(struct followed *f)
 {
+    scorer_close(&f->scorer);
     if (f->reader != NULL)
         event_reader_close(f->reader);
     scope_close(f->scope);
@@ -144,9 +145,21 @@ follow_moving(const struct followed *f)
 {
     if (follow_live(f))
         return (scope_now(f->scope)->running && !f->ended) || f->baseline_asked ||
-               scope_now(f->scope)->progress != NULL || sweeping_now(&f->sweeping);
+               scope_now(f->scope)->progress != NULL || follow_busy(f);
     const struct replay_status status = replay_status(f->source->replay);
     return (status.playing && !status.at_end) || status.seeking;
+}
+
+bool
+follow_busy(const struct followed *f)
+{
+    return sweeping_now(&f->sweeping) || f->scorer.runs;
+}
+
+bool
+follow_accepts(const struct followed *f, struct err *err)
+{
+    return !f->scorer.runs || err_set(err, ERR_USAGE, "scoring is running, and the run rests; Esc stops it");
 }
 
 bool
@@ -173,7 +186,7 @@ follow_post(struct followed *f, enum control_kind kind, const char *name, const 
 static bool
 post_control(struct followed *f, const struct control *c, struct err *err)
 {
-    const bool posted = f->live->ops->post(f->live, c, err);
+    const bool posted = follow_accepts(f, err) && f->live->ops->post(f->live, c, err);
     if (posted && (c->kind == CONTROL_RESTART || c->kind == CONTROL_PROMPT || c->kind == CONTROL_VERSUS))
         f->baseline_asked = false; /* a new run drops the request */
     f->live->ops->requested(f->live, follow_seq(f), &f->requested);
@@ -394,11 +407,13 @@ follow_source(struct followed *f, uint64_t until, struct selection *selection, s
         scope_lost(f->scope, lost - f->lost);
         f->lost = lost;
     }
-    const bool swept = follow_sweep(f, message);
+    struct err err = {0};
+    const bool swept = follow_sweep(f, message), scored = scorer_look(&f->scorer, &err);
+    if (err.kind != ERR_NONE)
+        message_fail(message, &err);
     const char *trouble = f->source->trouble != NULL && !f->trouble_said ? f->source->trouble(f->source->user) : NULL;
     if (trouble == NULL)
-        return swept;
-    struct err err = {0};
+        return swept || scored;
     err_set(&err, ERR_WORK, "%s", trouble);
     message_fail(message, &err);
     return f->trouble_said = true;

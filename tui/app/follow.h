@@ -6,6 +6,7 @@
 #include "engine/scope/scope.h"
 #include "tui/app/app_options.h"
 #include "tui/app/message.h"
+#include "tui/app/scorer.h"
 #include "tui/app/sweeping.h"
 #include "tui/panels/panel.h"
 
@@ -52,6 +53,7 @@ struct followed {
     struct changes changes;      /* of a live source, for undo */
     struct settings requested;   /* of a live source's sequence in focus */
     struct sweeping sweeping;
+    struct scorer scorer;
     struct until until; /* the condition that [ and ] jump to */
     uint32_t searching; /* a replay is searching for the so manieth place where it occurs; 0: for none */
     bool found;         /* and has found it in a round that still lacks ROUND events */
@@ -68,6 +70,9 @@ void follow_close(struct followed *);
 bool follow_live(const struct followed *);
 bool follow_moving(const struct followed *); /* generating, or playing */
 bool follow_idle(const struct followed *);   /* nothing runs and no request is pending */
+bool follow_busy(const struct followed *);   /* a sweep, a race, or scoring runs */
+/* Fails while texts are scored, because the session must rest. All controls, sweeps and races ask it first. */
+bool follow_accepts(const struct followed *, struct err *);
 /* Posts a control to a live source. One that would disturb a running sweep stops it first. */
 bool follow_post(struct followed *, enum control_kind, const char *name, const char *text, uint32_t n, struct err *);
 /* Posts a prompt, and the messages before it (struct control). */

@@ -252,9 +252,11 @@ draw_progress(const struct followed *run, const struct canvas *c)
     const char *end = scope_now(run->scope)->end;
     const struct progress_event *progress = scope_now(run->scope)->progress;
     const bool failed = strncmp(end, "error", 5) == 0;
-    if (sweeping_now(&run->sweeping) || progress != NULL || failed)
+    if (follow_busy(run) || progress != NULL || failed)
         fill(c, ROLE_STATUS);
-    if (sweeping_races(&run->sweeping)) {
+    if (run->scorer.runs) {
+        canvas_text(c, 0, 1, ROLE_STATUS, "texts are scored, and the run rests: Esc stops that");
+    } else if (sweeping_races(&run->sweeping)) {
         draw_tuning(run->sweeping.tuner, c);
     } else if (sweeping_now(&run->sweeping)) {
         draw_sweeping(run->sweeping.sweep, c);

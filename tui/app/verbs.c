@@ -82,6 +82,8 @@ const struct verb app_verbs[] = {
      "the run at every point; again: what is missing", run_sweep, offer_knob},
     {"tune", "[TIME] [POLICY …] | stop | take N | save N NAME | copy N",
      "find the fastest setting: a race over prompts", run_tune, offer_policy},
+    {"score", "FILE | stop", "all drafters on finished texts, without generating; a report of `score --json`",
+     run_score, offer_path},
     {"copy-command", "[ROW]", "the settings as a command line, to the clipboard", run_copy_command, offer_row},
     {"versus", "POLICY [KNOB=VALUE …] [head=MODE] | off",
      "a second setting beside this one: the same prompt under both", run_versus, offer_policy},

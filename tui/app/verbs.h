@@ -21,7 +21,7 @@ verb_function run_set, run_policy, run_prompt, run_pause, run_resume, run_toggle
     run_extend, run_search, run_search_next, run_search_back, run_note, run_note_next, run_help, run_messages,
     run_command, run_zoom, run_redraw, run_suspend, run_key, run_quit, run_sequence, run_window, run_undo, run_redo,
     run_take, run_preset, run_tune, run_copy_command, run_next, run_open, run_until, run_jump, run_sweep, run_versus,
-    run_what_if, run_drafts, run_new, run_system;
+    run_score, run_what_if, run_drafts, run_new, run_system;
 
 /* Returns a segment as a command line that generates with its settings again, "specscope run --policy specbound --set
  * tau=0.7 … -p '…' MODEL", for the caller to free; NULL: out of memory. A setting is left out if it is the default and

@@ -330,16 +330,13 @@ run_note(struct app *app, const char *rest, struct err *err)
     const uint32_t length = scope_now(app->run.scope)->committed;
     if (!follow_live(&app->run))
         return err_set(err, ERR_USAGE, "a replay cannot add a note: its trace is complete; :note works in a live run");
-    const struct control note = {.kind = CONTROL_NOTE,
-                                 .text = rest,
-                                 .n = at->follow ? (length == 0 ? 0 : length - 1) : at->pos,
-                                 .seq = scope_focus(app->run.scope)};
-    if (!app->run.live->ops->post(app->run.live, &note, err))
+    const uint32_t pos = at->follow ? (length == 0 ? 0 : length - 1) : at->pos;
+    if (!follow_post_of(&app->run, scope_focus(app->run.scope), CONTROL_NOTE, NULL, rest, pos, err))
         return false;
     if (rest[0] != '\0')
-        message_print(&app->message, "noted at %u: ' comes back", (unsigned)note.n);
+        message_print(&app->message, "noted at %u: ' comes back", (unsigned)pos);
     else
-        message_print(&app->message, "nothing is noted at %u any more", (unsigned)note.n);
+        message_print(&app->message, "nothing is noted at %u any more", (unsigned)pos);
     return true;
 }
 

@@ -335,6 +335,8 @@ begin_race(struct app *app, const char *rest, struct err *err)
                                    .tokens = tokens > 1 && tokens < TUNE_TOKENS ? tokens : TUNE_TOKENS,
                                    .seed = now->seed,
                                    .sampling = now->sampling};
+    if (!follow_accepts(&app->run, err))
+        return false;
     if (o->n_tune_prompts == 0)
         return err_set(err, ERR_USAGE,
                        "there is no list of prompts to race over; a server's settings are raced by %s tune",

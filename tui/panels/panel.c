@@ -405,3 +405,78 @@ aggregated_note(void *state, const struct view *v, char *out, int n)
     segment_letter(here->number, letter);
     snprintf(out, (size_t)n, "segment %s", letter);
 }
+
+/* ---- panels of races and of scores ---- */
+
+#define WIDEST    1.5 /* an interval reaches so many times the speed, at most, before it is cut */
+#define TICK_COLS 8   /* columns between two numbers on the axis, at least */
+
+enum role
+speed_role(struct comparison c)
+{
+    return c.verdict == DIFFERENCE_MORE ? ROLE_OK : c.verdict == DIFFERENCE_LESS ? ROLE_ERROR : ROLE_DIM;
+}
+
+static int
+axis_place(const struct speed_axis *a, double speed)
+{
+    const int x = (int)lrint((speed - a->low) / (a->high - a->low) * (a->cols - 1));
+    return x < 0 ? 0 : x >= a->cols ? a->cols - 1 : x;
+}
+
+void
+speed_axis_include(struct speed_axis *a, struct comparison of, bool whole)
+{
+    const double low = whole ? fmax(of.low, of.value / WIDEST) : of.value,
+                 high = whole ? fmin(of.high, of.value * WIDEST) : of.value;
+    a->low = fmin(a->low, fmax(floor(low * 4 - 0.5) / 4, 0));
+    a->high = fmax(a->high, ceil(high * 4 + 0.5) / 4);
+}
+
+void
+speed_axis_draw(const struct speed_axis *a, const struct canvas *c)
+{
+    double step = 0.5;
+    while ((a->high - a->low) / step * TICK_COLS > a->cols)
+        step *= 2;
+    for (double tick = ceil(a->low / step) * step; tick <= a->high; tick += step) {
+        char text[16];
+        const int width = snprintf(text, sizeof text, "%.1f", tick);
+        int x = axis_place(a, tick) - width / 2;
+        x = x < 0 ? 0 : x + width > a->cols ? a->cols - width : x;
+        canvas_text(c, 0, a->x + x, ROLE_DIM, text);
+    }
+}
+
+void
+speed_axis_interval(const struct speed_axis *a, const struct canvas *c, int y, struct comparison of, bool whole,
+                    enum role role)
+{
+    canvas_text(c, y, a->x + axis_place(a, 1), ROLE_DIM, "│");
+    if (whole) {
+        const int from = axis_place(a, of.low), to = axis_place(a, of.high);
+        for (int x = from; x <= to; x++)
+            canvas_text(c, y, a->x + x, ROLE_DIM, "─");
+        if (from < to) {
+            canvas_text(c, y, a->x + from, ROLE_DIM, of.low < a->low ? "◂" : "├");
+            canvas_text(c, y, a->x + to, ROLE_DIM, of.high > a->high ? "▸" : "┤");
+        }
+    }
+    canvas_text(c, y, a->x + axis_place(a, of.value), role, "●");
+}
+
+int
+panel_engine(const struct canvas *c, int y, enum other_engine engine, const char *command)
+{
+    char text[PANEL_COMMAND], *rest = text;
+    const char *note = engine_folder_note(command);
+    const int x = canvas_print(c, y++, 0, ROLE_TITLE, "%s %s", engine_names[engine], engine_versions[engine]) + 2;
+    if (note != NULL)
+        canvas_word(c, y - 1, x, c->cols - x, ROLE_DIM, MARK_NONE, note);
+    snprintf(text, sizeof text, "%s", command);
+    for (char *line; (line = strsep(&rest, "\n")) != NULL && y < c->rows;) {
+        const struct canvas below = canvas_inside(c, y, 2, c->rows - y, c->cols - 2);
+        y += canvas_paragraph(&below, ROLE_TEXT, line);
+    }
+    return y;
+}

@@ -5,6 +5,7 @@
 
 #include "engine/scope/aggregates.h"
 #include "engine/scope/scope.h"
+#include "engine/tune/engine_flags.h"
 #include "tui/terminal/canvas.h"
 #include "tui/terminal/input.h"
 
@@ -22,6 +23,7 @@ struct selection { /* the position that all panels point at; the host owns it, p
 
 struct effects;
 struct landscape;
+struct score_report;
 struct settings;
 
 struct panel_host { /* the program around the panels */
@@ -35,15 +37,17 @@ struct panel_host { /* the program around the panels */
 struct view { /* data that a panel may read when it draws */
     const struct scope *scope;
     const struct panel_host *host;
-    bool focused, live;                /* live: knobs can be changed */
-    bool no_drafts;                    /* texts are shown without their drafts */
-    struct selection *selection;       /* shared by all panels */
-    const char *search;                /* the last search text, "": none */
-    const struct knob_sweep *sweep;    /* the last sweep (engine/tune/knob_sweep.h); NULL: a replay has none */
-    const struct tuner *tuner;         /* the last race (engine/tune/tuner.h); NULL: a replay has none */
-    const struct settings *requested;  /* of the sequence in focus; NULL: a replay */
-    const struct landscape *landscape; /* forecasts of other knob values (landscape.h); NULL: none */
-    const struct effects *effects;     /* forecasts of changed settings (engine/measure/forecast.h); NULL: none */
+    bool focused, live;                       /* live: knobs can be changed */
+    bool no_drafts;                           /* texts are shown without their drafts */
+    struct selection *selection;              /* shared by all panels */
+    const char *search;                       /* the last search text, "": none */
+    const struct knob_sweep *sweep;           /* the last sweep (engine/tune/knob_sweep.h); NULL: a replay has none */
+    const struct tuner *tuner;                /* the last race (engine/tune/tuner.h); NULL: a replay has none */
+    const struct score_report *score;         /* of drafters on texts (engine/tune/score_report.h); NULL: none */
+    const struct policy_ops *const *policies; /* the registry (policies/registry.h) */
+    const struct settings *requested;         /* of the sequence in focus; NULL: a replay */
+    const struct landscape *landscape;        /* forecasts of other knob values (landscape.h); NULL: none */
+    const struct effects *effects; /* forecasts of changed settings (engine/measure/forecast.h); NULL: none */
 };
 
 struct key_help {
@@ -189,3 +193,27 @@ void aggregated_numbers(const struct canvas *c, int y, const char *name, int n, 
 /* Draws a bar over the whole height of the canvas, in eighths of a row. */
 void aggregated_bar(const struct canvas *c, int x, int width, double share, enum role);
 void aggregated_note(void *state, const struct view *, char *out, int n); /* "segment B", "last 32 rounds", "run" */
+
+/* ---- panels of races and of scores: speeds with their intervals on one axis, other engines ---- */
+
+enum role speed_role(struct comparison); /* of its verdict: faster or slower than plain decoding */
+
+#define SPEED_AXIS_LOW   0.75
+#define SPEED_AXIS_HIGH  1.25
+#define SPEED_AXIS_LEAST 24 /* columns; with less room there is no axis */
+
+struct speed_axis {
+    int x, cols;
+    double low, high; /* × plain decoding; at first SPEED_AXIS_LOW and _HIGH */
+};
+
+/* Makes the axis contain 1 and the speed; with `whole` also the interval, unless that is very wide. */
+void speed_axis_include(struct speed_axis *, struct comparison, bool whole);
+void speed_axis_draw(const struct speed_axis *, const struct canvas *); /* its numbers, on row 0 */
+/* Draws the line at 1 and ├──●──┤, with the dot in this role; without `whole` only the dot. */
+void speed_axis_interval(const struct speed_axis *, const struct canvas *, int y, struct comparison, bool whole,
+                         enum role);
+
+#define PANEL_COMMAND 2000 /* bytes of a command of another engine */
+/* Draws a command of another engine from row y on. Returns the next row. */
+int panel_engine(const struct canvas *, int y, enum other_engine, const char *command);

@@ -8,14 +8,11 @@
 #include "tui/panels/panel.h"
 
 #define NUMBERS   12  /* columns of a speed and its place before the axis */
-#define AXIS_FROM 24  /* columns of the axis at least; with less room there is none */
 #define WIDE      140 /* columns from which categories are beside the axis, */
 #define BESIDE    40  /* in so many columns, */
 #define DROPPED   22  /* or the heat in which a setting was dropped, from NARROW columns on */
 #define NARROW    100
-#define NAME_MOST 40   /* columns of a name beside an axis */
-#define TICK_COLS 8    /* columns between two numbers on the axis, at least */
-#define COMMAND   2000 /* bytes */
+#define NAME_MOST 40 /* columns of a name beside an axis */
 
 struct tune_panel {
     uint32_t candidate; /* the cursor */
@@ -23,11 +20,6 @@ struct tune_panel {
     bool flags;         /* shows the options of other engines, */
     uint32_t engine;    /* from this one on */
     int top, rows, header;
-};
-
-struct axis {
-    int x, cols;
-    double low, high; /* × ar */
 };
 
 static bool
@@ -57,13 +49,6 @@ ranked(struct tune_panel *p, const struct view *v, struct race_standing all[RACE
 
 /* ---- drawing ---- */
 
-static int
-axis_place(const struct axis *a, double speed)
-{
-    const int x = (int)lrint((speed - a->low) / (a->high - a->low) * (a->cols - 1));
-    return x < 0 ? 0 : x >= a->cols ? a->cols - 1 : x;
-}
-
 /* As tune_interval() has it. */
 static bool
 is_known(struct comparison c)
@@ -71,60 +56,19 @@ is_known(struct comparison c)
     return c.n >= RACE_HEATS && !isnan(c.low);
 }
 
-#define WIDEST 1.5 /* an interval reaches so many times the speed, at most, before it is cut */
-
-/* The axis contains all speeds and 1, and the intervals of settings that are left. */
-static struct axis
+/* The axis contains all speeds, and the intervals of settings that are left. */
+static struct speed_axis
 axis_of(const struct race_standing *all, uint32_t n, int x, int cols)
 {
-    struct axis a = {.x = x, .cols = cols, .low = 1, .high = 1};
-    for (uint32_t i = 0; i < n; i++) {
-        const struct comparison *of = &all[i].speed;
-        const bool whole = is_known(all[i].speed) && all[i].dropped == 0;
-        a.low = fmin(a.low, whole ? fmax(of->low, of->value / WIDEST) : of->value);
-        a.high = fmax(a.high, whole ? fmin(of->high, of->value * WIDEST) : of->value);
-    }
-    a.low = fmax(floor(a.low * 4 - 0.5) / 4, 0);
-    a.high = ceil(a.high * 4 + 0.5) / 4;
+    struct speed_axis a = {x, cols, SPEED_AXIS_LOW, SPEED_AXIS_HIGH};
+    for (uint32_t i = 0; i < n; i++)
+        speed_axis_include(&a, all[i].speed, is_known(all[i].speed) && all[i].dropped == 0);
     return a;
 }
 
 static void
-draw_axis(const struct axis *a, const struct canvas *c)
-{
-    double step = 0.5;
-    while ((a->high - a->low) / step * TICK_COLS > a->cols)
-        step *= 2;
-    for (double tick = ceil(a->low / step) * step; tick <= a->high; tick += step) {
-        char text[16];
-        const int width = snprintf(text, sizeof text, "%.1f", tick);
-        int x = axis_place(a, tick) - width / 2;
-        x = x < 0 ? 0 : x + width > a->cols ? a->cols - width : x;
-        canvas_text(c, 0, a->x + x, ROLE_DIM, text);
-    }
-}
-
-/* Draws ├──●──┤ on the line of 1.0. */
-static void
-draw_interval(const struct axis *a, const struct canvas *c, int y, const struct race_standing *s, enum role role)
-{
-    const struct comparison *of = &s->speed;
-    canvas_text(c, y, a->x + axis_place(a, 1), ROLE_DIM, "│");
-    if (is_known(*of) && s->candidate != 0) { /* the speed of plain decoding is 1 */
-        const int from = axis_place(a, of->low), to = axis_place(a, of->high);
-        for (int x = from; x <= to; x++)
-            canvas_text(c, y, a->x + x, ROLE_DIM, "─");
-        if (from < to) {
-            canvas_text(c, y, a->x + from, ROLE_DIM, of->low < a->low ? "◂" : "├");
-            canvas_text(c, y, a->x + to, ROLE_DIM, of->high > a->high ? "▸" : "┤");
-        }
-    }
-    canvas_text(c, y, a->x + axis_place(a, of->value), role, "●");
-}
-
-static void
 draw_row(const struct tune_panel *p, const struct view *v, const struct canvas *c, int y, int rank, int name_cols,
-         const struct axis *a, const struct race_standing *s)
+         const struct speed_axis *a, const struct race_standing *s)
 {
     char name[160], text[64];
     const bool here = s->candidate == p->candidate, runs = s->candidate == tuner_at(v->tuner);
@@ -138,7 +82,9 @@ draw_row(const struct tune_panel *p, const struct view *v, const struct canvas *
     canvas_print(c, y, 5 + name_cols, s->dropped > 0 ? ROLE_DIM : ROLE_TEXT, "%5.2f", s->speed.value);
     if (a == NULL)
         return;
-    draw_interval(a, c, y, s, s->dropped > 0 ? ROLE_DIM : ROLE_SERIES_1);
+    /* the speed of plain decoding is 1 */
+    speed_axis_interval(a, c, y, s->speed, is_known(s->speed) && s->candidate != 0,
+                        s->dropped > 0 ? ROLE_DIM : ROLE_SERIES_1);
     if (s->dropped > 0)
         snprintf(text, sizeof text, "dropped in heat %u", s->dropped);
     else
@@ -161,9 +107,6 @@ draw_held_out(const struct view *v, const struct canvas *c, uint32_t candidate, 
     char name[120], speed[48];
     const struct race *r = v->tuner->race;
     const struct comparison all = race_held_out(r, candidate, 0, NULL);
-    const enum role role = all.verdict == DIFFERENCE_MORE   ? ROLE_OK
-                           : all.verdict == DIFFERENCE_LESS ? ROLE_ERROR
-                                                            : ROLE_DIM;
     speed_text(all, "prompts", speed, sizeof speed);
     int x = canvas_text(c, y, 0, ROLE_TITLE, "held out");
     x += 2 +
@@ -171,7 +114,7 @@ draw_held_out(const struct view *v, const struct canvas *c, uint32_t candidate, 
     const char *verdict = tune_verdict(all), *category;
     if (x + 2 + (int)strlen(verdict) > c->cols)
         return;
-    x += 2 + canvas_text(c, y, x + 2, role, verdict);
+    x += 2 + canvas_text(c, y, x + 2, speed_role(all), verdict);
     for (uint32_t i = 0; (category = tuner_category(v->tuner, i)) != NULL; i++) {
         const struct comparison of = race_held_out(r, candidate, 0, category);
         if (of.n > 1 && of.n < all.n)
@@ -225,15 +168,15 @@ draw_race(struct tune_panel *p, const struct view *v, const struct canvas *c)
                                                            (c->cols > WIDE     ? BESIDE
                                                             : c->cols > NARROW ? DROPPED
                                                                                : 1);
-    const struct axis a = axis_of(all, (uint32_t)n, axis_x, room);
-    const bool plain = room < AXIS_FROM;
+    const struct speed_axis a = axis_of(all, (uint32_t)n, axis_x, room);
+    const bool plain = room < SPEED_AXIS_LEAST;
     if (plain)
         name_cols = c->cols - NUMBERS;
     if (p->header > 0) {
         canvas_text(c, 0, 4, ROLE_DIM, "setting");
         canvas_text(c, 0, 5 + name_cols + 1, ROLE_DIM, "× ar");
         if (!plain)
-            draw_axis(&a, c);
+            speed_axis_draw(&a, c);
     }
     for (int i = 0; i < p->rows; i++)
         draw_row(p, v, c, p->header + i, p->top + i + 1, name_cols, plain ? NULL : &a, &all[p->top + i]);
@@ -250,25 +193,14 @@ draw_race(struct tune_panel *p, const struct view *v, const struct canvas *c)
 static void
 draw_flags(struct tune_panel *p, const struct view *v, const struct canvas *c)
 {
-    char text[COMMAND], name[160];
+    char name[160], text[PANEL_COMMAND];
     struct race_standing all[RACE_CANDIDATES];
     uint32_t row;
     int y = 1;
     ranked(p, v, all, &row);
     canvas_word(c, 0, 0, c->cols, ROLE_FOCUS, MARK_NONE, tuner_name(v->tuner, p->candidate, " ", name, sizeof name));
-    for (enum other_engine e = p->engine; e < ENGINES && y < c->rows; e++) {
-        char *rest = text;
-        const int x = canvas_print(c, y, 0, ROLE_TITLE, "%s %s", engine_names[e], engine_versions[e]);
-        const char *note =
-            engine_folder_note(tuner_engine_command(v->tuner, e, p->candidate, false, text, sizeof text));
-        if (note != NULL)
-            canvas_word(c, y, x + 2, c->cols - x - 2, ROLE_DIM, MARK_NONE, note);
-        y++;
-        for (char *line; (line = strsep(&rest, "\n")) != NULL && y < c->rows;) {
-            const struct canvas below = canvas_inside(c, y, 2, c->rows - y, c->cols - 2);
-            y += canvas_paragraph(&below, ROLE_TEXT, line);
-        }
-    }
+    for (enum other_engine e = p->engine; e < ENGINES && y < c->rows; e++)
+        y = panel_engine(c, y, e, tuner_engine_command(v->tuner, e, p->candidate, false, text, sizeof text));
 }
 
 static void

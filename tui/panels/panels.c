@@ -20,7 +20,8 @@
     P(panel_reliability)                                                                                               \
     P(panel_server)                                                                                                    \
     P(panel_sweep)                                                                                                     \
-    P(panel_tune)
+    P(panel_tune)                                                                                                      \
+    P(panel_score)
 
 #define DECLARE(panel) extern const struct panel_ops panel;
 PANELS(DECLARE)
