@@ -93,8 +93,7 @@ print_drafters(const struct score_command *s)
         printf("%s%s: %s\n", i == s->scored ? "not scored:\n  " : "  ",
                score_drafter(&s->report->row[s->order[i]], drafter, sizeof drafter), s->report->row[s->order[i]].why);
     printf("x ar: forecast speed %s, in multiples of plain decoding (ar)\n"
-           "up to: sequences at a time at which it is still faster, by the costs here; 0: with none; -: it drafts "
-           "nothing\n"
+           "up to: sequences at a time at which it is still faster, by the costs here; 0: none; -: no drafts\n"
            "rounds: exact if they are those of a real run on these texts; else estimated\n",
            s->report->in_time ? "in time, by the measured costs of steps" : "by the weights that steps read");
 }
