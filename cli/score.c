@@ -72,22 +72,33 @@ interval_text(struct comparison c, char *out, size_t n)
 }
 
 static void
-print_drafters(const struct score_command *s)
+print_setting(const struct score_command *s, const struct score_row *row)
 {
     char setting[COMMAND], name[COMMAND], cut[COLUMNS], rounds[32], interval[32], drafter[100], up_to[12];
-    printf("\n  x ar   95%% interval  tokens/round  up to  rounds     best setting\n");
+    setting_text(s, row, " ", setting, sizeof setting);
+    snprintf(name, sizeof name, "%s%s", score_drafter(row, drafter, sizeof drafter), setting + strcspn(setting, " "));
+    snprintf(rounds, sizeof rounds, isnan(row->all.per_round.se) ? "%.2f" : "%.2f ± %.2f", row->all.per_round.value,
+             row->all.per_round.se);
+    snprintf(up_to, sizeof up_to, "%u", (unsigned)score_up_to(row));
+    printf("%6.2f  %13s  %*s%s  %5s  %-9s  %s\n", row->all.speedup.value,
+           interval_text(row->all.speedup, interval, sizeof interval), 12 - text_width(rounds), "", rounds,
+           isnan(row->acceptance) ? "-" : up_to, row->kind == SCORE_EXACT ? "exact" : "estimated",
+           printable_line(cut, COLUMNS - 57, name, strlen(name)));
+}
+
+/* Prints the best setting of each drafter; of policies that were named all settings. */
+static void
+print_drafters(const struct score_command *s)
+{
+    const struct score_report *r = s->report;
+    const bool all = s->o->policies.n > 0;
+    char drafter[100];
+    printf("\n  x ar   95%% interval  tokens/round  up to  rounds     %s\n", all ? "setting" : "best setting");
     for (uint32_t i = 0; i < s->scored; i++) {
-        const struct score_row *row = &s->report->row[s->order[i]];
-        setting_text(s, row, " ", setting, sizeof setting);
-        snprintf(name, sizeof name, "%s%s", score_drafter(row, drafter, sizeof drafter),
-                 setting + strcspn(setting, " "));
-        snprintf(rounds, sizeof rounds, isnan(row->all.per_round.se) ? "%.2f" : "%.2f ± %.2f", row->all.per_round.value,
-                 row->all.per_round.se);
-        snprintf(up_to, sizeof up_to, "%u", (unsigned)score_up_to(row));
-        printf("%6.2f  %13s  %*s%s  %5s  %-9s  %s\n", row->all.speedup.value,
-               interval_text(row->all.speedup, interval, sizeof interval), 12 - text_width(rounds), "", rounds,
-               isnan(row->acceptance) ? "-" : up_to, row->kind == SCORE_EXACT ? "exact" : "estimated",
-               printable_line(cut, COLUMNS - 57, name, strlen(name)));
+        const struct score_row *row = &r->row[s->order[i]];
+        do
+            print_setting(s, row++);
+        while (all && row < r->row + r->n && !row->best && row->kind != SCORE_NOT);
     }
     for (uint32_t i = s->scored; i < s->n; i++)
         printf("%s%s: %s\n", i == s->scored ? "not scored:\n  " : "  ",
@@ -240,6 +251,8 @@ score_texts(struct options *o, struct engine *e, const struct drafts *further, c
     const struct scoring_options options = {.registry = policy_registry,
                                             .policies = (const char *const *)o->policies.at,
                                             .n_policies = o->policies.n,
+                                            .set = o->set,
+                                            .n_set = o->command == COMMAND_SCORE ? o->n_set : 0,
                                             .drafts = drafts,
                                             .draft_names = names,
                                             .n_drafts = further->n,

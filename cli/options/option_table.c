@@ -123,8 +123,8 @@ const struct option_row option_rows[] = {
     CALL("policy", 0, "NAME", COMMAND_VERDICT, set_policy, "the server's policy", .takes = TAKES_POLICY),
     CALL("policy", 0, "NAME", COMPARES, set_policy, "policy to measure besides ar", .repeats = true,
          .takes = TAKES_POLICY, .without = "all"),
-    CALL("set", 0, "KNOB=VALUE", PROMPTED | COMMAND_VERDICT, set_knob, "value of a knob of the policy", .repeats = true,
-         .takes = TAKES_KNOB),
+    CALL("set", 0, "KNOB=VALUE", PROMPTED | COMMAND_VERDICT | COMMAND_SCORE, set_knob, "value of a knob of the policy",
+         .repeats = true, .takes = TAKES_KNOB),
     TEXT("versus", 0, "SETTING", COMMAND_SCOPE | COMMAND_RUN, versus,
          "second setting, in step: 'POLICY KNOB=VALUE ...'", .takes = TAKES_POLICY,
          .more = "Both settings continue the same prompt, in step by token. They take turns round by round on one "

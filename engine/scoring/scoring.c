@@ -31,8 +31,8 @@ struct scoring {
     struct engine *engine;
     const struct scoring_options *o;
     const struct texts *texts;
-    size_t *order; /* (texts->n) conversations in the order in which they are read */
-    struct policy *policies;
+    size_t *order;           /* (texts->n) conversations in the order in which they are read */
+    struct policy *policies; /* (n_policies) owned; with o->set their values are those of the further setting */
     size_t n_policies;
     struct model_info model;
     struct prompt_format messages, plain;
@@ -159,6 +159,8 @@ enter(struct scoring *s, const struct policy *p, int drafter, const struct cost_
     const struct reading_drafter *d = drafter >= 0 ? &s->reading->drafter[drafter] : NULL;
     const bool layers = p->ops->needs == 0 && !uses_trained(s, p);
     struct score_entry entry = {.ops = p->ops, .info = &p->info, .costs = *costs};
+    if (s->o->n_set > 0)
+        entry.value = p->value;
     if (p->ops->what_if == NULL)
         entry.why = p->ops->no_what_if;
     else if (layers && s->layers_why[0] != '\0' && p->ops->draft_vocab > 0)
@@ -204,6 +206,19 @@ open_policies(struct scoring *s, struct err *err)
 }
 
 static bool
+set_knobs(struct policy *p, const struct knob_setting *set, size_t n, struct err *err)
+{
+    for (size_t i = 0; i < n; i++) {
+        const int knob = policy_knob_index(&p->info, set[i].name);
+        if (knob < 0)
+            return err_set(err, ERR_USAGE, "%s has no knob '%s'", p->info.name, set[i].name);
+        if (!knob_parse(&p->info.knobs[knob], set[i].text, &p->value[knob], err))
+            return false;
+    }
+    return true;
+}
+
+static bool
 choose_policies(const struct scoring *s, bool *wanted, struct err *err)
 {
     for (size_t i = 0; i < s->n_policies; i++)
@@ -216,8 +231,11 @@ choose_policies(const struct scoring *s, bool *wanted, struct err *err)
             return err_set(err, ERR_USAGE, "cannot score '%.15s': there is no such policy that drafts",
                            s->o->policies[k]);
         wanted[i] = true;
+        if (!set_knobs(&s->policies[i], s->o->set, s->o->n_set, err))
+            return false;
     }
-    return true;
+    return s->o->n_set == 0 || s->o->n_policies > 0 ||
+           err_set(err, ERR_USAGE, "--set is about the knobs of one policy; name it with --policy");
 }
 
 /* ---- texts ---- */

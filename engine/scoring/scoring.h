@@ -5,12 +5,15 @@
 #include "engine/scoring/texts.h"
 #include "engine/session/engine.h"
 #include "engine/session/prompt.h"
+#include "engine/session/session.h"
 #include "engine/tune/score_report.h"
 
 struct scoring_options {
     const struct policy_ops *const *registry; /* NULL-terminated */
     const char *const *policies;              /* (n_policies) names; none: all that can be scored */
     size_t n_policies;
+    const struct knob_setting *set; /* (n_set) knobs of a further setting of each named policy, which is scored, too */
+    size_t n_set;
     struct engine_draft *drafts;    /* (n_drafts) further draft models, and */
     const char *const *draft_names; /* (n_drafts) their names; borrowed */
     uint32_t n_drafts;

@@ -151,8 +151,8 @@ next_best(const struct search *s, const struct point *const *chosen, uint32_t n)
     return best;
 }
 
-static struct preset
-preset_of(const struct policy_info *info, const double *value)
+struct preset
+candidate_preset(const struct policy_info *info, const double *value)
 {
     struct preset p = {.n_set = info->n_knobs};
     snprintf(p.policy, sizeof p.policy, "%s", info->name);
@@ -213,7 +213,7 @@ candidates_of(const struct policy_info *info, const struct policy_ops *ops, cons
               uint32_t n, double rho, const struct cost_model *cost, struct candidate out[CANDIDATES_MOST])
 {
     uint32_t found = 1;
-    out[0] = (struct candidate){.preset = preset_of(info, NULL), .forecast = NAN, .ceiling = NAN};
+    out[0] = (struct candidate){.preset = candidate_preset(info, NULL), .forecast = NAN, .ceiling = NAN};
     struct search s = {.info = info, .ops = ops, .records = records, .n_records = n, .rho = rho, .cost = cost};
     if (ops->what_if != NULL && info->n_knobs > 0)
         ascend(&s);
@@ -224,8 +224,9 @@ candidates_of(const struct policy_info *info, const struct policy_ops *ops, cons
         const bool better = found > 1 && chosen[1]->score > chosen[0]->score;
         for (uint32_t i = 0; i < found; i++) {
             const struct point *p = chosen[better && i < 2 ? 1 - i : i];
-            out[i] = (struct candidate){
-                .preset = preset_of(info, p->value), .forecast = p->score, .ceiling = ceiling_mean(&s, p->value)};
+            out[i] = (struct candidate){.preset = candidate_preset(info, p->value),
+                                        .forecast = p->score,
+                                        .ceiling = ceiling_mean(&s, p->value)};
         }
         return found;
     }

@@ -22,6 +22,8 @@ struct candidate {
 uint32_t candidates_of(const struct policy_info *info, const struct policy_ops *ops, const struct layer_record *records,
                        uint32_t n, double rho, const struct cost_model *cost /* or NULL */,
                        struct candidate out[CANDIDATES_MOST]);
+/* Returns the setting with these knob values; NULL: the defaults. */
+struct preset candidate_preset(const struct policy_info *, const double *values);
 /* Orders settings: the first one of each policy, then the second of each, and so on; of these the best one by forecast
  * first. Without a forecast, a setting counts as fast as plain decoding. */
 void candidates_order(struct candidate *, uint32_t n);

@@ -108,6 +108,13 @@ score_choose(struct score *s, uint32_t entry, const struct layer_record *records
             e->setting[0].preset = found[i].preset;
         ceiling = fmax(ceiling, found[i].ceiling);
     }
+    struct record_loads loads = {.drawn = 0};
+    struct tally t;
+    if (e->of.value != NULL && forecast_simulate(ops, &records[0], e->of.value, 0, &loads, &t)) {
+        const struct preset further = candidate_preset(e->of.info, e->of.value);
+        e->n -= e->n == CANDIDATES_MOST;
+        add_setting(e, &further);
+    }
     if (e->n > 0)
         e->why[0] = '\0';
     else if (ceiling > 0)

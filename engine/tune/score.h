@@ -15,6 +15,7 @@ struct score_entry {
     const struct policy_info *info; /* borrowed */
     char drafter[64];               /* "": the policy needs none */
     struct cost_model costs;        /* with this drafter as the draft model; zeros: unknown */
+    const double *value;            /* (n_knobs) a further setting that is scored, borrowed; NULL: none */
     const char *why;                /* why it is not scored, copied; NULL: it is */
 };
 

@@ -34,6 +34,9 @@ PY
 fi
 works "score --policy scores that policy" score --texts "$TMP/six.jsonl" --policy ngram "$TINY"
 check "score --policy scores no other one" sh -c "grep -q ngram '$TMP/out' && ! grep -Eq 'layerskip|sd' '$TMP/out'"
+works "score --set scores a further setting of that policy" score --texts "$TMP/six.jsonl" --policy ngram --set n_max=7 --set k=11 "$TINY"
+check "score --policy prints all settings that it scored" grep -Eq 'ngram n_max=7 k=11$' "$TMP/out"
+refuses "score --set without a policy is refused" 2 'name it with --policy' score --texts "$TMP/two.jsonl" --set k=2 "$TINY"
 works "run records a trace" run -n 40 --ignore-eos -p 'The fox met' --trace "$TMP/trace" "$TINY"
 works "score reads a trace" score --texts "$TMP/trace" --policy ngram "$TINY"
 check "a trace of one run is one conversation, of the model's own tokens" sh -c "grep -q '^1 conversation ' '$TMP/out' && grep -q '^100.0% of' '$TMP/out'"
