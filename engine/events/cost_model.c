@@ -12,6 +12,7 @@
 #define NEGLIGIBLE  0.01 /* share of a round's time below which a phase corrects nothing */
 #define ERROR       0.05 /* relative error of a forecast's time before rounds show it */
 #define US_MOST     1e9
+#define COST_16     7 /* cost_rows[7] is 16 */
 
 const uint32_t cost_rows[COST_ROWS] = {1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64};
 static const char *const cost_array_names[COST_ARRAYS] = {"layer",         "pass",      "head",          "probe",
@@ -105,17 +106,21 @@ far_of(const struct cost_model *m, enum cost_array array, int i)
     }
 }
 
-/* Returns the time of a call of a step, for number i of rows (or of layers or probes), at n sequences. */
+/* Returns the time of a call of a step, for number i of rows (or of layers or probes), at n sequences. Above 64 rows the
+ * slope from 16 to 64 rows continues: that of the last two numbers is mostly noise, over many rows. */
 static double
 call_of(const struct cost_model *m, int step, int i, uint32_t n)
 {
     const double *us = m->us[steps[step].array], *further = m->us[steps[step].further];
+    const uint32_t rows = us == further ? n * cost_rows[i] : n, most = cost_rows[COST_ROWS - 1];
     double upper;
     if (n == 1)
         return us[i];
-    const uint32_t at = below(us == further ? n * cost_rows[i] : n, &upper);
-    const double rows = further[at] * (1 - upper) + further[at + 1] * upper;
-    return us == further ? rows : us[i] + cost_rows[i] * (rows - further[0]);
+    const uint32_t at = below(rows < most ? rows : most, &upper);
+    double time = further[at] * (1 - upper) + further[at + 1] * upper;
+    if (rows > most)
+        time += fmax(further[COST_ROWS - 1] - further[COST_16], 0) * (rows - most) / (most - cost_rows[COST_16]);
+    return us == further ? time : us[i] + cost_rows[i] * (time - further[0]);
 }
 
 double
