@@ -567,6 +567,7 @@ engine_drafter_costs(struct engine *e, enum aux_role role, const atomic_bool *ca
 {
     *out = e->costs;
     cost_reset(out);
+    memset(out->us[COST_OF_DRAFT], 0, sizeof out->us[COST_OF_DRAFT]);
     return cost_known(out) && measure_first_draft(e, &e->aux[role], cancel, out);
 }
 
