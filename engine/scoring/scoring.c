@@ -142,10 +142,12 @@ costs_with(const struct scoring *s, const struct reading_drafter *d)
     if (d == NULL || (d->role == AUX_DRAFT && d->draft < 0))
         return costs;
     if (d->role != AUX_DRAFT) {
-        engine_drafter_costs(e, d->role, s->o->cancel, &costs);
+        if (!engine_drafter_costs(e, d->role, s->o->cancel, &costs))
+            memset(costs.us[COST_OF_DRAFT], 0, sizeof costs.us[COST_OF_DRAFT]);
         return costs;
     }
     struct engine_draft *reserve = &s->o->drafts[d->draft];
+    reserve->costs = (struct cost_model){0};
     engine_draft_swap(e, reserve);
     engine_costs(e, COSTS_US, s->o->cancel, &need);
     costs = e->costs;
@@ -163,12 +165,31 @@ enter(struct scoring *s, const struct policy *p, int drafter, const struct cost_
         entry.value = p->value;
     if (p->ops->what_if == NULL)
         entry.why = p->ops->no_what_if;
+    else if ((p->ops->needs & NEEDS_ACCEPT_HEAD) != 0)
+        entry.why = "texts are read without the draft model's acceptance head";
     else if (layers && s->layers_why[0] != '\0' && p->ops->draft_vocab > 0)
         entry.why = s->layers_why;
     snprintf(entry.drafter, sizeof entry.drafter, "%s", d != NULL ? d->name : "");
     const uint32_t number = score_enter(s->score, &entry);
     if (number == s->n_entries)
         s->entry[s->n_entries++] = (struct entry){.drafter = drafter, .trained = uses_trained(s, p)};
+}
+
+/* Other work of the machine may have changed the costs, or disturbed the first measurement. */
+static void
+measure_again(struct scoring *s)
+{
+    const struct reading *r = s->reading;
+    double need;
+    s->engine->costs = (struct cost_model){0};
+    if (!engine_costs(s->engine, COSTS_US, s->o->cancel, &need))
+        return;
+    for (int d = -1; d < (int)r->n_drafters; d++) {
+        const struct cost_model costs = costs_with(s, d >= 0 ? &r->drafter[d] : NULL);
+        for (uint32_t k = 0; k < s->n_entries; k++)
+            if (s->entry[k].drafter == d)
+                score_measured_again(s->score, k, &costs);
+    }
 }
 
 /* Enters the policies with each drafter of the role that they need. */
@@ -442,6 +463,8 @@ read_all(struct scoring *s, struct err *err)
         }
     }
     const bool cancelled = !ok && err->kind == ERR_CANCELLED;
+    if (ok && done > 0)
+        measure_again(s);
     done -= cancelled && done > 0;
     if (!ok && !cancelled)
         return false;

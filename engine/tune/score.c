@@ -35,7 +35,8 @@ struct setting {
 
 struct entry {
     struct score_entry of;
-    char why[112]; /* "": it is scored */
+    struct cost_model again; /* costs measured after the texts; unknown: they were not */
+    char why[112];           /* "": it is scored */
     uint64_t tokens;
     uint32_t n; /* settings */
     struct setting setting[CANDIDATES_MOST];
@@ -199,15 +200,37 @@ score_add(struct score *s, uint32_t entry, const struct layer_record *record, ui
 
 /* ---- the report ---- */
 
-/* of: settings that are compared, of which the fastest is named */
-static struct score_part
-part_of(struct sums sums, bool in_time, uint32_t of)
+void
+score_measured_again(struct score *s, uint32_t entry, const struct cost_model *costs)
 {
+    s->entry[entry].again = *costs;
+}
+
+static double
+speedup_by(const struct score *s, const struct setting *x, const struct cost_model *costs)
+{
+    double us[COST_PHASES];
+    const double tokens = (double)x->total.emitted;
+    return tokens * cost_autoregressive(costs, s->layers, x->positions / tokens) / cost_price(costs, &x->steps, us);
+}
+
+/* A speedup in time has the error of the costs, too: that of a forecast, and half the difference of two measurements
+ * of them. Of the entry's settings, the fastest is named. */
+static struct score_part
+part_of(const struct score *s, const struct entry *e, const struct setting *x, uint32_t part, bool in_time)
+{
+    struct sums sums = x->part[part];
     end_sample(&sums);
-    return (struct score_part){
-        .tokens = sums.tokens,
-        .per_round = ratio_estimate(&sums.per_round),
-        .speedup = estimate_compare_of(ratio_estimate(&sums.speedup[in_time ? IN_TIME : BY_WEIGHTS]), of)};
+    struct estimate speedup = ratio_estimate(&sums.speedup[in_time ? IN_TIME : BY_WEIGHTS]);
+    if (in_time) {
+        const double change =
+            cost_known(&e->again) ? log(speedup_by(s, x, &e->again) / speedup_by(s, x, &e->of.costs)) / 2 : 0;
+        speedup.se = hypot(speedup.se, speedup.value * hypot(e->of.costs.error, change));
+        speedup = estimate_times(speedup, exp(change));
+    }
+    return (struct score_part){.tokens = sums.tokens,
+                               .per_round = ratio_estimate(&sums.per_round),
+                               .speedup = estimate_compare_of(speedup, e->n)};
 }
 
 static void
@@ -223,13 +246,15 @@ write_row(const struct score *s, const struct entry *e, const struct setting *x,
     snprintf(row->why, sizeof row->why, "%s", e->why);
     row->kind =
         ops->estimates || (ops->draft_vocab > 0 && x->value[ops->draft_vocab] > 0) ? SCORE_ESTIMATED : SCORE_EXACT;
-    if (e->n == 0)
+    if (e->n > 0 && t->rounds > 0 && t->drafted == 0)
+        snprintf(row->why, sizeof row->why, "its fastest setting drafts nothing on these texts");
+    if (row->why[0] != '\0')
         row->kind = SCORE_NOT;
-    row->all = part_of(x->part[0], in_time, e->n);
+    row->all = part_of(s, e, x, 0, in_time);
     for (uint32_t i = 0; i < SCORE_CATEGORIES; i++)
-        row->category[i] = part_of(x->part[1 + i], in_time, e->n);
+        row->category[i] = part_of(s, e, x, 1 + i, in_time);
     for (uint32_t i = 0; i < SCORE_DEPTHS; i++)
-        row->depth[i] = part_of(x->part[DEPTHS + i], in_time, e->n);
+        row->depth[i] = part_of(s, e, x, DEPTHS + i, in_time);
     for (uint32_t i = 0; i < SCORE_POSITIONS; i++)
         row->accepted[i] = (float)positions_conditional(&x->accepted, i).value;
     for (uint32_t i = 0; i < SCORE_SEQUENCES; i++) { /* that draft in step */
@@ -267,7 +292,7 @@ score_write(const struct score *s, struct score_report *r)
         const struct score_row fastest = first[best];
         first[best] = first[0];
         first[0] = fastest;
-        first[0].best = e->n > 0;
+        first[0].best = first[0].kind != SCORE_NOT;
         r->n += i;
     }
 }

@@ -34,5 +34,8 @@ void score_conversation(struct score *, const char *category);
 /* Adds the rounds of all settings of an entry over a record of a part of an answer of the conversation. `depth`: the
  * position at which the answer begins. Each answer is added once to each entry, or in several parts. */
 void score_add(struct score *, uint32_t entry, const struct layer_record *, uint32_t depth);
+/* Takes the costs of an entry's drafter that were measured again after the texts: speedups become the geometric means by
+ * both, and their difference is a part of the intervals. */
+void score_measured_again(struct score *, uint32_t entry, const struct cost_model *);
 /* Writes everything but model, texts, of, read, seconds, left_s, stopped and own. */
 void score_write(const struct score *, struct score_report *);
