@@ -251,7 +251,7 @@ add_to_records(struct reading_state *s, const struct part *p, uint32_t at, uint3
            add_rows(s, p, &s->out.trained, s->options.trained, at, n, rows);
 }
 
-/* Writes a drafter's predictions after rows. */
+/* Predicts the tokens after rows of a drafter. */
 static bool
 predict(const struct reading_state *s, const struct reader *r, const slot_t *rows, uint32_t n)
 {
