@@ -22,6 +22,8 @@ score(void *user)
     struct score_report *report = NULL;
     const bool read = texts_read(&texts, s->path, &s->err), moved = read && live->ops->moving(live);
     bool ok = read && (!moved || live->ops->post(live, &(struct control){.kind = CONTROL_PAUSE}, &s->err));
+    for (size_t i = 0; i < texts.n && read; i++) /* messages need the model's template */
+        s->options.chat.on = s->options.chat.on || texts.at[i].messages;
     while (ok && !live->ops->resting(live) && !atomic_load(&s->cancel))
         nanosleep(&(struct timespec){.tv_nsec = 1000000}, NULL);
     ok = ok && scoring_run(s->engine, &texts, &s->options, &report, &s->err) && take_report(s, report);
