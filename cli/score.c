@@ -115,7 +115,7 @@ enum table { BY_CATEGORY, BY_DEPTH, BY_SEQUENCES };
 static const char *
 cell(const struct score_row *row, enum table table, uint32_t column, char *out, size_t n)
 {
-    const struct score_part *part = table == BY_CATEGORY ? &row->category[column] : &row->depth[column];
+    const struct score_part *part = table == BY_DEPTH ? &row->depth[column] : &row->category[column];
     double value = part->speedup.value;
     if (table == BY_SEQUENCES)
         value = (double)(column == 0 ? row->acceptance : row->need_at[column - 1]);
