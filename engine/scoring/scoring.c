@@ -99,7 +99,8 @@ uses_trained(const struct scoring *s, const struct policy *p)
     return p->ops->trained_heads && s->engine->heads != HEAD_LENS;
 }
 
-/* Layers are probed over all tokens if a policy can gain then; else over a draft vocabulary, if one can gain then. */
+/* Layers are probed if a policy can gain: over a draft vocabulary where a head costs more than a layer, so that probes
+ * would take longer than all else, or over all tokens. */
 static bool
 choose_probes(struct scoring *s, const bool *wanted, struct err *err)
 {
@@ -122,7 +123,7 @@ choose_probes(struct scoring *s, const bool *wanted, struct err *err)
             highest[1] = fmax(highest[1], ceiling_of(s, p, &accepting, base));
     }
     layer_record_close(&accepting);
-    s->draft_vocab = highest[0] < 1 && highest[1] >= 1 ? base : 0;
+    s->draft_vocab = highest[1] >= 1 && s->model.rho > 1 ? base : 0;
     s->lens = highest[0] >= 1 || s->draft_vocab > 0;
     if (!s->lens && highest[0] > 0)
         snprintf(s->layers_why, sizeof s->layers_why, "at most %.2f × plain decoding, if every draft were accepted",

@@ -247,7 +247,7 @@ write_row(const struct score *s, const struct entry *e, const struct setting *x,
     row->kind =
         ops->estimates || (ops->draft_vocab > 0 && x->value[ops->draft_vocab] > 0) ? SCORE_ESTIMATED : SCORE_EXACT;
     if (e->n > 0 && t->rounds > 0 && t->drafted == 0)
-        snprintf(row->why, sizeof row->why, "its fastest setting drafts nothing on these texts");
+        snprintf(row->why, sizeof row->why, "it drafts nothing on these texts");
     if (row->why[0] != '\0')
         row->kind = SCORE_NOT;
     row->all = part_of(s, e, x, 0, in_time);
@@ -282,17 +282,20 @@ score_write(const struct score *s, struct score_report *r)
             r->in_time = r->in_time && !isnan(x->part[0].speedup[IN_TIME].x + x->part[0].now.work[IN_TIME]);
     for (const struct entry *e = s->entry; e < s->entry + s->n; e++) {
         struct score_row *first = &r->row[r->n];
-        uint32_t i = 0, best = 0;
+        uint32_t n = 0, best = 0;
         r->answers = e->tokens > r->answers ? e->tokens : r->answers;
-        do { /* an entry that is not scored has one row */
-            write_row(s, e, &e->setting[i], r->in_time, &first[i]);
-            if (first[i].all.speedup.value > first[best].all.speedup.value)
-                best = i;
-        } while (++i < e->n);
+        for (uint32_t i = 0; i == 0 || i < e->n; i++) { /* an entry that is not scored has one row */
+            write_row(s, e, &e->setting[i], r->in_time, &first[n]);
+            if (first[n].kind == SCORE_NOT && (n > 0 || i + 1 < e->n))
+                continue;
+            if (first[n].all.speedup.value > first[best].all.speedup.value)
+                best = n;
+            n++;
+        }
         const struct score_row fastest = first[best];
         first[best] = first[0];
         first[0] = fastest;
         first[0].best = first[0].kind != SCORE_NOT;
-        r->n += i;
+        r->n += n;
     }
 }
