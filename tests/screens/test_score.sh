@@ -9,15 +9,15 @@ for name in Ada Ben Ruby Tom; do
     printf '{"prompt": "A baker sent %s", "completion": " to market with a red apple. In the park %s met a fox, and the fox said, \\"Bring me an oven for it.\\" So %s came home with the red apple."}\n' $name $name $name
 done >"$TEXTS"
 
-printf '%s\n' ':wait round 3' ":score $TEXTS" ':save-screen begins.txt' ':wait idle' ':save-screen over.txt' ':key Enter' \
-    ':save-screen taken.txt' ':quit' >"$WORK/score.script"
+printf '%s\n' ':wait round 3' ":score $TEXTS" ':save-screen begins.txt' ':wait idle' ':save-screen over.txt' ':key Down Enter' \
+    ':wait idle' ':save-screen taken.txt' ':quit' >"$WORK/score.script"
 terminal 160x48 "$PROGRAM -n 12 --script $WORK/score.script"
 check "scoring ends well" exits 0
 check "the panel appears when scoring begins" grep -q '[0-9] score ━.* 0 conversations' "$WORK/run/begins.txt"
 check "the screen says that Esc stops scoring" grep -q 'Esc stops' "$WORK/run/begins.txt"
 check "the panel has the tokens per round and the speed of each drafter" grep -Eq '▸[a-z].* ±\.[0-9]* +[0-9]\.[0-9][0-9]' "$WORK/run/over.txt"
-best() { sed -n 's/^[┃|]▸\([a-z+]*\) .*/\1/p' "$WORK/run/over.txt"; }
-check "Enter takes the setting of the fastest drafter" sh -c "grep -q 'policy $(best)' '$WORK/run/taken.txt'"
+second=$(sed -n 's/^[┃|]▸\([a-z+]*\) .*/\1/p' "$WORK/run/taken.txt")
+check "Enter takes the setting of the drafter at the cursor" grep -q "policy ${second:-none} " "$WORK/run/taken.txt"
 
 printf '%s\n' ':wait round 3' ":score $TEXTS" ':set temperature 1' >"$WORK/refused.script"
 terminal 160x48 "$PROGRAM -n 12 --script $WORK/refused.script"
