@@ -434,9 +434,7 @@ diff_json(const struct diff *d, const char *path, struct err *err)
         cJSON_AddItemToArray(list, at);
     }
     cJSON_AddItemToObject(j, "texts", texts_json(d));
-    const bool ok = json_write(j, path, err);
-    cJSON_Delete(j);
-    return ok;
+    return json_write(j, path, err);
 }
 
 /* ---- one side ---- */

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/plural.h"
+#include "base/utf8.h"
 #include "cli/generation/generation.h"
 #include "engine/model/memory.h"
 #include "engine/model/model_locations.h"
@@ -56,6 +57,8 @@ add(void *user, const char *name, const char *path)
     }
     if (why == DRAFT_REASONS && (size_t)snprintf(d->name, sizeof d->name, "%s", name) < sizeof d->name &&
         engine_draft_open(s->engine, path, s->reserved, &d->reserve, &err)) {
+        const size_t n = strlen(d->name), cut = n < sizeof d->label ? 0 : n - sizeof d->label + 1;
+        printable_line(d->label, sizeof d->label, d->name + cut, n - cut);
         s->reserved += memory_need(d->reserve.model.model, 0, s->engine->exact, s->engine->asked.quantize);
         s->drafts->n++;
     } else {
@@ -64,29 +67,9 @@ add(void *user, const char *name, const char *path)
     return !generation_interrupted();
 }
 
-bool
-drafts_open(struct drafts *d, struct engine *e, const char *place, struct err *err)
-{
-    struct search s = {.drafts = d, .engine = e};
-    if (!model_place_list(place, add, &s, err))
-        return false;
-    for (uint32_t i = 0; i < d->n; i++) {
-        engine_draft_swap(e, &d->draft[i].reserve);
-        engine_repack(e, generation_interruption());
-        engine_draft_swap(e, &d->draft[i].reserve);
-    }
-    return true;
-}
-
-void
-drafts_close(struct drafts *d, struct engine *e)
-{
-    while (d->n > 0)
-        engine_draft_close(e, &d->draft[--d->n].reserve);
-}
-
-void
-drafts_print(const struct drafts *d, const char *place)
+/* Prints how many models are draft models, and how many are not, for which reasons. */
+static void
+print_counts(const struct drafts *d, const char *place)
 {
     static const char *const reasons[DRAFT_REASONS] = {"not readable",
                                                        "with another vocabulary",
@@ -103,4 +86,28 @@ drafts_print(const struct drafts *d, const char *place)
         before = ", ";
     }
     fputc('\n', stderr);
+}
+
+bool
+drafts_open(struct drafts *d, struct engine *e, const char *place, struct err *err)
+{
+    struct search s = {.drafts = d, .engine = e};
+    if (place == NULL)
+        return true;
+    if (!model_place_list(place, add, &s, err))
+        return false;
+    for (uint32_t i = 0; i < d->n; i++) {
+        engine_draft_swap(e, &d->draft[i].reserve);
+        engine_repack(e, generation_interruption());
+        engine_draft_swap(e, &d->draft[i].reserve);
+    }
+    print_counts(d, place);
+    return true;
+}
+
+void
+drafts_close(struct drafts *d, struct engine *e)
+{
+    while (d->n > 0)
+        engine_draft_close(e, &d->draft[--d->n].reserve);
 }

@@ -1,4 +1,4 @@
-/* Draft models of tune --drafts: the models of a place whose vocabulary matches the target's. */
+/* Draft models of tune and score --drafts: the models of a place whose vocabulary matches the target's. */
 #pragma once
 
 #include "engine/session/engine.h"
@@ -20,14 +20,14 @@ enum draft_skipped {
 struct drafts {
     struct draft {
         char name[512]; /* for --draft */
+        char label[64]; /* the end of the name, printable */
         struct engine_draft reserve;
     } draft[DRAFTS_MOST];
     uint32_t n, skipped[DRAFT_REASONS];
 };
 
-/* Opens the draft models at a place (model_place_list()) for an engine whose weights are not settled yet, and settles
- * all. Fails if the place does not exist or cannot be read. */
+/* Opens the draft models at a place (model_place_list(); NULL: none) for an engine whose weights are not repacked yet,
+ * repacks all, and prints how many models are draft models and how many are not, for which reasons. Fails if the place
+ * does not exist or cannot be read. */
 bool drafts_open(struct drafts *, struct engine *, const char *place, struct err *);
 void drafts_close(struct drafts *, struct engine *);
-/* Prints how many models are draft models, and how many are not, for which reasons. */
-void drafts_print(const struct drafts *, const char *place);

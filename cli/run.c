@@ -432,7 +432,8 @@ run_all(struct running *r, struct err *err)
         acceptance_categories_json(result, &r->acceptance);
     if (ok && o->json != NULL && result != NULL)
         ok = json_write(result, o->json, err);
-    cJSON_Delete(result);
+    else
+        cJSON_Delete(result);
     return ok && (o->csv == NULL || write_csv(r, err));
 }
 

@@ -3,29 +3,30 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/ioctl.h>
-#include <unistd.h>
 
 #include "base/clock.h"
+#include "base/plural.h"
 #include "base/program.h"
-#include "base/utf8.h"
 #include "cli/drafts.h"
 #include "cli/generation/generation.h"
 #include "cli/options/commands.h"
 #include "cli/options/files.h"
 #include "cli/options/option_table.h"
+#include "cli/score.h"
 #include "cli/tune_server.h"
-#include "cli/tune_texts.h"
 #include "cli/use.h"
 #include "engine/scope/scope.h"
 #include "engine/tune/results.h"
 #include "engine/tune/tuner.h"
 #include "policies/registry.h"
 
-#define SHOWN          12   /* rows of the table */
-#define ENGINE_COMMAND 8192 /* bytes; a longer command of a server is not started */
-#define PROGRESS_US    2e5  /* between two lines of progress */
-#define BAR            10   /* columns */
+#define SHOWN       12  /* rows of the table */
+#define PROGRESS_US 2e5 /* between two lines of progress */
+#define BAR         10  /* columns */
+
+#define TEXTS_PROMPTS 60   /* of a race, at most */
+#define TEXTS_GIVEN   4    /* settings that race, at most */
+#define TEXTS_SHARE   0.25 /* of the time, for scoring */
 
 struct tune {
     const struct options *o;
@@ -37,13 +38,16 @@ struct tune {
     struct scope *beside;        /* and of those with another draft model; NULL: none */
     struct live *live;           /* owned; tuner and scope use its description */
     struct tune_server server;   /* with --launch; else all 0 */
-    struct tune_texts texts;     /* with --texts; else all 0 */
-    bool planned;                /* print_plan() was called */
+    struct texts texts; /* with --texts: of these the first `scored`, and the prompts of the others are raced */
+    size_t scored;
+    struct candidate given[TEXTS_GIVEN]; /* (n_given) the settings that score best */
+    uint32_t n_given;
+    bool planned; /* print_plan() was called */
     struct drafts drafts;
     uint32_t draft;              /* of the next run, from 1 on in `drafts`; 0: the engine's own */
     struct live *other;          /* with this draft model, which the engine has as long as the session exists; owned */
     struct event_reader *reader; /* of `other` */
-    bool shows_progress, failed;
+    bool failed;
     bool untraced; /* its trace stopped */
     double progress_us;
     struct err err;
@@ -135,8 +139,8 @@ begin(struct tune *t, struct err *err)
                                          .time_s = t->o->time_s,
                                          .tokens = t->o->tokens,
                                          .seed = t->o->seed,
-                                         .given = t->texts.given,
-                                         .n_given = t->texts.n,
+                                         .given = t->given,
+                                         .n_given = t->n_given,
                                          .start_s = t->server.start_s,
                                          .sampling = t->o->sampling};
     return tuner_open(&t->tuner, t->live->ops->info(t->live), err) &&
@@ -144,25 +148,18 @@ begin(struct tune *t, struct err *err)
            t->live->ops->post(t->live, &(struct control){.kind = CONTROL_RACE, .n = 1}, err);
 }
 
-/* "[####......] 14 of 23 left, heat 6, 41 s; at most 3m left; fastest: sd k=4, 1.52 x ar", cut to the terminal's
- * width. */
+/* "[####......] 14 of 23 left - heat 6 - 41 s; at most 3m left; fastest: sd k=4, 1.52 x ar" */
 static void
 show_progress(struct tune *t)
 {
     const double now = clock_fine_us(), left = tuner_left_s(t->tuner);
-    struct winsize size = {.ws_col = 0};
     char line[300], what[80], name[60], time[16];
-    if (!t->shows_progress || now - t->progress_us < PROGRESS_US)
+    if (now - t->progress_us < PROGRESS_US)
         return;
     t->progress_us = now;
-    tuner_progress(t->tuner, what, sizeof what);
-    for (char *dot; (dot = strstr(what, " · ")) != NULL;) { /* as ASCII */
-        memmove(dot + 2, dot + 4, strlen(dot + 4) + 1);
-        memcpy(dot, ", ", 2);
-    }
     const int done = (int)(tuner_done(t->tuner) * BAR);
-    size_t used =
-        (size_t)snprintf(line, sizeof line, "[%.*s%.*s] %s", done, "##########", BAR - done, "..........", what);
+    size_t used = (size_t)snprintf(line, sizeof line, "[%.*s%.*s] %s", done, "##########", BAR - done, "..........",
+                                   tuner_progress(t->tuner, what, sizeof what));
     if (!isnan(left))
         used += (size_t)snprintf(line + used, sizeof line - used, "; at most %s left",
                                  tune_time_text(left, time, sizeof time));
@@ -172,8 +169,7 @@ show_progress(struct tune *t)
         snprintf(line + used, sizeof line - used, "; fastest: %s, %.2f x ar",
                  tuner_name(t->tuner, first, " ", name, sizeof name), tuner_speed(t->tuner, first, &held_out).value);
     }
-    const int cols = ioctl(STDERR_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 1 ? size.ws_col : 80;
-    fprintf(stderr, "\r%.*s\x1b[K", cols - 1, line);
+    generation_progress(line);
 }
 
 /* "6 settings race, 5 prompts after each start of the server, which takes 4s; about 4m at least" */
@@ -248,14 +244,77 @@ race(struct tune *t, struct err *err)
                                    : session_open(&t->live, t->engine, &g.session, err);
     g.live = t->live;
     ok = ok && generate(&g, &out, err);
-    if (t->shows_progress)
-        fputs("\r\x1b[K", stderr);
+    generation_progress("");
     t->untraced = ok && out.untraced;
     if (ok)
         outcome_free(&out);
     if (t->failed)
         *err = t->err;
     return ok && !t->failed;
+}
+
+/* ---- texts ---- */
+
+/* Reads the texts. With --prompts all are scored. Else every second one is, and the list gets the prompts of the
+ * others. */
+static bool
+read_texts(struct tune *t, struct err *err)
+{
+    if (!texts_read(&t->texts, t->o->texts, err))
+        return false;
+    t->scored = t->list.n > 0 ? t->texts.n : t->texts.n / 2;
+    for (size_t i = 0; i < t->scored && t->list.n == 0; i++) {
+        const struct conversation raced = t->texts.at[i];
+        t->texts.at[i] = t->texts.at[2 * i + 1];
+        t->texts.at[2 * i + 1] = raced;
+    }
+    for (size_t i = t->scored; i < t->texts.n && t->list.n < TEXTS_PROMPTS; i++) {
+        const struct conversation *c = &t->texts.at[i];
+        if (c->exchange[0].prompt != NULL && !prompts_add(&t->list, c->exchange[0].prompt, c->category))
+            return err_set(err, ERR_WORK, "out of memory for prompts");
+    }
+    return true;
+}
+
+/* Takes the fastest settings by forecast: those whose interval reaches that of the first one. Settings with the same
+ * forecast are taken once, because two policies may have the same rounds. */
+static void
+take_scored(struct tune *t, const struct score_report *r)
+{
+    const struct score_row *rows[SCORE_ROWS];
+    const uint32_t n = score_order(r, rows);
+    for (uint32_t i = 0; i < n && t->n_given < TEXTS_GIVEN; i++) {
+        const struct score_row *row = rows[i];
+        const struct comparison first = rows[0]->all.speedup, c = row->all.speedup;
+        if (row->kind == SCORE_NOT || (t->n_given > 0 && !(c.high >= first.low)))
+            break;
+        if (t->n_given > 0 && fabs(t->given[t->n_given - 1].forecast / c.value - 1) < 1e-4)
+            continue;
+        struct candidate *to = &t->given[t->n_given++];
+        *to = (struct candidate){.preset = row->preset, .forecast = c.value, .ceiling = NAN};
+        for (uint32_t d = 0; d < t->drafts.n; d++)
+            if (strcmp(t->drafts.draft[d].label, row->drafter) == 0)
+                to->draft = d + 1;
+    }
+}
+
+static bool
+score(struct tune *t, struct options *o, struct err *err)
+{
+    struct texts texts = t->texts;
+    struct score_report *r = NULL;
+    texts.n = t->scored;
+    if (!score_texts(o, t->engine, &t->drafts, &texts, o->time_s * TEXTS_SHARE, &r, err))
+        return false;
+    take_scored(t, r);
+    if (o->time_s > 0) /* the rest is for the race */
+        o->time_s = fmax(o->time_s - r->seconds, 1);
+    fprintf(stderr,
+            "specscope: %u conversation%s scored in %.0f s; the race has the %u fastest setting%s by forecast\n",
+            (unsigned)r->conversations, plural(r->conversations), r->seconds, (unsigned)t->n_given, plural(t->n_given));
+    free(r);
+    return t->n_given > 0 ||
+           err_set(err, ERR_USAGE, "%s: no setting has a forecast on these texts; leave out --texts", o->texts);
 }
 
 /* ---- the report ---- */
@@ -417,7 +476,8 @@ print_engines(const struct tuner *t)
         tuner_engine_command(t, e, best, false, text, sizeof text);
         note = engine_folder_note(text) != NULL ? engine_folder_note(text) : note;
         use_indented(text);
-        if (use_is_command(tuner_engine_command(t, e, best, true, text, sizeof text))) {
+        tuner_engine_command(t, e, best, true, text, sizeof text);
+        if (text[0] != '\0' && strncmp(text, "no equivalent", 13) != 0) {
             puts("  and to measure its speed at the acceptance found here:");
             use_indented(text);
         }
@@ -605,12 +665,8 @@ report(const struct tune *t, struct err *err)
     bool ok = save(t->o->save, &t->tuner->candidate[advised(t->tuner)], err);
     if (!output_is_stdout(t->o->json) && !output_is_stdout(t->o->csv))
         print_report(t);
-    if (ok && t->o->json != NULL) {
-        cJSON *j = json_of(t);
-        ok = json_write(j, t->o->json, err);
-        cJSON_Delete(j);
-    }
-    ok = ok && (t->o->csv == NULL || write_csv(t->tuner, t->o->csv, err));
+    ok = ok && (t->o->json == NULL || json_write(json_of(t), t->o->json, err)) &&
+         (t->o->csv == NULL || write_csv(t->tuner, t->o->csv, err));
     if (ok && t->tuner->differing > 0 && t->o->launch == NULL)
         return err_set(err, ERR_WORK, "%u runs differ from other settings' text of the same prompt; that is a bug here",
                        t->tuner->differing);
@@ -623,7 +679,7 @@ read_prompts(struct tune *t, struct err *err)
     const size_t *n = &t->list.n;
     bool ok = t->o->prompts_file != NULL ? prompts_read(t->o->prompts_file, &t->list, err)
                                          : t->o->texts != NULL || generation_tune_prompts(t->o, &t->list, err);
-    ok = ok && (t->o->texts == NULL || tune_texts_read(&t->texts, t->o, &t->list, err));
+    ok = ok && (t->o->texts == NULL || read_texts(t, err));
     if (ok && *n < RACE_PROMPTS)
         return err_set(
             err, ERR_USAGE,
@@ -639,7 +695,7 @@ read_prompts(struct tune *t, struct err *err)
 bool
 tune_main(struct options *o, int *status, struct err *err)
 {
-    struct tune t = {.o = o, .shows_progress = isatty(STDERR_FILENO)};
+    struct tune t = {.o = o};
     generation_catch_signals();
     if (o->server.url != NULL)
         return err_set(
@@ -648,16 +704,14 @@ tune_main(struct options *o, int *status, struct err *err)
             "compared with; give the command that starts it, --launch 'COMMAND {flags}'");
     bool ok = outputs_possible(o->json, &results_json_file, o->csv, &csv_file, err) && save(o->save, NULL, err) &&
               read_prompts(&t, err) && (o->launch != NULL || generation_engine(o, &t.engine, err)) &&
-              (t.engine == NULL || o->drafts == NULL || drafts_open(&t.drafts, t.engine, o->drafts, err));
-    if (ok && t.engine != NULL && o->drafts != NULL)
-        drafts_print(&t.drafts, o->drafts);
+              (t.engine == NULL || drafts_open(&t.drafts, t.engine, o->drafts, err));
     if (ok && t.engine != NULL && generation_chat_unused(o, t.engine)) {
         o->chat.on = true;
         fputs("specscope: prompts go through the model's chat template, as with --chat\n", stderr);
     }
     if (ok && t.engine != NULL)
         engine_repack(t.engine, NULL);
-    ok = ok && (t.engine == NULL || o->texts == NULL || tune_texts_score(&t.texts, o, t.engine, &t.drafts, err));
+    ok = ok && (t.engine == NULL || o->texts == NULL || score(&t, o, err));
     if (ok) {
         ok = race(&t, err);
         if (t.tuner != NULL)
@@ -668,7 +722,7 @@ tune_main(struct options *o, int *status, struct err *err)
     tuner_close(t.tuner);
     free(t.prompts);
     prompts_free(&t.list);
-    tune_texts_free(&t.texts);
+    texts_free(&t.texts);
     live_close(t.live);
     tune_server_close(&t.server);
     drafts_close(&t.drafts, t.engine);

@@ -38,9 +38,3 @@ use_indented(const char *text)
         text += n + (text[n] == '\n');
     }
 }
-
-bool
-use_is_command(const char *text)
-{
-    return text[0] != '\0' && strncmp(text, "no equivalent", 13) != 0;
-}

@@ -151,11 +151,8 @@ policies(struct bench *b, struct err *err)
     if (!output_is_stdout(b->o->json) && !output_is_stdout(b->o->csv) && !bench_table(b, err))
         return false;
     bool ok = b->o->csv == NULL || bench_csv(b, b->o->csv, err);
-    if (b->o->json != NULL) { /* also if writing the other file failed */
-        cJSON *j = bench_json(b);
-        ok = json_write(j, b->o->json, ok ? err : NULL) && ok;
-        cJSON_Delete(j);
-    }
+    if (b->o->json != NULL) /* also if writing the other file failed */
+        ok = json_write(bench_json(b), b->o->json, ok ? err : NULL) && ok;
     if (!ok)
         return false;
     for (size_t i = 0; i < b->n_candidates; i++)

@@ -141,10 +141,11 @@ bench_steps(struct engine *engine, const struct options *o, struct err *err)
         if (!quiet)
             printf("%-34s %10.1f %8.2f  (parameters: %.2f)\n", "probe, against a layer", probe, probe / layer,
                    engine->model->rho);
-        if (o->json != NULL)
-            ok = json_write(j, o->json, err);
     }
-    cJSON_Delete(j);
+    if (ok && o->json != NULL)
+        ok = json_write(j, o->json, err);
+    else
+        cJSON_Delete(j);
     free(s);
     context_close(ctx);
     return ok;
@@ -227,9 +228,7 @@ report(const struct speed *s, const struct engine *engine, const struct options 
     cJSON_AddNumberToObject(j, "prompt_tok_per_s", prefill_rate);
     cJSON_AddNumberToObject(j, "decoded_tokens", s->n_decoded);
     cJSON_AddNumberToObject(j, "decode_tok_per_s", decode_rate);
-    bool ok = json_write(j, o->json, err);
-    cJSON_Delete(j);
-    return ok;
+    return json_write(j, o->json, err);
 }
 
 bool

@@ -6,10 +6,12 @@
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <unistd.h>
 
 #include "base/clock.h"
 #include "base/rng.h"
+#include "base/text.h"
 #include "cli/generation/acceptance.h"
 #include "cli/options/commands.h"
 #include "engine/model/tokenizer/tokenizer.h"
@@ -224,10 +226,11 @@ outcome_server_json(const struct outcome *out, const struct run_info *info)
 const struct file_kind results_json_file = {.what = "results of specscope as JSON", .begins = "{\"specscope\":"};
 
 bool
-json_write(const cJSON *j, const char *path, struct err *err)
+json_write(cJSON *j, const char *path, struct err *err)
 {
     struct output o;
     char *text = json_memory_ran_out() ? NULL : cJSON_Print(j);
+    cJSON_Delete(j);
     if (text == NULL)
         return err_set(err, ERR_WORK, "out of memory for the JSON results");
     bool ok = output_open(&o, path, &results_json_file, err);
@@ -272,18 +275,25 @@ generation_interruption(void)
 
 /* ---- progress ---- */
 
-static void
-show_progress(const char *what, double done)
+void
+generation_progress(const char *text)
 {
-    if (isatty(STDERR_FILENO))
-        fprintf(stderr, "\r%s %3.0f%% ", what, done * 100);
+    struct winsize size = {.ws_col = 0};
+    char line[300];
+    if (!isatty(STDERR_FILENO))
+        return;
+    const int cols = ioctl(STDERR_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 1 ? size.ws_col : 80;
+    snprintf(line, sizeof line, "%s", text);
+    text_ascii(line);
+    fprintf(stderr, "\r%.*s\x1b[K", cols - 1, line);
 }
 
 static void
-clear_progress(void)
+show_share(const char *what, double done)
 {
-    if (isatty(STDERR_FILENO))
-        fputs("\r\x1b[K", stderr);
+    char line[60];
+    snprintf(line, sizeof line, "%.40s %3.0f%% ", what, done * 100);
+    generation_progress(line);
 }
 
 struct load_progress {
@@ -306,7 +316,7 @@ load_progress(void *user, double done)
 {
     struct load_progress *p = user;
     if (clock_fine_us() - p->start_us > 5e5) {
-        show_progress("loading", done);
+        show_share("loading", done);
         p->shown = true;
     }
     return !interrupted;
@@ -435,7 +445,7 @@ generation_engine(const struct options *o, struct engine **engine, struct err *e
     struct load_progress progress = {.start_us = clock_fine_us()};
     bool ok = engine_open(engine, &options, load_progress, &progress, err);
     if (progress.shown)
-        clear_progress();
+        generation_progress("");
     if (ok) {
         note_profile(o, *engine);
         note_context(o, *engine);
@@ -558,10 +568,10 @@ collect(struct collector *c, const struct event *e)
         paired_add(&c->out->paired, e->seq, &e->round_end);
     }
     if (e->type == EVENT_PROGRESS && c->g->progress) {
-        show_progress(e->progress.what, (double)e->progress.done);
+        show_share(e->progress.what, (double)e->progress.done);
         c->shown = true;
     } else if (c->shown) {
-        clear_progress();
+        generation_progress("");
         c->shown = false;
     }
     token_t token;

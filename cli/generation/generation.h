@@ -44,16 +44,19 @@ cJSON *outcome_server_json(const struct outcome *, const struct run_info *);
 void json_number(cJSON *to, const char *name, double value);      /* null if the value is not a number */
 void json_estimate(cJSON *to, const char *name, struct estimate); /* the value, and its standard error as NAME_se */
 void json_seed(cJSON *to, uint64_t seed);                         /* as text: a JSON number has 53 bits */
-/* Prints an object that is not empty to a file, or stdout for "-". Its first member is the version of the program, by
- * which results_json_file recognises such a file. */
+/* Prints an object that is not empty to a file, or stdout for "-", and deletes it. The first member in the file is the
+ * version of the program, by which results_json_file recognises such a file. */
 extern const struct file_kind results_json_file;
-bool json_write(const cJSON *, const char *path, struct err *);
+bool json_write(cJSON *, const char *path, struct err *);
 
 double median(double *v, size_t n); /* the upper one of an even number; sorts v; n > 0 */
 
 /* Loads the model, with a bar on stderr when it takes over half a second, and a line there if the engine has a note
  * (the scope shows that itself). */
 bool generation_engine(const struct options *, struct engine **, struct err *);
+/* Replaces the line of progress on a terminal's stderr by this text as ASCII, cut to the terminal's width; "" removes
+ * it. */
+void generation_progress(const char *text);
 /* Returns whether the model has a chat template that prompts do not go through, because --chat was not given. */
 bool generation_chat_unused(const struct options *, const struct engine *);
 /* Reads the bundled prompts for a race: for the program's own models those that they were trained for, and for other

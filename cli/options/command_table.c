@@ -39,7 +39,7 @@ const struct command_row command_rows[] = {
         "finds the fastest setting: policies and knobs race over prompts; others measure the winner" MODEL, ONE_MODEL,
         .config = true, .after = "Ctrl-C ends it with the result so far."),
     ROW(COMMAND_SCORE, "score", score_main, "score --texts FILE [options] [MODEL]",
-        "forecasts what each drafter gains on conversations that have ended, without generating" MODEL, ONE_MODEL,
+        "forecasts what each drafter gains on finished conversations, without generating" MODEL, ONE_MODEL,
         .config = true,
         .after = "Answers are read in parts of at most 1024 tokens, so the memory does not depend on their length.\n"
                  "Ctrl-C ends it with the result so far."),

@@ -82,14 +82,12 @@ const struct option_row option_rows[] = {
                  "draws with --seed, each other one with a seed made from --seed and its number, which --json "
                  "contains. A run with that seed alone gives the same text (sampled under `sv`, and under `swift` "
                  "after a sequence that it learned from: a text of the same distribution)."),
-    SWITCH(
-        "chat", 0, OPENS | COMMAND_CONNECT, chat.on, "prompts as chat messages",
-        .more =
-            "Prompts are messages of a dialogue in the form of the model's chat template, up to where the model "
-            "answers; so are prompts that are typed later, which continue the dialogue. The template is Jinja "
-            "and runs as in transformers. If it fails, a line gives the reason, or the template's own message. "
-            "A model without a template gets its prompts unchanged, and a line reports this. `tune` and `score` imply "
-            "--chat if the model has a template, and so do the options below."),
+    SWITCH("chat", 0, OPENS | COMMAND_CONNECT, chat.on, "prompts as chat messages",
+           .more = "Prompts are messages of a dialogue in the form of the model's chat template, up to where the model "
+                   "answers; so are prompts that are typed later, which continue the dialogue. The template is Jinja "
+                   "and runs as in transformers. If it fails, a line gives the reason, or the template's own message. "
+                   "A model without a template gets its prompts unchanged, and a line reports this. `tune` and "
+                   "`score` imply --chat if the model has a template, and so do the options below."),
     TEXT("system", 0, "TEXT", OPENS | COMMAND_CONNECT | ANSWERED, chat.system, "system message",
          .more = "Without it, the template's own system message is used, if it has one."),
     CALL("chat-var", 0, "NAME=VALUE", OPENS | ANSWERED, set_chat_variable, "chat variable", .repeats = true,
@@ -271,8 +269,8 @@ const struct option_row option_rows[] = {
                  "used up, or after three quarters of this time. The rest is for the held-out prompts. With a slow "
                  "model fewer settings race, over fewer tokens."),
     CALL("time", 0, "TIME", COMMAND_SCORE, set_time, "time to read texts: 90s, 5m or 1h", .without = "no limit"),
-    TEXT("texts", 0, "FILE", COMMAND_SCORE | COMMAND_TUNE, texts,
-         "conversations that have ended, or a trace; - is stdin", .takes = TAKES_FILE,
+    TEXT("texts", 0, "FILE", COMMAND_SCORE | COMMAND_TUNE, texts, "finished conversations, or a trace; - is stdin",
+         .takes = TAKES_FILE,
          .more =
              "Each line is a conversation as JSON: a list `messages`, `conversations` as ShareGPT has them, a log of "
              "a server with `request` and `response` or of its batches, `prompt` with `completion`, `response`, "

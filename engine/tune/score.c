@@ -243,6 +243,9 @@ write_row(const struct score *s, const struct entry *e, const struct setting *x,
                               .acceptance = (float)((double)t->accepted / (double)(t->accepted + t->rejected_rounds))};
     snprintf(row->preset.policy, sizeof row->preset.policy, "%s", e->of.info->name);
     snprintf(row->drafter, sizeof row->drafter, "%s", e->of.drafter);
+    char setting[sizeof row->preset.policy + sizeof row->setting];
+    const char *knobs = strchr(preset_setting_text(&row->preset, e->of.info, " ", setting, sizeof setting), ' ');
+    snprintf(row->setting, sizeof row->setting, "%s", knobs != NULL ? knobs + 1 : "");
     snprintf(row->why, sizeof row->why, "%s", e->why);
     row->kind =
         ops->estimates || (ops->draft_vocab > 0 && x->value[ops->draft_vocab] > 0) ? SCORE_ESTIMATED : SCORE_EXACT;

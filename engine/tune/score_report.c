@@ -36,15 +36,15 @@ rank_of(const struct score_row *row)
 }
 
 uint32_t
-score_order(const struct score_report *r, uint32_t out[SCORE_ROWS])
+score_order(const struct score_report *r, const struct score_row *out[SCORE_ROWS])
 {
     uint32_t n = 0;
-    for (uint32_t i = 0; i < r->n; i++) {
+    for (const struct score_row *row = r->row; row < r->row + r->n; row++) {
         uint32_t at = n;
-        for (; at > 0 && rank_of(&r->row[i]) > rank_of(&r->row[out[at - 1]]); at--)
+        for (; at > 0 && rank_of(row) > rank_of(out[at - 1]); at--)
             out[at] = out[at - 1];
-        out[at] = i;
-        n += isnan(rank_of(&r->row[i])) ? 0 : 1;
+        out[at] = row;
+        n += isnan(rank_of(row)) ? 0 : 1;
     }
     return n;
 }
@@ -64,17 +64,6 @@ const char *
 score_drafter(const struct score_row *row, char *out, size_t n)
 {
     snprintf(out, n, "%s%s%s", row->preset.policy, row->drafter[0] != '\0' ? " " : "", row->drafter);
-    return out;
-}
-
-const char *
-score_setting(const struct score_row *row, char *out, size_t n)
-{
-    size_t used = 0;
-    out[0] = '\0';
-    for (uint32_t i = 0; i < row->preset.n_set && used < n; i++)
-        used += (size_t)snprintf(out + used, n - used, "%s%s=%s", i > 0 ? " " : "", row->preset.set[i].name,
-                                 row->preset.set[i].text);
     return out;
 }
 
@@ -138,6 +127,7 @@ static const struct field row_fields[] = {FIELD_PLAIN(NEEDED, "policy", LABEL, p
                                           FIELD_PLAIN(NEEDED, "drafter", LABEL, drafter),
                                           FIELD_NAMED(NEEDED, "kind", kind, kind_names, SCORE_NOT),
                                           FIELD_PLAIN(NEEDED, "why", LABEL, why),
+                                          FIELD_PLAIN(USUAL, "params", LABEL, setting),
                                           FIELD_PLAIN(NEEDED, "best", FLAG, best),
                                           FIELD_REAL_TO(OR_NULL, "acceptance", acceptance, 1),
                                           FIELD_END};
@@ -263,13 +253,11 @@ static bool
 csv_line(FILE *out, bool names, const struct score_row *row, const struct score_part *part, const char *category,
          const char *depth)
 {
-    char setting[POLICY_KNOBS * sizeof(struct preset_knob)];
     cJSON *j = cJSON_CreateObject();
     bool ok = j != NULL;
     fields_print(&ok, j, row_fields, row);
     fields_print(&ok, j, part_fields, part);
     ok = ok && cJSON_AddNumberToObject(j, "up_to_sequences", score_up_to(row)) != NULL &&
-         cJSON_AddStringToObject(j, "params", score_setting(row, setting, sizeof setting)) != NULL &&
          cJSON_AddStringToObject(j, "category", category) != NULL && cJSON_AddRawToObject(j, "depth", depth) != NULL;
     for (cJSON *item = ok ? j->child : NULL; item != NULL; item = item->next) {
         char *text = cJSON_IsString(item) || names ? NULL : cJSON_PrintUnformatted(item);

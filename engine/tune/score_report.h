@@ -39,6 +39,7 @@ enum score_kind {
 
 struct score_row {
     struct preset preset; /* the policy, and the setting with all knobs */
+    char setting[256];    /* "k=4 topk=2": the knobs that differ from the policy's defaults */
     char drafter[64];     /* name of the draft model; "": the policy needs none */
     enum score_kind kind;
     char why[112];
@@ -69,16 +70,13 @@ struct score_report {
 
 #define SCORE_OWN 0.9 /* texts with a larger share of own tokens are called the model's own */
 
-/* The order of the table: rows with `best` by descending speedup, then those not scored. Writes indices into row[];
- * returns their number. */
-uint32_t score_order(const struct score_report *, uint32_t out[SCORE_ROWS]);
+/* The order of the table: rows with `best` by descending speedup, then those not scored. Returns their number. */
+uint32_t score_order(const struct score_report *, const struct score_row *out[SCORE_ROWS]);
 /* Returns the largest number of sequences at which the setting clearly gains, with an interval that is as wide, relative
  * to the speedup, as that of one sequence; 0: none. */
 uint32_t score_up_to(const struct score_row *);
 /* "eagle smollm2-eagle": the policy and its drafter. Returns out. */
 const char *score_drafter(const struct score_row *, char *out, size_t n);
-/* "k=4 topk=1": all knobs. Returns out. */
-const char *score_setting(const struct score_row *, char *out, size_t n);
 /* "faster than plain decoding", "slower than …", "no clear difference", "one conversation has no interval";
  * why it was not scored. */
 const char *score_verdict(const struct score_row *);

@@ -147,9 +147,8 @@ tuner_begin(struct tuner *t, const struct tune_request *r, struct err *err)
     t->named = r->n_policies > 0;
     t->greedy = !(r->sampling.temperature > 0);
     t->speed.start_s = t->spent_s = r->start_s;
-    t->n_given = r->n_given < CANDIDATES_MOST ? r->n_given : CANDIDATES_MOST;
-    for (uint32_t i = 0; i < t->n_given; i++)
-        t->given[i] = r->given[i];
+    t->given = r->given;
+    t->n_given = r->n_given;
     t->n_drafts = r->n_drafts;
     for (uint32_t i = 0; i < r->n_drafts; i++)
         t->drafts[i] = r->drafts[i];

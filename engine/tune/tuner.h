@@ -88,8 +88,8 @@ struct tune_request {
     double token_s;  /* known time of a token, for a refusal before the first run; 0: unknown */
     uint32_t tokens; /* of a run, at most */
     uint64_t seed;
-    /* (n_given) settings that race besides plain decoding, the most promising first; borrowed. None: they are found by
-     * forecasts on the first runs */
+    /* (n_given) settings that race besides plain decoding, at most CANDIDATES_MOST, the most promising first; borrowed
+     * until the tuner is closed. None: they are found by forecasts on the first runs */
     const struct candidate *given;
     uint32_t n_given;
     double start_s;           /* that the start of a launched server took, which has no layer record; 0: it is none */
@@ -132,7 +132,7 @@ struct tuner {
     bool wanted[POLICIES_MOST]; /* by policy of the run */
     struct tune_draft drafts[TUNE_DRAFTS];
     uint32_t n_drafts;
-    struct candidate given[CANDIDATES_MOST];
+    const struct candidate *given; /* (n_given) of the request */
     uint32_t n_given;
     char **prompts, **categories; /* (n_prompts) owned */
     struct tune_text *text;       /* (n_prompts) */

@@ -408,9 +408,7 @@ write_json(const struct forecasts *f, const char *path, struct err *err)
     json_number(root, "uncorrected_median_off", quantile(f, OFF_PLAIN, 0.5));
     json_number(root, "uncorrected_p90_off", quantile(f, OFF_PLAIN, 0.9));
     cJSON_AddItemToObject(root, "cost", cost_model_json(&f->plain));
-    const bool ok = json_write(root, path, err);
-    cJSON_Delete(root);
-    return ok;
+    return json_write(root, path, err);
 }
 
 static bool
