@@ -10,7 +10,7 @@ for name in Ada Ben Ruby Tom; do
 done >"$TEXTS"
 
 printf '%s\n' ':wait round 3' ":score $TEXTS" ':save-screen begins.txt' ':wait idle' ':save-screen over.txt' ':key Down Enter' \
-    ':wait idle' ':save-screen taken.txt' ':quit' >"$WORK/score.script"
+    ':wait idle' ':save-screen taken.txt' ':undo' ':wait idle' ':save-screen undone.txt' ':quit' >"$WORK/score.script"
 terminal 160x48 "$PROGRAM -n 12 --script $WORK/score.script"
 check "scoring ends well" exits 0
 check "the panel appears when scoring begins" grep -q '[0-9] score ━.* 0 conversations' "$WORK/run/begins.txt"
@@ -19,10 +19,15 @@ check "the panel has the tokens per round and the speed of each drafter" grep -E
 second=$(sed -n 's/^[┃|]▸\([a-z+]*\) .*/\1/p' "$WORK/run/taken.txt")
 check "Enter takes the setting of the drafter at the cursor" grep -q "policy ${second:-none} " "$WORK/run/taken.txt"
 
+policy_in() { sed -n '1s/.* policy \([a-z+]*\) .*/\1/p' "$WORK/run/$1"; }
+check "one undo takes the whole setting back" test "$(policy_in undone.txt)" = "$(policy_in begins.txt)"
+check "while texts are scored the key bar offers no key that is refused" \
+    sh -c "! tail -n 1 '$WORK/run/begins.txt' | grep -Eq 'Space|Enter|baseline|policy|prompt'"
+
 printf '%s\n' ':wait round 3' ":score $TEXTS" ':set temperature 1' >"$WORK/refused.script"
 terminal 160x48 "$PROGRAM -n 12 --script $WORK/refused.script"
 check "a knob is refused while texts are scored" refused
-check "the refusal says how to stop scoring" grep -q 'scoring is running, and the run rests; Esc stops it' "$WORK/run/err"
+check "the refusal says how to stop scoring" grep -q 'the run is paused while texts are scored; Esc stops scoring' "$WORK/run/err"
 
 printf '%s\n' ':wait round 3' ":score $TEXTS" ':key Escape' ':wait idle' ':resume' ':wait end' ':quit' >"$WORK/stop.script"
 terminal 120x36 "$PROGRAM -n 12 --script $WORK/stop.script"

@@ -545,7 +545,8 @@ add_always(struct key_row *bar, const struct panes *p, const struct followed *ru
 {
     const bool live = follow_live(run),
                moves = live ? scope_now(run->scope)->running : replay_status(run->source->replay).playing;
-    if (!live || scope_now(run->scope)->end[0] == '\0') /* Space does not continue a text that has ended */
+    if (!run->scorer.runs &&
+        (!live || scope_now(run->scope)->end[0] == '\0')) /* Space does not continue a text that has ended */
         key_row_pairs(bar, 0, moves ? "Space pause" : live ? "Space resume" : "Space play");
     if (p->layout.tab_bar.rows == 0) /* tabs show their digits */
         key_row_pairs(bar, 0, "1…9 panel");
@@ -576,6 +577,8 @@ add_run(struct key_row *bar, const struct followed *run)
         {"context", "the context is full", "F next prompt", "r again  p new prompt  e export"},
     };
     const char *end = scope_now(run->scope)->end;
+    if (run->scorer.runs)
+        return;
     if (!follow_live(run)) {
         key_row_pairs(bar, 6, "n round  . token  <> speed");
         return;
@@ -606,7 +609,8 @@ key_bar_draw(const struct panes *p, const struct followed *run, const struct can
         key_row_add(&bar, 1, ROLE_WARN, "", note->text);
     bar.parts = true;
     const struct panel_ops *panel = panel_registry[p->focus];
-    key_row_pairs(&bar, 3, panel->brief_now != NULL ? panel->brief_now(&p->view) : panel->brief);
+    if (!run->scorer.runs || strcmp(panel->name, "score") == 0) /* keys of other panels may change the run */
+        key_row_pairs(&bar, 3, panel->brief_now != NULL ? panel->brief_now(&p->view) : panel->brief);
     bar.parts = true;
     if (!over)
         add_run(&bar, run);

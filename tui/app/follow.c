@@ -159,7 +159,7 @@ follow_busy(const struct followed *f)
 bool
 follow_accepts(const struct followed *f, struct err *err)
 {
-    return !f->scorer.runs || err_set(err, ERR_USAGE, "scoring is running, and the run rests; Esc stops it");
+    return !f->scorer.runs || err_set(err, ERR_USAGE, "the run is paused while texts are scored; Esc stops scoring");
 }
 
 bool

@@ -255,7 +255,7 @@ draw_progress(const struct followed *run, const struct canvas *c)
     if (follow_busy(run) || progress != NULL || failed)
         fill(c, ROLE_STATUS);
     if (run->scorer.runs) {
-        canvas_text(c, 0, 1, ROLE_STATUS, "texts are scored, and the run rests: Esc stops that");
+        canvas_text(c, 0, 1, ROLE_STATUS, "the run is paused while texts are scored; Esc stops scoring");
     } else if (sweeping_races(&run->sweeping)) {
         draw_tuning(run->sweeping.tuner, c);
     } else if (sweeping_now(&run->sweeping)) {

@@ -36,6 +36,12 @@ clicks_find(const struct clicks *clicks, int y, int x)
 void
 key_row_add(struct key_row *bar, int rank, enum role role, const char *key, const char *what)
 {
+    for (struct key_item *same = bar->item; same < bar->item + bar->n && key[0] != '\0'; same++)
+        if (strcmp(same->key, key) == 0) { /* a panel has the key before the program */
+            if (rank < same->rank)
+                snprintf(same->what, sizeof same->what, "%s", what);
+            return;
+        }
     if (bar->n == KEY_ITEMS)
         return;
     struct key_item *item = &bar->item[bar->n++];

@@ -37,7 +37,7 @@ struct key_row { /* zeros: empty */
     bool parts; /* the next item begins a group */
 };
 
-/* Adds an item; a full row ignores it. */
+/* Adds an item; a full row ignores it. Of two items with the same key the meaning with the lower rank is kept. */
 void key_row_add(struct key_row *, int rank, enum role, const char *key, const char *what);
 /* Adds pairs of keys and their meanings: "← → change  = default"; NULL: none. */
 void key_row_pairs(struct key_row *, int rank, const char *pairs);

@@ -1,7 +1,11 @@
 #include "tui/app/scorer.h"
 
+#include <math.h>
+#include <signal.h>
 #include <stdlib.h>
 #include <time.h>
+
+#include "policies/registry.h"
 
 static bool
 take_report(void *user, const struct score_report *report)
@@ -20,13 +24,17 @@ score(void *user)
     struct live *live = s->live;
     struct texts texts = {0};
     struct score_report *report = NULL;
+    sigset_t all;
+    sigfillset(&all);
+    pthread_sigmask(SIG_BLOCK, &all, NULL); /* signals are for the main thread */
     const bool read = texts_read(&texts, s->path, &s->err), moved = read && live->ops->moving(live);
     bool ok = read && (!moved || live->ops->post(live, &(struct control){.kind = CONTROL_PAUSE}, &s->err));
     for (size_t i = 0; i < texts.n && read; i++) /* messages need the model's template */
         s->options.chat.on = s->options.chat.on || texts.at[i].messages;
     while (ok && !live->ops->resting(live) && !atomic_load(&s->cancel))
         nanosleep(&(struct timespec){.tv_nsec = 1000000}, NULL);
-    ok = ok && scoring_run(s->engine, &texts, &s->options, &report, &s->err) && take_report(s, report);
+    ok = ok && live->ops->resting(live) && scoring_run(s->engine, &texts, &s->options, &report, &s->err) &&
+         take_report(s, report);
     if (moved)
         live->ops->post(live, &(struct control){.kind = CONTROL_RESUME}, NULL);
     free(report);
@@ -36,18 +44,16 @@ score(void *user)
 }
 
 bool
-scorer_begin(struct scorer *s, struct live *live, struct engine *engine, const struct scoring_options *options,
-             struct err *err)
+scorer_begin(struct scorer *s, struct live *live, const struct app_options *o, const char *path, struct err *err)
 {
     memset(s, 0, sizeof *s); /* it is larger than a stack likes */
     s->live = live;
-    s->engine = engine;
-    s->options = *options;
-    s->options.texts = s->path;
-    s->options.cancel = &s->cancel;
-    s->options.done = take_report;
-    s->options.user = s;
-    snprintf(s->path, sizeof s->path, "%s", options->texts);
+    s->engine = o->engine;
+    s->options = (struct scoring_options){policy_registry,  .chat = *o->chat,     .ctx = live->ops->info(live)->ctx,
+                                          .texts = s->path, .cancel = &s->cancel, .done = take_report,
+                                          .user = s};
+    snprintf(s->path, sizeof s->path, "%s", path);
+    s->shown.left_s = s->latest.left_s = NAN;
     pthread_mutex_init(&s->lock, NULL);
     s->runs = pthread_create(&s->thread, NULL, score, s) == 0;
     return s->runs || err_set(err, ERR_WORK, "no thread could be started to score texts");
@@ -57,9 +63,9 @@ bool
 scorer_look(struct scorer *s, struct err *err)
 {
     const uint32_t before = s->shown.conversations;
-    const bool over = s->runs && atomic_load(&s->over);
     if (!s->runs)
         return false;
+    const bool over = atomic_load(&s->over);
     pthread_mutex_lock(&s->lock);
     s->shown = s->latest;
     pthread_mutex_unlock(&s->lock);

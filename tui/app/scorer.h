@@ -3,8 +3,8 @@
 
 #include <pthread.h>
 
-#include "engine/events/live.h"
 #include "engine/scoring/scoring.h"
+#include "tui/app/app_options.h"
 
 struct scorer { /* zeroed: nothing was scored */
     bool runs;
@@ -23,9 +23,9 @@ struct scorer { /* zeroed: nothing was scored */
     struct err err; /* once it is over */
 };
 
-/* Starts to read the file of texts (options->texts). The session is paused for the scoring, and generates again
- * afterwards if it did before. The callback and `cancel` of the options are set here. */
-bool scorer_begin(struct scorer *, struct live *, struct engine *, const struct scoring_options *, struct err *);
+/* Starts to read the file of texts, for the engine and the chat of the options. The session is paused for the scoring,
+ * and generates again afterwards if it did before. */
+bool scorer_begin(struct scorer *, struct live *, const struct app_options *, const char *path, struct err *);
 /* Updates `shown` and `runs`. Returns true if they changed; at the end *err is the reason why there is no report. */
 bool scorer_look(struct scorer *, struct err *);
 void scorer_close(struct scorer *);

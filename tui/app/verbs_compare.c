@@ -1,10 +1,8 @@
-/* Commands that compare settings: sweeps, scores of drafters, two settings side by side, forecasts. */
+/* Commands that compare settings: sweeps, two settings side by side, forecasts. */
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "engine/tune/results.h"
-#include "policies/registry.h"
 #include "tui/app/verbs.h"
 
 /* ---- :sweep, a run at every point of a grid of knobs ---- */
@@ -131,36 +129,6 @@ run_sweep(struct app *app, const char *rest, struct err *err)
             return set_point(app, argument, err);
     }
     return begin(app, rest, err);
-}
-
-/* ---- :score, drafters on finished texts ---- */
-
-bool
-run_score(struct app *app, const char *rest, struct err *err)
-{
-    struct scorer *s = &app->run.scorer;
-    struct score_report *report = NULL;
-    const struct app_options *o = &app->options;
-    struct err why;
-    if (strcmp(rest, "stop") == 0) {
-        atomic_store(&s->cancel, true);
-        return s->runs || err_set(err, ERR_USAGE, "no texts are being scored");
-    }
-    if (!follow_accepts(&app->run, err))
-        return false;
-    if (score_read_file(rest, &report, &why)) {
-        s->shown = *report;
-        free(report);
-    } else if (o->engine == NULL) { /* a server or a replay shows reports only */
-        return err_copy(err, &why);
-    } else {
-        const struct scoring_options options = {policy_registry, .chat = *o->chat, .ctx = app->run.info->ctx,
-                                                .texts = rest};
-        if (!sweeping_stop(&app->run.sweeping, err) || !scorer_begin(s, app->run.live, o->engine, &options, err))
-            return false;
-    }
-    app->panes.view.score = &s->shown;
-    return run_panel(app, "score", err);
 }
 
 /* ---- :versus, a second setting beside the current one ---- */

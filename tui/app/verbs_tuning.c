@@ -406,6 +406,59 @@ run_tune(struct app *app, const char *rest, struct err *err)
     return begin_race(app, rest, err);
 }
 
+/* ---- :score, drafters on finished texts ---- */
+
+/* Takes the setting of a row of the panel, from 1. */
+static bool
+take_score(struct app *app, const char *number, struct err *err)
+{
+    const struct score_row *rows[SCORE_ROWS];
+    uint64_t n;
+    if (!command_number(number, "the score's row", 1, score_order(&app->run.scorer.shown, rows), &n, err))
+        return false;
+    const struct score_row *row = rows[n - 1];
+    if (row->kind == SCORE_NOT)
+        return err_set(err, ERR_USAGE, "%s was not scored: %s", row->preset.policy, row->why);
+    bool here = !follow_live(&app->run) || row->drafter[0] == '\0';
+    for (enum aux_role role = 0; role < AUX_MODELS; role++)
+        here = here || strcmp(app->run.info->aux[role].name, row->drafter) == 0;
+    if (!here)
+        return err_set(err, ERR_USAGE, "this run does not have %s; start with --draft FILE", row->drafter);
+    if (!apply(app, &row->preset, err))
+        return false;
+    message_print(&app->message, "%s %s", row->preset.policy, row->setting);
+    return true;
+}
+
+bool
+run_score(struct app *app, const char *rest, struct err *err)
+{
+    struct scorer *s = &app->run.scorer;
+    struct score_report *report;
+    const struct app_options *o = &app->options;
+    struct err why;
+    if (rest[0] == '\0')
+        return err_set(err, ERR_USAGE, "score drafters on which texts? for example :score dialogues.jsonl");
+    if (strncmp(rest, "take ", 5) == 0)
+        return take_score(app, rest + 5, err);
+    if (strcmp(rest, "stop") == 0) {
+        atomic_store(&s->cancel, true);
+        return s->runs || err_set(err, ERR_USAGE, "no texts are being scored");
+    }
+    if (!follow_accepts(&app->run, err))
+        return false;
+    if (score_read_file(rest, &report, &why)) {
+        s->shown = *report;
+        free(report);
+    } else if (o->engine == NULL) { /* a server or a replay shows reports only */
+        return err_copy(err, &why);
+    } else if (!sweeping_stop(&app->run.sweeping, err) || !scorer_begin(s, app->run.live, o, rest, err)) {
+        return false;
+    }
+    app->panes.view.score = &s->shown;
+    return run_panel(app, "score", err);
+}
+
 /* ---- a segment as a command line ---- */
 
 static void

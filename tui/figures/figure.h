@@ -24,8 +24,9 @@ bool figure_length(const char *text, double *points, struct err *);
     K(layers) K(series) K(exits) K(positions) K(reliability) K(mask) K(grid) K(pareto) K(versus) K(score)
 const char *figure_kind_what(const char *kind); /* a description in one line; NULL: there is no such kind */
 
-/* Reads the inputs (folders of traces, CSV files of benchmarks, a JSON file of scores) and draws. ERR_USAGE: an unknown kind (the message
- * lists all), or unsuitable inputs (it names the right ones). The caller closes *d, also after a failure. */
+/* Reads the inputs (folders of traces, CSV files of benchmarks, a JSON file of scores) and draws. ERR_USAGE: an unknown
+ * kind (the message lists all), or unsuitable inputs (it names the right ones). The caller closes *d, also after a
+ * failure. */
 bool figure_draw(struct drawing *d, const char *kind, const char *const *inputs, size_t n,
                  const struct figure_options *, struct err *);
 

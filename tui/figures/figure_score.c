@@ -54,7 +54,6 @@ draw_speedups(struct drawing *d, const struct shown *s, double x, double y, doub
     for (uint32_t k = 0; k < s->n * SCORE_DEPTHS; k++) {
         const struct comparison *c = &s->row[k % s->n]->depth[k / s->n].speedup;
         groups += k % s->n == 0 && s->row[0]->depth[k / s->n].tokens > 0;
-        range_add(&range, c->value);
         range_add(&range, fmin(c->high, 2 * c->value));
         range_add(&range, fmax(c->low, c->value / 2));
     }
@@ -79,11 +78,11 @@ draw_score(struct figure *f, struct err *err)
 {
     const struct score_report *r = f->input->score;
     struct shown s = {.positions = 1};
-    uint32_t order[SCORE_ROWS];
+    const struct score_row *rows[SCORE_ROWS];
     char name[96];
-    for (uint32_t i = 0, n = score_order(r, order); i < n && s.n < LINE_STYLES; i++)
-        if (r->row[order[i]].kind != SCORE_NOT)
-            s.row[s.n++] = &r->row[order[i]];
+    for (uint32_t i = 0, n = score_order(r, rows); i < n && s.n < LINE_STYLES; i++)
+        if (rows[i]->kind != SCORE_NOT)
+            s.row[s.n++] = rows[i];
     for (uint32_t i = 0; i < SCORE_POSITIONS * s.n; i++)
         if (!isnan(s.row[i % s.n]->accepted[i / s.n]))
             s.positions = i / s.n + 1;

@@ -288,15 +288,10 @@ check_inputs(const struct figure_kind *k, const char *const *inputs, size_t n, s
     }
     for (size_t i = 0; i < n; i++) {
         const bool folder = is_folder(inputs[i]);
-        if (folder && k->scores)
-            return err_set(err, ERR_USAGE,
-                           "%s is a trace, but %s is made from the JSON of scores: %s score %s --json FILE", inputs[i],
-                           k->name, program_name(), inputs[i]);
         if (folder && !k->traces)
-            return err_set(err, ERR_USAGE,
-                           "%s is a trace, but %s is made from the CSV of a sweep: %s bench --grid "
-                           "KNOB=from:to:step --csv FILE",
-                           inputs[i], k->name, program_name());
+            return err_set(err, ERR_USAGE, "%s is a trace, but %s is made from the %s: %s %s", inputs[i], k->name,
+                           k->scores ? "JSON of scores" : "CSV of a sweep", program_name(),
+                           k->scores ? "score --texts FILE --json FILE" : "bench --grid KNOB=from:to:step --csv FILE");
         struct stat s;
         if (!folder && k->traces && !k->tables && stat(inputs[i], &s) == 0)
             return err_set(err, ERR_USAGE, "%s is a file, but %s is made from a trace, a folder: %s run --trace DIR",

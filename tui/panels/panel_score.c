@@ -12,12 +12,16 @@
 #define SPEED   6  /* and of a speed */
 #define UP_TO   "  up to n sequences"
 #define DETAILS 2 /* rows below the drafters */
+/* The table of acceptances: columns before those for numbers of sequences, and of each of these */
+#define NEEDS_AT 23
+#define NEED     6
 
 struct score_panel {
     const struct score_report *report;
-    uint32_t order[SCORE_ROWS], n, at; /* rows; the cursor's */
-    uint32_t depth, category;          /* shows answers of this range of depths, or of this category, from 1; 0: all */
-    bool flags;                        /* shows the options of other engines for the cursor's row */
+    const struct score_row *row[SCORE_ROWS]; /* (n) of the report */
+    uint32_t n, at;                          /* at: the cursor's */
+    uint32_t depth, category; /* shows answers of this range of depths, or of this category, from 1; 0: all */
+    int shows; /* 'f': options of other engines for the cursor's row; 'b': the acceptance that drafters need; 0: speeds */
     int top, rows;
     int setting, rate, speed, up_to; /* where columns begin; up_to 0: there is none */
     struct speed_axis axis;          /* cols 0: none */
@@ -34,15 +38,9 @@ static bool
 update(struct score_panel *p, const struct view *v)
 {
     p->report = v->score;
-    p->n = active_score(v) ? score_order(v->score, p->order) : 0;
+    p->n = active_score(v) ? score_order(v->score, p->row) : 0;
     p->at = p->at < p->n ? p->at : 0;
     return p->n > 0;
-}
-
-static const struct score_row *
-row_at(const struct score_panel *p, uint32_t rank)
-{
-    return &p->report->row[p->order[rank]];
 }
 
 static const struct score_part *
@@ -65,23 +63,42 @@ place_columns(struct score_panel *p, int cols)
     p->up_to = p->axis.cols >= SPEED_AXIS_LEAST + up_to ? cols - 1 - up_to : 0;
     p->axis.cols -= p->up_to > 0 ? up_to : p->axis.cols < SPEED_AXIS_LEAST ? p->axis.cols : 0;
     for (uint32_t i = 0; i < p->n; i++)
-        if (row_at(p, i)->kind != SCORE_NOT && !isnan(part_of(p, row_at(p, i))->speedup.low))
-            speed_axis_include(&p->axis, part_of(p, row_at(p, i))->speedup, true);
+        if (p->row[i]->kind != SCORE_NOT && !isnan(part_of(p, p->row[i])->speedup.low))
+            speed_axis_include(&p->axis, part_of(p, p->row[i])->speedup, true);
+}
+
+/* Draws the measured acceptance, and the one at which the speedup with so many sequences at a time is 1. */
+static void
+draw_needs(const struct score_panel *p, const struct canvas *c, int y, const struct score_row *row)
+{
+    char text[16];
+    canvas_text(c, y, p->setting + 2, ROLE_TEXT, judge_number((double)row->acceptance, text));
+    for (int i = 0; i < SCORE_SEQUENCES; i++) {
+        const char *need = row->need_at[i] >= 1 ? "never" : judge_number((double)row->need_at[i], text);
+        canvas_text(c, y, p->setting + NEEDS_AT + NEED * (i + 1) - text_width(need),
+                    row->acceptance > row->need_at[i] ? ROLE_OK : ROLE_DIM, need);
+    }
 }
 
 static void
 draw_row(const struct score_panel *p, const struct canvas *c, int y, uint32_t rank)
 {
     char text[300];
-    const struct score_row *row = row_at(p, rank);
+    const struct score_row *row = p->row[rank];
     const struct score_part *part = part_of(p, row);
     const enum role speed = speed_role(part->speedup);
     const enum role role = rank == p->at ? ROLE_FOCUS : row->kind == SCORE_NOT ? ROLE_DIM : ROLE_TEXT;
     canvas_text(c, y, 0, ROLE_FOCUS, rank == p->at ? "▸" : " ");
     canvas_word(c, y, 1, p->setting - 2, role, MARK_NONE, score_drafter(row, text, sizeof text));
-    canvas_word(c, y, p->setting, (row->kind == SCORE_NOT ? c->cols : p->rate - 2) - p->setting, role, MARK_NONE,
-                row->kind == SCORE_NOT ? row->why : score_setting(row, text, sizeof text));
-    if (row->kind == SCORE_NOT || part->tokens == 0)
+    if (row->kind == SCORE_NOT || p->shows == 'b') {
+        if (row->kind == SCORE_NOT)
+            canvas_word(c, y, p->setting, c->cols - p->setting, role, MARK_NONE, row->why);
+        else
+            draw_needs(p, c, y, row);
+        return;
+    }
+    canvas_word(c, y, p->setting, p->rate - 2 - p->setting, role, MARK_NONE, row->setting);
+    if (part->tokens == 0)
         return;
     canvas_print(c, y, p->rate, ROLE_TEXT, "%s%.2f ±%s", row->kind == SCORE_EXACT ? " " : "≈", part->per_round.value,
                  judge_number(part->per_round.se, text));
@@ -100,10 +117,10 @@ draw_details(const struct score_panel *p, const struct score_row *row, const str
     const struct comparison *of = &row->all.speedup;
     int x = canvas_print(c, y, 0, ROLE_FOCUS, "%s  ", score_drafter(row, text, sizeof text));
     if (row->kind != SCORE_NOT)
-        x += canvas_print(c, y, x, ROLE_TEXT, "%.2f × ar%s, %.2f to %.2f  ", of->value,
-                          p->report->in_time ? "" : " by weights", of->low, of->high);
+        x += canvas_print(c, y, x, ROLE_TEXT, isnan(of->low) ? "%.2f × ar%s  " : "%.2f × ar%s, %.2f to %.2f  ",
+                          of->value, p->report->in_time ? "" : " by weights", of->low, of->high);
     x += canvas_print(c, y, x, speed_role(*of), "%s  ", score_verdict(row));
-    canvas_word(c, y, x, c->cols - x, ROLE_TEXT, MARK_NONE, score_setting(row, text, sizeof text));
+    canvas_word(c, y, x, c->cols - x, ROLE_TEXT, MARK_NONE, row->setting);
     canvas_word(c, y + 1, 0, c->cols, ROLE_DIM, MARK_NONE, score_own_text(p->report, text, sizeof text));
 }
 
@@ -127,11 +144,11 @@ draw_score(void *state, const struct view *v, const struct canvas *c)
 {
     struct score_panel *p = state;
     if (!update(p, v)) {
-        canvas_paragraph(c, ROLE_DIM, "no conversation is scored yet: models read texts, and generate none");
+        canvas_paragraph(c, ROLE_DIM, "no conversation has been scored yet; the models only read texts");
         return;
     }
-    const struct score_row *row = row_at(p, p->at);
-    if (p->flags) {
+    const struct score_row *row = p->row[p->at];
+    if (p->shows == 'f') {
         draw_flags(p, v, row, c);
         return;
     }
@@ -139,13 +156,19 @@ draw_score(void *state, const struct view *v, const struct canvas *c)
     p->rows = c->rows - 1 - DETAILS < (int)p->n ? c->rows - 1 - DETAILS : (int)p->n;
     p->top = panel_scroll(p->top, (int)p->at, (int)p->n, p->rows);
     canvas_text(c, 0, 1, ROLE_DIM, "drafter");
-    canvas_text(c, 0, p->setting, ROLE_DIM, "best setting");
-    canvas_text(c, 0, p->rate, ROLE_DIM, "tokens/round");
-    canvas_text(c, 0, p->speed + 1, ROLE_DIM, "× ar");
-    if (p->axis.cols > 0)
-        speed_axis_draw(&p->axis, c);
-    if (p->up_to > 0)
-        canvas_text(c, 0, p->up_to, ROLE_DIM, UP_TO);
+    if (p->shows == 'b') {
+        canvas_text(c, 0, p->setting, ROLE_DIM, "accepted  needed at n =");
+        for (int i = 0; i < SCORE_SEQUENCES; i++)
+            canvas_print(c, 0, p->setting + NEEDS_AT + NEED * i, ROLE_DIM, "%*u", NEED, score_sequences[i]);
+    } else {
+        canvas_text(c, 0, p->setting, ROLE_DIM, "best setting");
+        canvas_text(c, 0, p->rate, ROLE_DIM, "tokens/round");
+        canvas_text(c, 0, p->speed + 1, ROLE_DIM, "× ar");
+        if (p->axis.cols > 0)
+            speed_axis_draw(&p->axis, c);
+        if (p->up_to > 0)
+            canvas_text(c, 0, p->up_to, ROLE_DIM, UP_TO);
+    }
     for (int i = 0; i < p->rows; i++)
         draw_row(p, c, 1 + i, (uint32_t)(p->top + i));
     draw_details(p, row, c, 1 + p->rows);
@@ -174,19 +197,6 @@ next_part(uint32_t *part, uint32_t *other, const struct score_part *parts, uint3
     while (*part > 0 && parts[*part - 1].tokens == 0);
 }
 
-static void
-take(const struct view *v, const struct score_row *row)
-{
-    bool has = row->kind != SCORE_NOT, here = false;
-    for (enum aux_role role = 0; role < AUX_MODELS; role++) /* the name of a role without a model is "" */
-        here = here || strcmp(scope_info(v->scope)->aux[role].name, row->drafter) == 0;
-    if (has && !here && v->live)
-        panel_print(v, "this run does not have %s; start with --draft FILE or --eagle FILE", row->drafter);
-    has = has && (here || !v->live) && panel_command(v, "policy %s", row->preset.policy);
-    for (uint32_t i = 0; i < row->preset.n_set && has; i++)
-        has = panel_command(v, "set %s %s", row->preset.set[i].name, row->preset.set[i].text);
-}
-
 static bool
 key_score(void *state, const struct view *v, int key)
 {
@@ -194,27 +204,36 @@ key_score(void *state, const struct view *v, int key)
     const long by = input_step(key, p->rows > 1 ? p->rows - 1 : 1).down;
     if (!update(p, v))
         return false;
-    const struct score_row *first = row_at(p, 0); /* all drafters have the same answers */
+    const struct score_row *first = p->row[0]; /* all drafters have the same answers */
     if (by != 0)
         p->at = by < -(long)p->at ? 0 : by < (long)(p->n - p->at) ? (uint32_t)((long)p->at + by) : p->n - 1;
     else if (key == INPUT_ENTER)
-        take(v, row_at(p, p->at));
+        panel_command(v, "score take %u", p->at + 1);
     else if (key == 'd')
         next_part(&p->depth, &p->category, first->depth, SCORE_DEPTHS);
     else if (key == 'c')
         next_part(&p->category, &p->depth, first->category, p->report->n_categories);
-    else if (key == 'f' || (key == INPUT_ESCAPE && p->flags))
-        p->flags = !p->flags;
+    else if (key == 'f' || key == 'b' || (key == INPUT_ESCAPE && p->shows != 0))
+        p->shows = key == INPUT_ESCAPE || key == p->shows ? 0 : key;
     else
         return false;
     return true;
 }
 
+static const char *
+brief_score(const struct view *v)
+{
+    const bool takes = v->live && v->score != NULL && v->score->left_s == 0; /* else the run is paused or recorded */
+    return takes ? "Enter take  d depth  c category  b break-even  f flags"
+                 : "d depth  c category  b break-even  f flags";
+}
+
 static const struct key_help keys[] = {
     {"↑ ↓ PgUp PgDn", "choose a drafter"},
-    {"Enter", "take its best setting"},
+    {"Enter", "take its best setting; :score take N"},
     {"d, c", "only answers that begin in a range of positions, or of a category; after the last one all"},
-    {"f", "options of other engines for its best setting; f or Esc: the drafters again"},
+    {"b", "break-even: the acceptance measured here, and the one needed with n sequences at a time; b or Esc: back"},
+    {"f", "options of other engines for its best setting; f or Esc: back"},
     {"2.31 ±.04, ≈", "tokens per round with one standard error over conversations; ≈: estimated"},
     {"Esc", "close the options; stop scoring, and keep the conversations so far; :score stop"},
     {NULL, NULL},
@@ -223,7 +242,7 @@ static const struct key_help keys[] = {
 const struct panel_ops panel_score = {
     .name = "score",
     .title = "score",
-    .brief = "Enter take  d depth  c category  f flags",
+    .brief_now = brief_score,
     .place = PANEL_BOTTOM,
     .weight = 6,
     .min_cols = 106,

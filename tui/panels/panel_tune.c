@@ -56,16 +56,6 @@ is_known(struct comparison c)
     return c.n >= RACE_HEATS && !isnan(c.low);
 }
 
-/* The axis contains all speeds, and the intervals of settings that are left. */
-static struct speed_axis
-axis_of(const struct race_standing *all, uint32_t n, int x, int cols)
-{
-    struct speed_axis a = {x, cols, SPEED_AXIS_LOW, SPEED_AXIS_HIGH};
-    for (uint32_t i = 0; i < n; i++)
-        speed_axis_include(&a, all[i].speed, is_known(all[i].speed) && all[i].dropped == 0);
-    return a;
-}
-
 static void
 draw_row(const struct tune_panel *p, const struct view *v, const struct canvas *c, int y, int rank, int name_cols,
          const struct speed_axis *a, const struct race_standing *s)
@@ -168,7 +158,9 @@ draw_race(struct tune_panel *p, const struct view *v, const struct canvas *c)
                                                            (c->cols > WIDE     ? BESIDE
                                                             : c->cols > NARROW ? DROPPED
                                                                                : 1);
-    const struct speed_axis a = axis_of(all, (uint32_t)n, axis_x, room);
+    struct speed_axis a = {axis_x, room, SPEED_AXIS_LOW, SPEED_AXIS_HIGH};
+    for (int i = 0; i < n; i++) /* all speeds, and the intervals of settings that are left */
+        speed_axis_include(&a, all[i].speed, is_known(all[i].speed) && all[i].dropped == 0);
     const bool plain = room < SPEED_AXIS_LEAST;
     if (plain)
         name_cols = c->cols - NUMBERS;

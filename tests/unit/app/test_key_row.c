@@ -21,6 +21,17 @@ clicked(const struct clicks *clicks, int x)
     return line == NULL ? "" : line;
 }
 
+TEST(a_key_has_the_meaning_of_the_lower_rank)
+{
+    for (int first = 0; first < 2; first++) {
+        struct key_row row = {.n = 0};
+        key_row_pairs(&row, first == 0 ? 3 : 6, first == 0 ? "b break-even" : "b baseline");
+        key_row_pairs(&row, first == 0 ? 6 : 3, first == 0 ? "b baseline" : "b break-even");
+        assert_int_equal(row.n, 1);
+        assert_string_equal(row.item[0].what, "break-even");
+    }
+}
+
 TEST(messages_are_shown_whole_at_any_width)
 {
     const char *const words[] = {"pause", "help", "turn", "speed", "command"};

@@ -297,7 +297,7 @@ TEST_WITH(what_can_not_be_drawn_says_what_to_do, folder_set_up, folder_tear_down
     refused("layers", INPUTS(TRACES "swift"), o, "--probe all");
     refused("grid", INPUTS(TRACES "del"), o, "bench --grid");
     refused("versus", INPUTS(TRACES "del"), o, "two traces");
-    refused("score", INPUTS(TRACES "del"), o, "score " TRACES "del --json");
+    refused("score", INPUTS(TRACES "del"), o, "score --texts FILE --json FILE");
     refused("score", INPUTS(GOLDENS "/two.csv"), o, "not a report");
     refused("series", INPUTS(GOLDENS "/two.csv"), o, "--trace DIR");
     refused("series", INPUTS(TRACES "none"), o, "No such file");

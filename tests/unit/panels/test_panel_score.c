@@ -21,13 +21,16 @@ row(const char *policy, const char *drafter, enum score_kind kind, struct score_
     *r = (struct score_row){.kind = kind, .best = true, .all = all, .why = "at most 0.81 × plain decoding"};
     snprintf(r->preset.policy, sizeof r->preset.policy, "%s", policy);
     snprintf(r->drafter, sizeof r->drafter, "%s", drafter);
-    r->preset.n_set = 2;
+    snprintf(r->setting, sizeof r->setting, "k=4 draft_vocab=4096");
+    r->preset.n_set = 1;
     r->preset.set[0] = (struct preset_knob){"k", "4"};
-    r->preset.set[1] = (struct preset_knob){"draft_vocab", "4096"};
     r->depth[0] = r->category[1] = all;
     r->depth[2] = part(500, 1.5, all.speedup.value / 2, 0.1, DIFFERENCE_LESS);
-    for (uint32_t i = 0; i < SCORE_SEQUENCES; i++)
+    r->acceptance = 0.5f;
+    for (uint32_t i = 0; i < SCORE_SEQUENCES; i++) {
         r->speedup_at[i] = (float)(all.speedup.value * 1.4 / (double)(i + 1));
+        r->need_at[i] = 0.2f * (float)(i + 1);
+    }
 }
 
 static void
@@ -71,6 +74,9 @@ PANEL_TEST(a_report_looks_as_it_did)
     picture(f, out, "with the axis", 8, 96);
     picture(f, out, "with all columns", 8, 156);
     picture(f, out, "low: two rows", 5, 78);
+    press(f, 'b');
+    picture(f, out, "acceptance", 8, 104);
+    press(f, 'b');
     press(f, 'd');
     press(f, 'd');
     picture(f, out, "the next depth that has answers", 8, 104);
@@ -90,22 +96,17 @@ PANEL_TEST(a_report_looks_as_it_did)
     free(got);
 }
 
-PANEL_TEST(enter_sets_the_policy_and_the_knobs_of_the_row_at_the_cursor)
+PANEL_TEST(enter_takes_the_row_at_the_cursor_unless_scoring_runs)
 {
     struct fixture *f = *state;
     show(f);
-    draw(f, 8, 104);
     f->view.live = true;
-    press(f, INPUT_ENTER); /* this run has no EAGLE-3 head */
-    assert_string_equal(f->command, "");
-    assert_contains(f->said, "does not have smollm2-eagle; start with --draft FILE or --eagle FILE");
+    assert_null(strstr(f->ops->brief_now(&f->view), "Enter"));
+    report.left_s = 0;
+    assert_contains(f->ops->brief_now(&f->view), "Enter take");
     press(f, INPUT_DOWN);
     press(f, INPUT_ENTER);
-    assert_string_equal(f->command, "set draft_vocab 4096");
-    f->command[0] = '\0';
-    press(f, INPUT_PAGE_DOWN); /* the last row was not scored */
-    press(f, INPUT_ENTER);
-    assert_string_equal(f->command, "");
+    assert_string_equal(f->command, "score take 2");
 }
 
 PANEL_TEST(f_shows_the_options_of_other_engines_until_escape)
