@@ -46,7 +46,7 @@ print_setting(const struct score_row *row)
 {
     char name[400], cut[COLUMNS], rounds[32], interval[40], up_to[12] = "-";
     const size_t used = strlen(score_drafter(row, name, sizeof name));
-    snprintf(name + used, sizeof name - used, " %s", row->setting);
+    snprintf(name + used, sizeof name - used, "%s%s", row->setting[0] != '\0' ? " " : "", row->setting);
     snprintf(rounds, sizeof rounds, isnan(row->all.per_round.se) ? "%.2f" : "%.2f ± %.2f", row->all.per_round.value,
              row->all.per_round.se);
     if (!isnan(row->speedup_at[0]))

@@ -3,7 +3,6 @@
  * tokens are compared with its tokens. Figures are ratios within the run. */
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "base/clock.h"
 #include "cli/bench/bench.h"
@@ -79,7 +78,6 @@ one(struct bench *b, struct bench_candidate *candidate, uint32_t pass, size_t pr
 struct progress {
     double start;      /* us */
     size_t done, work; /* runs */
-    bool shown;        /* the progress is shown, because stderr is a terminal */
 };
 
 /* Prints a bar, the estimated time left, and the running candidate. */
@@ -87,7 +85,7 @@ static void
 show(const struct progress *p, const char *policy, const char *point)
 {
     double spent = (clock_fine_us() - p->start) * 1e-6;
-    char left[24] = "";
+    char left[24] = "", line[100];
     if (p->done > 0) {
         unsigned seconds = (unsigned)(spent / (double)p->done * (double)(p->work - p->done) + 0.5);
         snprintf(left, sizeof left, "%u:%02u left", seconds / 60, seconds % 60);
@@ -95,7 +93,8 @@ show(const struct progress *p, const char *policy, const char *point)
     char bar[25] = "........................";
     for (size_t i = 0; i < p->done * 24 / p->work; i++)
         bar[i] = '#';
-    fprintf(stderr, "\r[%s] %3zu%% %-11s %.10s %.20s\x1b[K", bar, p->done * 100 / p->work, left, policy, point);
+    snprintf(line, sizeof line, "[%s] %3zu%% %-11s %.10s %.20s", bar, p->done * 100 / p->work, left, policy, point);
+    generation_progress(line);
 }
 
 /* Runs all candidates on a prompt. `run`: the index of their runs. */
@@ -107,8 +106,7 @@ all(struct bench *b, uint32_t pass, size_t prompt, size_t run, struct progress *
     size_t unpaired = 1;
     bool ok = true;
     for (size_t i = 0; i < b->n_candidates && ok && !generation_interrupted(); i++) {
-        if (progress->shown)
-            show(progress, b->candidates[i].policy, b->candidates[i].point);
+        show(progress, b->candidates[i].policy, b->candidates[i].point);
         ok = one(b, &b->candidates[i], pass, prompt, &sums, err);
         progress->done++;
         if (!b->paired)
@@ -130,16 +128,14 @@ bool
 bench_run(struct bench *b, struct err *err)
 {
     const size_t runs = b->batch != NULL ? 1 : b->prompts.n; /* of a pass */
-    struct progress progress = {
-        .work = b->o->repeat * runs * b->n_candidates, .shown = isatty(STDERR_FILENO), .start = clock_fine_us()};
+    struct progress progress = {.work = b->o->repeat * runs * b->n_candidates, .start = clock_fine_us()};
     bool ok = true;
     for (uint32_t pass = 0; pass < b->o->repeat; pass++) {
         for (size_t p = 0; p < runs && ok; p++)
             ok = all(b, pass, p, pass * runs + p, &progress, err);
         b->passes += ok && !generation_interrupted();
     }
-    if (progress.shown)
-        fputs("\r\x1b[K", stderr);
+    generation_progress("");
     return ok;
 }
 
