@@ -35,7 +35,7 @@ show_progress(void *user, const struct score_report *r)
 {
     char line[200];
     (void)user;
-    generation_progress(score_progress(r, line, sizeof line));
+    generation_progress((double)r->conversations / r->of, score_progress(r, line, sizeof line));
     return true;
 }
 
@@ -225,7 +225,7 @@ score_texts(struct options *o, struct engine *e, const struct drafts *further, c
                                             .cancel = generation_interruption(),
                                             .done = show_progress};
     const bool ok = scoring_run(e, texts, &options, out, err);
-    generation_progress("");
+    generation_progress(0, "");
     return ok || generation_interrupted() || err->kind != ERR_CANCELLED
                ? ok
                : err_set(err, ERR_USAGE, "the time was over before a conversation was read; give more --time");

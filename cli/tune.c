@@ -22,7 +22,6 @@
 
 #define SHOWN       12  /* rows of the table */
 #define PROGRESS_US 2e5 /* between two lines of progress */
-#define BAR         10  /* columns */
 
 #define TEXTS_PROMPTS 60   /* of a race, at most */
 #define TEXTS_GIVEN   4    /* settings that race, at most */
@@ -148,18 +147,16 @@ begin(struct tune *t, struct err *err)
            t->live->ops->post(t->live, &(struct control){.kind = CONTROL_RACE, .n = 1}, err);
 }
 
-/* "[####......] 14 of 23 left - heat 6 - 41 s; at most 3m left; fastest: sd k=4, 1.52 x ar" */
+/* "[########............]  42% 14 of 23 left - heat 6 - 41 s; at most 3m left; fastest: sd k=4, 1.52 x ar" */
 static void
 show_progress(struct tune *t)
 {
     const double now = clock_fine_us(), left = tuner_left_s(t->tuner);
-    char line[300], what[80], name[60], time[16];
+    char line[300], name[60], time[16];
     if (now - t->progress_us < PROGRESS_US)
         return;
     t->progress_us = now;
-    const int done = (int)(tuner_done(t->tuner) * BAR);
-    size_t used = (size_t)snprintf(line, sizeof line, "[%.*s%.*s] %s", done, "##########", BAR - done, "..........",
-                                   tuner_progress(t->tuner, what, sizeof what));
+    size_t used = strlen(tuner_progress(t->tuner, line, sizeof line));
     if (!isnan(left))
         used += (size_t)snprintf(line + used, sizeof line - used, "; at most %s left",
                                  tune_time_text(left, time, sizeof time));
@@ -169,7 +166,7 @@ show_progress(struct tune *t)
         snprintf(line + used, sizeof line - used, "; fastest: %s, %.2f x ar",
                  tuner_name(t->tuner, first, " ", name, sizeof name), tuner_speed(t->tuner, first, &held_out).value);
     }
-    generation_progress(line);
+    generation_progress(tuner_done(t->tuner), line);
 }
 
 /* "6 settings race, 5 prompts after each start of the server, which takes 4s; about 4m at least" */
@@ -244,7 +241,7 @@ race(struct tune *t, struct err *err)
                                    : session_open(&t->live, t->engine, &g.session, err);
     g.live = t->live;
     ok = ok && generate(&g, &out, err);
-    generation_progress("");
+    generation_progress(0, "");
     t->untraced = ok && out.untraced;
     if (ok)
         outcome_free(&out);

@@ -5,7 +5,6 @@
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "base/array_grow.h"
 #include "base/plural.h"
@@ -111,12 +110,10 @@ generate_texts(struct comparing *v, struct engine *engine, struct err *err)
     const size_t n = v->prompts.n;
     bool ok = true;
     for (size_t i = 0; i < 2 * n && ok; i++) {
-        if (isatty(STDERR_FILENO))
-            fprintf(stderr, "\rprompt %zu of %zu %s ", i % n + 1, n, i < n ? "here " : "there");
+        generation_progress((double)i / (double)(2 * n), i < n ? "here" : "there");
         ok = generate_text(v, i % n, i < n ? engine : NULL, &v->texts[i / n][i % n], err);
     }
-    if (isatty(STDERR_FILENO))
-        fputs("\r\x1b[K", stderr);
+    generation_progress(0, "");
     return ok;
 }
 

@@ -90,11 +90,8 @@ show(const struct progress *p, const char *policy, const char *point)
         unsigned seconds = (unsigned)(spent / (double)p->done * (double)(p->work - p->done) + 0.5);
         snprintf(left, sizeof left, "%u:%02u left", seconds / 60, seconds % 60);
     }
-    char bar[25] = "........................";
-    for (size_t i = 0; i < p->done * 24 / p->work; i++)
-        bar[i] = '#';
-    snprintf(line, sizeof line, "[%s] %3zu%% %-11s %.10s %.20s", bar, p->done * 100 / p->work, left, policy, point);
-    generation_progress(line);
+    snprintf(line, sizeof line, "%-11s %.10s %.20s", left, policy, point);
+    generation_progress((double)p->done / (double)p->work, line);
 }
 
 /* Runs all candidates on a prompt. `run`: the index of their runs. */
@@ -135,7 +132,7 @@ bench_run(struct bench *b, struct err *err)
             ok = all(b, pass, p, pass * runs + p, &progress, err);
         b->passes += ok && !generation_interrupted();
     }
-    generation_progress("");
+    generation_progress(0, "");
     return ok;
 }
 

@@ -276,24 +276,19 @@ generation_interruption(void)
 /* ---- progress ---- */
 
 void
-generation_progress(const char *text)
+generation_progress(double share, const char *text)
 {
     struct winsize size = {.ws_col = 0};
-    char line[300];
+    char line[300] = "";
     if (!isatty(STDERR_FILENO))
         return;
-    const int cols = ioctl(STDERR_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 1 ? size.ws_col : 80;
-    snprintf(line, sizeof line, "%s", text);
+    const int cols = ioctl(STDERR_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 1 ? size.ws_col : 80,
+              full = (int)(share * 20);
+    if (text[0] != '\0')
+        snprintf(line, sizeof line, "[%.*s%.*s] %3.0f%% %s", full, "####################", 20 - full,
+                 "....................", share * 100, text);
     text_ascii(line);
     fprintf(stderr, "\r%.*s\x1b[K", cols - 1, line);
-}
-
-static void
-show_share(const char *what, double done)
-{
-    char line[60];
-    snprintf(line, sizeof line, "%.40s %3.0f%% ", what, done * 100);
-    generation_progress(line);
 }
 
 struct load_progress {
@@ -316,7 +311,7 @@ load_progress(void *user, double done)
 {
     struct load_progress *p = user;
     if (clock_fine_us() - p->start_us > 5e5) {
-        show_share("loading", done);
+        generation_progress(done, "loading");
         p->shown = true;
     }
     return !interrupted;
@@ -445,7 +440,7 @@ generation_engine(const struct options *o, struct engine **engine, struct err *e
     struct load_progress progress = {.start_us = clock_fine_us()};
     bool ok = engine_open(engine, &options, load_progress, &progress, err);
     if (progress.shown)
-        generation_progress("");
+        generation_progress(0, "");
     if (ok) {
         note_profile(o, *engine);
         note_context(o, *engine);
@@ -568,10 +563,10 @@ collect(struct collector *c, const struct event *e)
         paired_add(&c->out->paired, e->seq, &e->round_end);
     }
     if (e->type == EVENT_PROGRESS && c->g->progress) {
-        show_share(e->progress.what, (double)e->progress.done);
+        generation_progress((double)e->progress.done, e->progress.what);
         c->shown = true;
     } else if (c->shown) {
-        generation_progress("");
+        generation_progress(0, "");
         c->shown = false;
     }
     token_t token;

@@ -54,9 +54,9 @@ double median(double *v, size_t n); /* the upper one of an even number; sorts v;
 /* Loads the model, with a bar on stderr when it takes over half a second, and a line there if the engine has a note
  * (the scope shows that itself). */
 bool generation_engine(const struct options *, struct engine **, struct err *);
-/* Replaces the line of progress on a terminal's stderr by this text as ASCII, cut to the terminal's width; "" removes
- * it. */
-void generation_progress(const char *text);
+/* Replaces the line of progress on a terminal's stderr: a bar and this text as ASCII, cut to the terminal's width. ""
+ * removes it. */
+void generation_progress(double share, const char *text);
 /* Returns whether the model has a chat template that prompts do not go through, because --chat was not given. */
 bool generation_chat_unused(const struct options *, const struct engine *);
 /* Reads the bundled prompts for a race: for the program's own models those that they were trained for, and for other

@@ -16,7 +16,7 @@ check "score has a row with an interval for drafts from the text" grep -Eq '^ +[
 check "score names each drafter that was not scored, with the reason" sh -c "sed -n '/^not scored:/,/^x ar/p' '$TMP/out' | grep -Eq '^  [a-z_0-9]+.*: .'"
 check "score has tables by category and by the number of sequences" sh -c "grep -q '^x ar by category:' '$TMP/out' && grep -Eq '^ +here +1 +2 +4 +8 +16 +32 +64$' '$TMP/out'"
 check "score names one setting to use, and commands of other engines only for one that is clearly faster" \
-    sh -c "grep -q '^  $PROGRAM run --policy ' '$TMP/out' && { grep -q '^No drafter is clearly faster' '$TMP/out' || grep -q '^transformers ' '$TMP/out'; }"
+    sh -c "grep -q '^  $PROGRAM run --policy ' '$TMP/out' && ! { grep -q '^No drafter is clearly faster' '$TMP/out' && grep -q '^transformers ' '$TMP/out'; }"
 check "score's lines have at most 100 columns, except for commands" sh -c "! grep -v '^  ' '$TMP/out' | grep -E '^.{101}'"
 if [ -n "$HAVE_PYTHON" ]; then
     check "score's JSON and CSV have the same rows, one of which is the best of each drafter" python3 - "$TMP/score.json" "$TMP/score.csv" <<'PY'
