@@ -85,10 +85,6 @@ ascend(struct search *s)
     double defaults[POLICY_KNOBS] = {0};
     for (uint32_t k = 0; k < info->n_knobs; k++)
         defaults[k] = info->knobs[k].def;
-    const struct layer_record *first = s->records;
-    if (s->n_records > 0 && first->cells_base > 0 && s->ops->draft_vocab > 0 &&
-        (s->ops->needs == 0 || first->draft.exit_layer > 0)) /* the only value with forecasts */
-        defaults[s->ops->draft_vocab] = first->cells_base;
     uint32_t best = try(s, defaults);
     for (uint32_t k = 0; k < info->n_knobs * ASCENTS; k++) {
         const struct knob *knob = &info->knobs[k % info->n_knobs];
