@@ -21,20 +21,20 @@ struct reader {          /* a model that reads the text */
      * 0. feature: the first of its n_features among those that the target keeps; fed: (CHUNK, all of a row's). */
     uint32_t ahead, feature, n_features;
     float *fed;
-    struct record_drafter *read; /* NULL: the target */
+    struct record_drafter *read; /* of the part that is read; NULL: the target */
 };
 
 struct reading_state {
     struct reading out;
-    struct blocks blocks; /* the memory of all arrays */
+    struct reading_records *to; /* of the part that is read */
+    struct blocks blocks;       /* the memory of all arrays */
     struct engine *engine;
     struct reading_options options;
-    struct reader target, drafter[READING_DRAFTS];
+    struct reader reader[1 + READING_DRAFTS]; /* the target, the drafters */
     uint32_t features[2 * MODEL_FEATURES], n_features;
     bool probes_layers;
     struct context_probe *probes;   /* (CHUNK, L) */
     struct prediction *predictions; /* (CHUNK, L) */
-    struct layer_sample *samples;   /* (L) */
     struct draft_recent recent;
 };
 
@@ -78,32 +78,35 @@ static bool
 open_drafter(struct reading_state *s, enum aux_role role, const struct aux_model *of, int32_t draft, struct err *err)
 {
     const struct model *m = of->model, *target = s->engine->model;
-    struct reader *r = &s->drafter[s->out.n_drafters];
-    struct reading_drafter *d = &s->out.drafter[s->out.n_drafters];
+    const uint32_t number = s->out.n_drafters;
+    struct reader *r = &s->reader[1 + number];
+    struct reading_drafter *d = &s->out.drafter[number];
+    struct record_drafter read = {.role = role, .known = true, .exit_layer = of->exit_layer};
     const bool exact = s->engine->exact;
-    if ((m == NULL && !(of->exit_layer > 0 && s->options.lens)) || s->out.n_drafters == READING_DRAFTS)
+    if ((m == NULL && !(of->exit_layer > 0 && s->options.lens)) || number == READING_DRAFTS)
         return true;
     s->out.n_drafters++;
-    *d = (struct reading_drafter){
-        .role = role, .draft = draft, .read = {.role = role, .known = true, .exit_layer = of->exit_layer}};
+    *d = (struct reading_drafter){.role = role, .draft = draft};
     snprintf(d->name, sizeof d->name, "self:%u", (unsigned)of->exit_layer);
-    if (m == NULL)
-        return true;
-    const double layer = model_layer_bytes(target, exact), own = m->desc.n_layers * model_layer_bytes(m, exact);
-    snprintf(d->name, sizeof d->name, "%s", m->name);
-    d->read.pass_load = (own + model_feed_bytes(m, true, exact)) / layer;
-    d->read.next_load = (own + model_feed_bytes(m, false, exact)) / layer;
-    d->read.head_load = model_head_bytes(m, exact) / model_head_bytes(target, exact);
-    d->read.word = blocks_take(&s->blocks, READING_RECORD, sizeof *d->read.word);
-    d->read.run = blocks_take(&s->blocks, READING_RECORD, sizeof *d->read.run);
+    if (m != NULL) {
+        const double layer = model_layer_bytes(target, exact), own = m->desc.n_layers * model_layer_bytes(m, exact);
+        snprintf(d->name, sizeof d->name, "%s", m->name);
+        read.pass_load = (own + model_feed_bytes(m, true, exact)) / layer;
+        read.next_load = (own + model_feed_bytes(m, false, exact)) / layer;
+        read.head_load = model_head_bytes(m, exact) / model_head_bytes(target, exact);
+    }
+    for (uint32_t i = 0; i < READING_PARTS; i++) {
+        read.word = m != NULL ? blocks_take(&s->blocks, READING_RECORD, sizeof *read.word) : NULL;
+        read.run = m != NULL ? blocks_take(&s->blocks, READING_RECORD, sizeof *read.run) : NULL;
+        s->out.part[i].draft[number] = read;
+    }
     if (role != AUX_DRAFT) {
         *r = (struct reader){.ahead = 1, .feature = s->n_features, .n_features = m->n_features};
         r->fed = blocks_take(&s->blocks, (size_t)CHUNK * m->n_features * target->desc.width, sizeof *r->fed);
         memcpy(s->features + s->n_features, m->features, m->n_features * sizeof *m->features);
         s->n_features += m->n_features;
     }
-    r->read = &d->read;
-    return open_reader(s, r, m, of->weights, err);
+    return m == NULL || open_reader(s, r, m, of->weights, err);
 }
 
 static bool
@@ -120,16 +123,11 @@ open_record(struct layer_record *r, const struct reading_state *s, double traine
     return true;
 }
 
-static bool
-open_target(struct reading_state *s, struct err *err)
-{
-    return s->target.ctx != NULL || open_reader(s, &s->target, s->engine->model, s->engine->weights, err);
-}
-
 bool
 reading_open(struct reading **out, struct engine *e, const struct reading_options *o, struct err *err)
 {
     const struct model_desc *d = &e->model->desc;
+    const double trained = e->heads == HEAD_FULL ? 1 : (double)d->width / d->vocab;
     struct reading_state *s = calloc(1, sizeof *s);
     *out = NULL;
     if (s == NULL)
@@ -140,14 +138,14 @@ reading_open(struct reading **out, struct engine *e, const struct reading_option
     s->probes_layers = o->lens || o->trained;
     s->probes = blocks_take(&s->blocks, (size_t)CHUNK * d->n_layers, sizeof *s->probes);
     s->predictions = blocks_take(&s->blocks, (size_t)CHUNK * d->n_layers, sizeof *s->predictions);
-    s->samples = blocks_take(&s->blocks, d->n_layers, sizeof *s->samples);
-    bool ok = open_record(&s->out.lens, s, 0, err) &&
-              open_record(&s->out.trained, s, e->heads == HEAD_FULL ? 1 : (double)d->width / d->vocab, err);
+    bool ok = true;
+    for (struct reading_records *r = s->out.part; r < s->out.part + READING_PARTS && ok; r++)
+        ok = open_record(&r->lens, s, 0, err) && open_record(&r->trained, s, trained, err);
     for (enum aux_role role = 0; role < AUX_MODELS && ok; role++)
         ok = role == AUX_COMPANION || open_drafter(s, role, &e->aux[role], -1, err);
     for (uint32_t i = 0; i < o->n_drafts && ok; i++)
         ok = open_drafter(s, AUX_DRAFT, &o->drafts[i].model, (int32_t)i, err);
-    ok = ok && ((!s->probes_layers && s->n_features == 0) || open_target(s, err)) &&
+    ok = ok && open_reader(s, s->reader, e->model, e->weights, err) &&
          (!s->blocks.starved || err_set(err, ERR_WORK, "out of memory for reading texts"));
     *out = ok ? &s->out : NULL;
     if (!ok)
@@ -161,11 +159,12 @@ reading_close(struct reading *r)
     if (r == NULL)
         return;
     struct reading_state *s = r->state;
-    for (uint32_t i = 0; i < r->n_drafters; i++)
-        context_close(s->drafter[i].ctx);
-    context_close(s->target.ctx);
-    layer_record_close(&r->lens);
-    layer_record_close(&r->trained);
+    for (uint32_t i = 0; i <= r->n_drafters; i++)
+        context_close(s->reader[i].ctx);
+    for (uint32_t i = 0; i < READING_PARTS; i++) {
+        layer_record_close(&r->part[i].lens);
+        layer_record_close(&r->part[i].trained);
+    }
     blocks_free(&s->blocks);
     free(s);
 }
@@ -199,9 +198,10 @@ read_rows(const struct reading_state *s, const struct reader *r, const struct pa
         const token_t token = as_read_by(r, p->text[at + i + r->ahead]);
         if ((rows[i] = context_append(r->ctx, r->seq, i > 0 ? rows[i - 1] : SLOT_NONE, token)) == SLOT_NONE)
             return false;
-        const slot_t fed = r->ahead > 0 ? context_at(s->target.ctx, s->target.seq, at + i) : SLOT_NONE;
+        const slot_t fed = r->ahead > 0 ? context_at(s->reader->ctx, s->reader->seq, at + i) : SLOT_NONE;
         if (r->ahead > 0)
-            memcpy(r->fed + i * each, context_features(s->target.ctx, fed) + r->feature * width, each * sizeof *r->fed);
+            memcpy(r->fed + i * each, context_features(s->reader->ctx, fed) + r->feature * width,
+                   each * sizeof *r->fed);
     }
     return (r->ahead == 0 || context_feed(r->ctx, rows, n, r->fed)) &&
            context_advance(r->ctx, rows, n, r->layers, NULL) && context_keep(r->ctx, r->seq, rows, n);
@@ -215,7 +215,7 @@ static bool
 add_rows(struct reading_state *s, const struct part *p, struct layer_record *out, bool probe, uint32_t at, uint32_t n,
          const slot_t *rows)
 {
-    const bool prompt = at + 1 < p->from, lens = out == &s->out.lens;
+    const bool prompt = at + 1 < p->from, lens = out == &s->to->lens;
     const uint32_t set = out->cells_base > 0, vocab = s->engine->model->desc.vocab,
                    known = set ? out->cells_base + draft_recent_count(&s->recent) : vocab, layers = out->layers,
                    below = probe ? layers - 1 : 0, last = prompt ? p->of_prompt && probe : p->compare && lens,
@@ -228,16 +228,17 @@ add_rows(struct reading_state *s, const struct part *p, struct layer_record *out
                                               .temperature = 1,
                                               .set = l < layers ? set : 0};
     }
-    if (each > 0 && !context_predict(s->target.ctx, s->probes, (size_t)n * each, s->predictions))
+    struct layer_sample samples[RUN_LAYERS_MOST];
+    if (each > 0 && !context_predict(s->reader->ctx, s->probes, (size_t)n * each, s->predictions))
         return false;
     for (uint32_t i = 0; i < n; i++) {
         const struct prediction *of = &s->predictions[i * each];
         const token_t next = p->text[at + i + 1], final = prompt && last ? of[below].token : next;
         for (uint32_t l = 0; l < layers; l++)
-            s->samples[l] = l < below
-                                ? layer_sample_of(&of[l], final)
-                                : (struct layer_sample){.agrees = true, .confidence = 1, .top_p = {1}, .top = {final}};
-        layer_record_add(out, s->samples, known);
+            samples[l] = l < below
+                             ? layer_sample_of(&of[l], final)
+                             : (struct layer_sample){.agrees = true, .confidence = 1, .top_p = {1}, .top = {final}};
+        layer_record_add(out, samples, known);
         s->out.compared += !prompt && last;
         s->out.own += !prompt && last && of[below].token == next;
     }
@@ -247,8 +248,8 @@ add_rows(struct reading_state *s, const struct part *p, struct layer_record *out
 static bool
 add_to_records(struct reading_state *s, const struct part *p, uint32_t at, uint32_t n, const slot_t *rows)
 {
-    return add_rows(s, p, &s->out.lens, s->options.lens, at, n, rows) &&
-           add_rows(s, p, &s->out.trained, s->options.trained, at, n, rows);
+    return add_rows(s, p, &s->to->lens, s->options.lens, at, n, rows) &&
+           add_rows(s, p, &s->to->trained, s->options.trained, at, n, rows);
 }
 
 /* Predicts the tokens after rows of a drafter. */
@@ -338,75 +339,74 @@ complete(struct layer_record *out, const struct part *p, const struct draft_rank
     wrong_paths_estimate(&none, out);
 }
 
-/* The models, the target first if it is one of them, read a chunk. Without it the records have rows without
- * predictions. */
+/* The models from `first` on read a chunk. Without the target the records have rows without predictions. */
 static bool
-read_chunk(struct reading_state *s, const struct part *p, struct reader *const *readers, uint32_t count, uint32_t at,
-           uint32_t n)
+read_chunk(struct reading_state *s, const struct part *p, const struct reader *first, uint32_t at, uint32_t n)
 {
     slot_t rows[CHUNK];
-    for (uint32_t i = 0; i < count; i++) {
-        const struct reader *r = readers[i];
-        if (!read_rows(s, r, p, at, n, rows) || (r->ahead > 0 && !draft_chains(s, p, r, at, n, rows)))
+    const bool recorded = at >= p->first;
+    if (first > s->reader && recorded && !add_to_records(s, p, at, n, NULL))
+        return false;
+    for (const struct reader *r = first; r <= s->reader + s->out.n_drafters; r++)
+        if (r->ctx != NULL &&
+            (!read_rows(s, r, p, at, n, rows) || (r->ahead > 0 && !draft_chains(s, p, r, at, n, rows)) ||
+             (r->ahead == 0 && recorded &&
+              !(r == s->reader ? add_to_records(s, p, at, n, rows) : add_words(s, p, r, at, n, rows)))))
             return false;
-        if (at < p->first || r->ahead > 0)
-            continue;
-        if (r->read != NULL ? !add_words(s, p, r, at, n, rows) : !add_to_records(s, p, at, n, rows))
-            return false;
-    }
     if (s->n_features > 0)
-        context_features_need(s->target.ctx, s->target.seq, at + n);
-    return at < p->first || (count > 0 && readers[0]->read == NULL) || add_to_records(s, p, at, n, NULL);
+        context_features_need(s->reader->ctx, s->reader->seq, at + n);
+    return true;
 }
 
 /* Reads the rows that not all models have read, or that are the record's. */
 static bool
 read_models(struct reading_state *s, const struct part *p, struct err *err)
 {
-    struct reader *readers[READING_DRAFTS + 1];
-    uint32_t start = p->first, count = 0;
-    if (s->probes_layers || s->n_features > 0 || p->compare)
-        readers[count++] = &s->target;
-    for (uint32_t i = 0; i < s->out.n_drafters; i++)
-        if (s->drafter[i].ctx != NULL)
-            readers[count++] = &s->drafter[i];
-    for (uint32_t i = 0; i < count; i++)
-        start = rows_shared(readers[i], p, start);
-    for (uint32_t i = 0; i < count; i++)
-        context_truncate(readers[i]->ctx, readers[i]->seq, start);
+    const bool target = s->probes_layers || s->n_features > 0 || p->compare;
+    const struct reader *const first = s->reader + !target, *const end = s->reader + 1 + s->out.n_drafters;
+    uint32_t start = p->first;
+    for (const struct reader *r = first; r < end; r++)
+        start = r->ctx != NULL ? rows_shared(r, p, start) : start;
+    for (const struct reader *r = first; r < end; r++)
+        if (r->ctx != NULL)
+            context_truncate(r->ctx, r->seq, start);
     if (s->n_features > 0)
-        context_features_need(s->target.ctx, s->target.seq, start);
-    s->out.lens.n = s->out.trained.n = 0;
-    bool ok = s->out.lens.cells_base == 0 ||
-              context_draft_set(s->target.ctx, 1, s->recent.base, s->recent.token, draft_recent_count(&s->recent));
+        context_features_need(s->reader->ctx, s->reader->seq, start);
+    s->to->lens.n = s->to->trained.n = 0;
+    bool ok = s->to->lens.cells_base == 0 ||
+              context_draft_set(s->reader->ctx, 1, s->recent.base, s->recent.token, draft_recent_count(&s->recent));
     for (uint32_t at = start, n; at + 1 < p->n && ok; at += n) {
         const uint32_t to = at < p->first ? p->first : at + 1 < p->from ? p->from - 1 : p->n - 1;
         n = to - at < CHUNK ? to - at : CHUNK;
-        ok = read_chunk(s, p, readers, count, at, n);
+        ok = read_chunk(s, p, first, at, n);
         s->out.read += n;
     }
-    for (uint32_t i = 0; i < count && !ok; i++)
-        if (context_error(readers[i]->ctx)->kind != ERR_NONE)
-            *err = *context_error(readers[i]->ctx);
+    for (const struct reader *r = first; r < end && !ok; r++)
+        if (r->ctx != NULL && context_error(r->ctx)->kind != ERR_NONE)
+            *err = *context_error(r->ctx);
     return ok;
 }
 
 bool
-reading_part(struct reading *r, const token_t *text, uint32_t n, uint32_t from, bool first, bool compare,
+reading_part(struct reading *r, uint32_t i, const token_t *text, uint32_t n, uint32_t from, bool first, bool compare,
              struct err *err)
 {
     struct reading_state *s = r->state;
+    const struct draft_rank *rank = &s->engine->rank;
     const uint32_t begin = first ? from : from - 1, lead = s->probes_layers ? RECORD_LEAD : 1;
     const struct part p = {text, n, from, begin > lead ? begin - lead : 0, begin, first, compare};
     if (n > s->options.ctx)
         return err_set(err, ERR_USAGE, "a text of %u tokens cannot be read: the context has %u positions", (unsigned)n,
                        (unsigned)s->options.ctx);
-    s->recent = (struct draft_recent){.base = r->lens.cells_base};
-    if (r->lens.cells_base > 0)
-        draft_recent_read(&s->recent, &s->engine->rank, s->recent.base, text, n);
-    if ((compare && !open_target(s, err)) || !read_models(s, &p, err))
+    s->to = &r->part[i];
+    for (uint32_t k = 0; k < r->n_drafters; k++)
+        s->reader[1 + k].read = &s->to->draft[k];
+    s->recent = (struct draft_recent){.base = s->to->lens.cells_base};
+    if (s->recent.base > 0)
+        draft_recent_read(&s->recent, rank, s->recent.base, text, n);
+    if (!read_models(s, &p, err))
         return false;
-    complete(&r->lens, &p, &s->engine->rank);
-    complete(&r->trained, &p, &s->engine->rank);
+    complete(&s->to->lens, &p, rank);
+    complete(&s->to->trained, &p, rank);
     return true;
 }

@@ -17,6 +17,7 @@
 #define READING_RECORD (READING_ROWS + RECORD_LEAD + 1) /* rows of a record at most */
 #define READING_CHAIN  32                               /* most drafts of a chain */
 #define READING_DRAFTS 18                               /* draft models of their own, feature drafters */
+#define READING_PARTS  8                                /* whose records are kept at a time */
 
 struct reading_options {
     uint32_t ctx;         /* positions of a text at most */
@@ -31,14 +32,19 @@ struct reading_options {
 struct reading_drafter {
     enum aux_role role; /* AUX_DRAFT, AUX_EAGLE, AUX_MTP */
     char name[64];
-    int32_t draft;              /* index in the options' drafts; -1: the engine's own. self:E needs the lens */
-    struct record_drafter read; /* of the last part; the reading owns its memory */
+    int32_t draft; /* index in the options' drafts; -1: the engine's own. self:E needs the lens */
+};
+
+/* What was read of a part: rows, text, and cells of the head. Without probes of a head its layers agree and are
+ * certain. A record for a drafter is a copy with `draft` replaced by that of the drafter. The reading owns all
+ * memory. */
+struct reading_records {
+    struct layer_record lens, trained;
+    struct record_drafter draft[READING_DRAFTS]; /* (n_drafters) */
 };
 
 struct reading {
-    /* Of the last part: rows, text, and cells of the head. Without probes of a head its layers agree and are certain. A
-     * record for a drafter is a copy with `draft` replaced by the drafter's `read`. */
-    struct layer_record lens, trained;
+    struct reading_records part[READING_PARTS];
     struct reading_drafter drafter[READING_DRAFTS]; /* (n_drafters) */
     uint32_t n_drafters;
     uint64_t compared, own; /* tokens of answers compared with the target's own greedy choice, and equal ones */
@@ -49,12 +55,12 @@ struct reading {
 /* Opens contexts of its own on the engine, whose sessions must rest while it reads. */
 bool reading_open(struct reading **, struct engine *, const struct reading_options *, struct err *);
 void reading_close(struct reading *); /* NULL does nothing */
-/* Reads text[from..n), 0 < from < n <= from + READING_ROWS. `first`: the part begins an answer (record->from_prompt):
- * text[from] is the token that the prefill of a run emits, so simulated rounds emit those after it. Else the part
- * continues the one before, and rounds emit text[from], too. Rows that the text shares with the one read before are not
- * read again, except for the record's. `compare`: the target's last layer is compared with the text, over all tokens.
- * Fails if the text is
- * longer than `ctx` or a model cannot compute it; ERR_CANCELLED. After that it can only be closed. With draft_vocab, forecasts of drafts by the layers that the lens
- * reads have this value of the knob only (record->cells_base). */
-bool reading_part(struct reading *, const token_t *text, uint32_t n, uint32_t from, bool first, bool compare,
-                  struct err *);
+/* Reads text[from..n), 0 < from < n <= from + READING_ROWS, into part[i]. `first`: the part begins an answer
+ * (record->from_prompt): text[from] is the token that the prefill of a run emits, so simulated rounds emit those after
+ * it. Else the part continues the one before, and rounds emit text[from], too. Rows that the text shares with the one
+ * read before are not read again, except for the record's. `compare`: the target's last layer is compared with the
+ * text, over all tokens. Fails if the text is longer than `ctx` or a model cannot compute it; ERR_CANCELLED. After that
+ * it can only be closed. With draft_vocab, forecasts of drafts by the layers that the lens reads have this value of the
+ * knob only (record->cells_base). */
+bool reading_part(struct reading *, uint32_t i, const token_t *text, uint32_t n, uint32_t from, bool first,
+                  bool compare, struct err *);

@@ -6,12 +6,11 @@
 
 #include "base/clock.h"
 #include "base/rng.h"
-#include "engine/measure/forecast.h"
 #include "engine/model/tokenizer/tokenizer.h"
 #include "engine/scoring/reading.h"
+#include "engine/tune/candidates.h"
 #include "engine/tune/score.h"
 
-#define PILOT     8     /* conversations on whose first answers settings are chosen */
 #define COMPARED  2048  /* tokens that are compared with the target's own choice */
 #define ACCEPTING 64    /* rows of the record in which everything is accepted */
 #define COSTS_US  1e7   /* that measuring the costs of steps may take */
@@ -22,8 +21,9 @@ struct entry {    /* of a number in the score */
     bool trained; /* reads layers with trained heads */
 };
 
-struct answer {   /* with everything before it */
-    token_t *ids; /* (n) owned */
+struct answer { /* with everything before it */
+    const token_t *ids;
+    token_t *owned; /* the same; NULL: they are those of the texts */
     uint32_t n, n_prompt;
 };
 
@@ -31,13 +31,13 @@ struct scoring {
     struct engine *engine;
     const struct scoring_options *o;
     const struct texts *texts;
-    size_t *order;           /* (texts->n) conversations in the order in which they are read */
     struct policy *policies; /* (n_policies) owned; with o->set their values are those of the further setting */
     size_t n_policies;
     struct model_info model;
     struct prompt_format messages, plain;
     uint32_t ctx;
     struct reading *reading;
+    uint32_t n_pilot; /* parts of the reading on which settings are chosen */
     struct score *score;
     struct entry entry[SCORE_ROWS];
     uint32_t n_entries;
@@ -48,49 +48,51 @@ struct scoring {
     double start_us, reported_us;
 };
 
-/* ---- which layers are probed ---- */
+/* ---- policies ---- */
 
-/* Fills a record in which all layers and the target agree. */
 static bool
-accept_all(struct layer_record *r, const struct scoring *s, struct err *err)
+is_possible(const struct scoring *s, const struct policy_ops *ops)
 {
-    struct layer_sample *samples = calloc(s->model.layers, sizeof *samples);
-    if (samples == NULL || !layer_record_open(r, s->model.layers, err)) {
-        free(samples);
-        return samples != NULL || err_set(err, ERR_WORK, "out of memory for a record");
+    return ops != NULL && s->model.layers >= ops->least_layers && !policy_is_baseline(ops->name);
+}
+
+/* Opens a policy, with the knobs of the further setting. */
+static bool
+open_policy(struct scoring *s, const struct policy_ops *ops, struct err *err)
+{
+    const struct sampling greedy = {.top_p = 1};
+    struct policy *p = &s->policies[s->n_policies++];
+    if (!policy_open(p, ops, &s->model, &greedy, err))
+        return false;
+    for (size_t i = 0; i < s->o->n_set; i++) {
+        const int knob = policy_knob_index(&p->info, s->o->set[i].name);
+        if (knob < 0)
+            return err_set(err, ERR_USAGE, "%s has no knob '%s'", ops->name, s->o->set[i].name);
+        if (!knob_parse(&p->info.knobs[knob], s->o->set[i].text, &p->value[knob], err))
+            return false;
     }
-    for (uint32_t l = 0; l < s->model.layers; l++)
-        samples[l] = (struct layer_sample){.agrees = true, .confidence = 1, .top_p = {1}};
-    for (uint32_t row = 0; row < ACCEPTING; row++)
-        layer_record_add(r, samples, s->model.vocab);
-    free(samples);
-    r->accepts = true;
-    r->head_load = r->layers_load = 1;
-    r->probes = KV_CACHE_PROBES;
-    layer_record_order(r, s->engine->rank.vocab > 0 ? &s->engine->rank : NULL);
     return true;
 }
 
-/* Returns the highest forecast of a policy on a record that accepts everything: at its defaults, and with each knob at
- * either end. `base`: of the draft vocabulary. 0: it does not draft with layers. */
-static double
-ceiling_of(const struct scoring *s, const struct policy *p, const struct layer_record *accepting, uint32_t base)
+static bool
+open_policies(struct scoring *s, struct err *err)
 {
-    const struct cost_model *costs = cost_known(&s->engine->costs) ? &s->engine->costs : NULL;
-    double highest = 0;
-    for (uint32_t i = 0; i < 2 * p->info.n_knobs + 1; i++) {
-        double values[POLICY_KNOBS];
-        struct forecast f;
-        for (uint32_t k = 0; k < p->info.n_knobs; k++)
-            values[k] = p->info.knobs[k].def;
-        if (i > 0)
-            values[(i - 1) / 2] = i % 2 == 0 ? p->info.knobs[(i - 1) / 2].min : p->info.knobs[(i - 1) / 2].max;
-        if (p->ops->draft_vocab > 0)
-            values[p->ops->draft_vocab] = base;
-        if (forecast_make(p->ops, accepting, values, s->model.rho, costs, &f) && f.exit_layers > 0)
-            highest = fmax(highest, (double)f.speedup);
+    const struct scoring_options *o = s->o;
+    for (size_t k = 0; k < o->n_policies; k++)
+        if (!is_possible(s, policy_named(o->registry, o->policies[k])))
+            return err_set(err, ERR_USAGE, "cannot score '%.15s': there is no such policy that drafts", o->policies[k]);
+    if (o->n_set > 0 && o->n_policies == 0)
+        return err_set(err, ERR_USAGE, "--set is about the knobs of one policy; name it with --policy");
+    if ((s->policies = calloc(POLICIES_MOST, sizeof *s->policies)) == NULL)
+        return err_set(err, ERR_WORK, "out of memory for policies");
+    for (const struct policy_ops *const *ops = o->registry; *ops != NULL; ops++) {
+        bool wanted = o->n_policies == 0;
+        for (size_t k = 0; k < o->n_policies; k++)
+            wanted = wanted || strcmp(o->policies[k], (*ops)->name) == 0;
+        if (wanted && is_possible(s, *ops) && !open_policy(s, *ops, err))
+            return false;
     }
-    return highest;
+    return true;
 }
 
 static bool
@@ -99,28 +101,62 @@ uses_trained(const struct scoring *s, const struct policy *p)
     return p->ops->trained_heads && s->engine->heads != HEAD_LENS;
 }
 
+/* Does it draft with the target's layers alone? */
+static bool
+uses_layers(const struct policy *p)
+{
+    return p->ops->what_if != NULL && p->ops->needs == 0 && p->ops->draft_vocab > 0;
+}
+
+/* ---- which layers are probed ---- */
+
+/* Fills a record in which all layers and the target agree. */
+static bool
+accept_all(struct layer_record *r, const struct scoring *s, struct err *err)
+{
+    struct layer_sample samples[RUN_LAYERS_MOST];
+    if (!layer_record_open(r, s->model.layers, err))
+        return false;
+    for (uint32_t l = 0; l < s->model.layers; l++)
+        samples[l] = (struct layer_sample){.agrees = true, .confidence = 1, .top_p = {1}};
+    for (uint32_t row = 0; row < ACCEPTING; row++)
+        layer_record_add(r, samples, s->model.vocab);
+    r->accepts = true;
+    r->head_load = r->layers_load = 1;
+    r->probes = KV_CACHE_PROBES;
+    layer_record_order(r, s->engine->rank.vocab > 0 ? &s->engine->rank : NULL);
+    return true;
+}
+
+/* Returns the highest ceiling of settings of a policy; 0: none drafts. */
+static double
+ceiling_of(const struct scoring *s, const struct policy *p, const struct layer_record *accepting)
+{
+    const struct cost_model *costs = &s->engine->costs;
+    struct candidate found[CANDIDATES_MOST];
+    const uint32_t n = candidates_of(&p->info, p->ops, accepting, 1, s->model.rho, costs, found);
+    double highest = 0;
+    for (uint32_t i = 0; i < n; i++)
+        highest = fmax(highest, cost_known(costs) ? found[i].ceiling : found[i].forecast);
+    return highest;
+}
+
 /* Layers are probed if a policy can gain: over a draft vocabulary where a head costs more than a layer, so that probes
  * would take longer than all else, or over all tokens. */
 static bool
-choose_probes(struct scoring *s, const bool *wanted, struct err *err)
+choose_probes(struct scoring *s, struct err *err)
 {
+    const struct engine *e = s->engine;
+    const uint32_t base = e->ops->draft_set != NULL && e->rank.vocab > 0 ? cost_set_tokens(s->model.vocab) : 0;
+    double highest[2] = {0, 0}; /* over all tokens, over a draft vocabulary */
     struct layer_record accepting;
-    double highest[2] = {0, 0};
-    const uint32_t base =
-        s->engine->ops->draft_set != NULL && s->engine->rank.vocab > 0 ? cost_set_tokens(s->model.vocab) : 0;
-    if (!accept_all(&accepting, s, err))
-        return false;
-    for (size_t i = 0; i < s->n_policies; i++) {
-        const struct policy *p = &s->policies[i];
-        if (!wanted[i] || p->ops->needs != 0 || p->ops->what_if == NULL)
-            continue;
-        const double whole = ceiling_of(s, p, &accepting, 0);
-        if (uses_trained(s, p))
-            s->trained = s->trained || whole > 0;
-        else
-            highest[0] = fmax(highest[0], whole);
-        if (base > 0 && p->ops->draft_vocab > 0 && !uses_trained(s, p))
-            highest[1] = fmax(highest[1], ceiling_of(s, p, &accepting, base));
+    const bool ok = accept_all(&accepting, s, err);
+    for (const struct policy *p = s->policies; p < s->policies + s->n_policies && ok; p++) {
+        s->trained = s->trained || (uses_layers(p) && uses_trained(s, p));
+        for (uint32_t i = 0; i < 2 && uses_layers(p) && !uses_trained(s, p); i++) {
+            accepting.cells_base = i * base;
+            highest[i] = fmax(highest[i], ceiling_of(s, p, &accepting));
+        }
     }
     layer_record_close(&accepting);
     s->draft_vocab = highest[1] >= 1 && s->model.rho > 1 ? base : 0;
@@ -128,154 +164,22 @@ choose_probes(struct scoring *s, const bool *wanted, struct err *err)
     if (!s->lens && highest[0] > 0)
         snprintf(s->layers_why, sizeof s->layers_why, "at most %.2f × plain decoding, if every draft were accepted",
                  fmax(highest[0], highest[1]));
-    return true;
-}
-
-/* ---- entries ---- */
-
-/* Returns the costs with a drafter in the place of the draft model. */
-static struct cost_model
-costs_with(const struct scoring *s, const struct reading_drafter *d)
-{
-    struct engine *e = s->engine;
-    struct cost_model costs = e->costs;
-    double need;
-    if (d == NULL || (d->role == AUX_DRAFT && d->draft < 0))
-        return costs;
-    if (d->role != AUX_DRAFT) {
-        if (!engine_drafter_costs(e, d->role, s->o->cancel, &costs))
-            memset(costs.us[COST_OF_DRAFT], 0, sizeof costs.us[COST_OF_DRAFT]);
-        return costs;
-    }
-    struct engine_draft *reserve = &s->o->drafts[d->draft];
-    reserve->costs = (struct cost_model){0};
-    engine_draft_swap(e, reserve);
-    engine_costs(e, COSTS_US, s->o->cancel, &need);
-    costs = e->costs;
-    engine_draft_swap(e, reserve);
-    return costs;
-}
-
-static void
-enter(struct scoring *s, const struct policy *p, int drafter, const struct cost_model *costs)
-{
-    const struct reading_drafter *d = drafter >= 0 ? &s->reading->drafter[drafter] : NULL;
-    const bool layers = p->ops->needs == 0 && !uses_trained(s, p);
-    struct score_entry entry = {.ops = p->ops, .info = &p->info, .costs = *costs};
-    if (s->o->n_set > 0)
-        entry.value = p->value;
-    if (p->ops->what_if == NULL)
-        entry.why = p->ops->no_what_if;
-    else if ((p->ops->needs & NEEDS_ACCEPT_HEAD) != 0)
-        entry.why = "texts are read without the draft model's acceptance head";
-    else if (layers && s->layers_why[0] != '\0' && p->ops->draft_vocab > 0)
-        entry.why = s->layers_why;
-    snprintf(entry.drafter, sizeof entry.drafter, "%s", d != NULL ? d->name : "");
-    const uint32_t number = score_enter(s->score, &entry);
-    if (number == s->n_entries)
-        s->entry[s->n_entries++] = (struct entry){.drafter = drafter, .trained = uses_trained(s, p)};
-}
-
-/* Other work of the machine may have changed the costs, or disturbed the first measurement. */
-static void
-measure_again(struct scoring *s)
-{
-    const struct reading *r = s->reading;
-    double need;
-    s->engine->costs = (struct cost_model){0};
-    if (!engine_costs(s->engine, COSTS_US, s->o->cancel, &need))
-        return;
-    for (int d = -1; d < (int)r->n_drafters; d++) {
-        const struct cost_model costs = costs_with(s, d >= 0 ? &r->drafter[d] : NULL);
-        for (uint32_t k = 0; k < s->n_entries; k++)
-            if (s->entry[k].drafter == d)
-                score_measured_again(s->score, k, &costs);
-    }
-}
-
-/* Enters the policies with each drafter of the role that they need. */
-static void
-enter_all(struct scoring *s, const bool *wanted)
-{
-    const struct reading *r = s->reading;
-    for (int d = -1; d < (int)r->n_drafters; d++) {
-        const struct cost_model costs = costs_with(s, d >= 0 ? &r->drafter[d] : NULL);
-        for (size_t i = 0; i < s->n_policies; i++) {
-            const unsigned of = s->policies[i].ops->needs & (NEEDS(AUX_DRAFT) | NEEDS(AUX_EAGLE) | NEEDS(AUX_MTP));
-            if (wanted[i] && of == (d >= 0 ? NEEDS(r->drafter[d].role) : 0))
-                enter(s, &s->policies[i], d, &costs);
-        }
-    }
-}
-
-/* Declares all policies for the model. */
-static bool
-open_policies(struct scoring *s, struct err *err)
-{
-    const struct policy_ops *const *registry = s->o->registry;
-    const struct sampling greedy = {.top_p = 1};
-    size_t n = 0;
-    while (registry[n] != NULL)
-        n++;
-    s->policies = calloc(n, sizeof *s->policies);
-    for (size_t i = 0; i < n && s->policies != NULL; i++) {
-        if (s->model.layers < registry[i]->least_layers || policy_is_baseline(registry[i]->name))
-            continue;
-        if (!policy_open(&s->policies[s->n_policies++], registry[i], &s->model, &greedy, err))
-            return false;
-    }
-    return s->policies != NULL || err_set(err, ERR_WORK, "out of memory for policies");
-}
-
-static bool
-set_knobs(struct policy *p, const struct knob_setting *set, size_t n, struct err *err)
-{
-    for (size_t i = 0; i < n; i++) {
-        const int knob = policy_knob_index(&p->info, set[i].name);
-        if (knob < 0)
-            return err_set(err, ERR_USAGE, "%s has no knob '%s'", p->info.name, set[i].name);
-        if (!knob_parse(&p->info.knobs[knob], set[i].text, &p->value[knob], err))
-            return false;
-    }
-    return true;
-}
-
-static bool
-choose_policies(const struct scoring *s, bool *wanted, struct err *err)
-{
-    for (size_t i = 0; i < s->n_policies; i++)
-        wanted[i] = s->o->n_policies == 0;
-    for (size_t k = 0; k < s->o->n_policies; k++) {
-        size_t i = 0;
-        while (i < s->n_policies && strcmp(s->policies[i].info.name, s->o->policies[k]) != 0)
-            i++;
-        if (i == s->n_policies)
-            return err_set(err, ERR_USAGE, "cannot score '%.15s': there is no such policy that drafts",
-                           s->o->policies[k]);
-        wanted[i] = true;
-        if (!set_knobs(&s->policies[i], s->o->set, s->o->n_set, err))
-            return false;
-    }
-    return s->o->n_set == 0 || s->o->n_policies > 0 ||
-           err_set(err, ERR_USAGE, "--set is about the knobs of one policy; name it with --policy");
+    return ok;
 }
 
 /* ---- texts ---- */
 
 /* Conversations are read in a random order: those that were read before a stop are a sample of all. */
-static bool
-shuffle(struct scoring *s, struct err *err)
+static void
+shuffle(const struct texts *t)
 {
     uint64_t random = 1;
-    s->order = calloc(s->texts->n + 1, sizeof *s->order);
-    if (s->order == NULL)
-        return err_set(err, ERR_WORK, "out of memory for an order of %zu texts", s->texts->n);
-    for (size_t i = 0; i < s->texts->n; i++) {
-        const size_t at = (size_t)(splitmix64(&random) % (i + 1));
-        s->order[i] = s->order[at];
-        s->order[at] = i;
+    for (size_t i = t->n; i > 1; i--) {
+        const size_t k = (size_t)(splitmix64(&random) % i);
+        const struct conversation last = t->at[i - 1];
+        t->at[i - 1] = t->at[k];
+        t->at[k] = last;
     }
-    return true;
 }
 
 /* Do the tokens of a trace have the model's bytes? */
@@ -284,119 +188,139 @@ same_vocabulary(const struct scoring *s, struct err *err)
 {
     const struct tokenizer *t = s->engine->model->tokenizer;
     for (uint32_t id = 0; s->texts->piece != NULL && id < s->texts->vocab; id++) {
-        const struct slice bytes =
+        const struct slice own =
             id < tokenizer_size(t) ? tokenizer_bytes(t, (token_t)id, true) : (struct slice){NULL, 0};
-        const char *piece = s->texts->piece[id];
-        if (piece != NULL && (strlen(piece) != bytes.len || memcmp(piece, bytes.data, bytes.len) != 0))
+        const struct slice traced = s->texts->piece[id];
+        if (traced.data != NULL && (traced.len != own.len || memcmp(traced.data, own.data, own.len) != 0))
             return err_set(err, ERR_USAGE, "%s is a trace of a model with another vocabulary; give that model",
                            s->o->texts);
     }
     return true;
 }
 
-/* Tokenises an answer and what came before it, up to the end of the context. False: it is not a text that the model
- * can continue; *out is empty then. */
+/* Tokenises an answer and what came before it, up to the end of the context. False: the model cannot continue it, or no
+ * round is left. The caller frees out->owned in any case. */
 static bool
-tokenise(const struct scoring *s, const struct conversation *c, const struct exchange *x, struct answer *out,
-         struct err *err)
+tokenise(const struct scoring *s, const struct conversation *c, const struct exchange *x, struct answer *out)
 {
-    const struct prompt_format *format = c->messages ? &s->messages : &s->plain;
-    const struct tokenizer *t = s->engine->model->tokenizer;
-    struct prompt p = {.n = x->n_prompt};
+    struct prompt p = {.n = 0};
+    struct err unused;
     token_t *answer = NULL;
-    size_t n = x->ids != NULL ? x->n_ids - x->n_prompt : 0;
-    *out = (struct answer){NULL, 0, 0};
-    bool ok = x->ids != NULL || (prompt_read(&p, format, x->prompt, strlen(x->prompt), x->before, err) &&
-                                 tokenizer_encode(t, x->answer, strlen(x->answer),
-                                                  (struct tokenize_options){.bos = false}, &answer, &n, err));
-    const uint32_t room = p.n < s->ctx ? s->ctx - p.n : 0;
-    if (ok && (out->ids = calloc((size_t)p.n + n + 1, sizeof *out->ids)) == NULL)
-        ok = err_set(err, ERR_WORK, "out of memory for a text");
-    if (ok) {
-        out->n_prompt = p.n;
-        out->n = p.n + (n < room ? (uint32_t)n : room);
-        memcpy(out->ids, x->ids != NULL ? x->ids : p.ids, p.n * sizeof *out->ids);
-        memcpy(out->ids + p.n, x->ids != NULL ? x->ids + p.n : answer, (out->n - p.n) * sizeof *out->ids);
+    size_t n = 0;
+    *out = (struct answer){.ids = x->ids, .n = x->n_ids, .n_prompt = x->n_prompt};
+    if (x->ids == NULL &&
+        prompt_read(&p, c->messages ? &s->messages : &s->plain, x->prompt, strlen(x->prompt), x->before, &unused) &&
+        tokenizer_encode(s->engine->model->tokenizer, x->answer, strlen(x->answer),
+                         (struct tokenize_options){.bos = false}, &answer, &n, &unused) &&
+        (out->owned = calloc(p.n + n, sizeof *out->owned)) != NULL) {
+        memcpy(out->owned, p.ids, p.n * sizeof *p.ids);
+        memcpy(out->owned + p.n, answer, n * sizeof *answer);
+        *out = (struct answer){out->owned, out->owned, p.n + (uint32_t)n, p.n};
     }
     prompt_free(&p);
     free(answer);
-    return ok;
-}
-
-/* Returns the record of the last part with the head and the drafter of an entry; its memory is the reading's. */
-static struct layer_record
-record_of(const struct reading *r, const struct entry *e)
-{
-    struct layer_record record = e->trained ? r->trained : r->lens;
-    if (e->drafter >= 0)
-        record.draft = r->drafter[e->drafter].read;
-    return record;
+    out->n = out->n < s->ctx ? out->n : s->ctx;
+    return out->n >= out->n_prompt + 2;
 }
 
 /* ---- choosing settings ---- */
 
-/* Returns a copy of n bytes; NULL: there are none, or memory ran out (*starved). */
-static void *
-copy_of(const void *from, size_t n, bool *starved)
-{
-    void *to = from != NULL && n > 0 ? malloc(n) : NULL;
-    *starved = *starved || (to == NULL && from != NULL && n > 0);
-    return to != NULL ? memcpy(to, from, n) : NULL;
-}
-
-/* Copies the record with its memory. free_copy() takes it in any case. */
+/* Reads the first answers of some conversations. */
 static bool
-copy_record(struct layer_record *to, const struct layer_record *r, struct err *err)
+read_pilot(struct scoring *s, struct err *err)
 {
-    bool starved = false;
-    *to = *r;
-    to->cells = copy_of(r->cells, (size_t)r->n * r->layers * sizeof *r->cells, &starved);
-    to->text = copy_of(r->text, r->n_text * sizeof *r->text, &starved);
-    to->seen = copy_of(r->seen, r->n_seen * sizeof *r->seen, &starved);
-    to->draft.word = copy_of(r->draft.word, r->n * sizeof *r->draft.word, &starved);
-    to->draft.run = copy_of(r->draft.run, r->n * sizeof *r->draft.run, &starved);
-    return !starved || err_set(err, ERR_WORK, "out of memory for records");
-}
-
-static void
-free_copy(struct layer_record *r)
-{
-    free(r->draft.run);
-    layer_record_close(r);
-}
-
-/* Reads the first answers of some conversations, and chooses the settings of all entries on them. */
-static bool
-choose_settings(struct scoring *s, struct err *err)
-{
-    struct layer_record *records = calloc((size_t)s->n_entries * PILOT, sizeof *records);
-    uint32_t n = 0;
-    bool ok = records != NULL || err_set(err, ERR_WORK, "out of memory for records");
-    for (size_t i = 0; i < s->texts->n && n < PILOT && ok; i++) {
-        const struct conversation *c = &s->texts->at[s->order[i]];
+    for (size_t i = 0; i < s->texts->n && s->n_pilot < READING_PARTS; i++) {
+        const struct conversation *c = &s->texts->at[i];
         struct answer a;
-        struct err unused;
-        if (!tokenise(s, c, &c->exchange[0], &a, &unused) || a.n < a.n_prompt + 2) {
-            free(a.ids);
-            continue;
+        bool ok = true;
+        if (tokenise(s, c, &c->exchange[0], &a)) {
+            const uint32_t most = a.n_prompt + READING_ROWS;
+            ok = reading_part(s->reading, s->n_pilot++, a.ids, a.n < most ? a.n : most, a.n_prompt, true, false, err);
         }
-        const uint32_t most = a.n_prompt + READING_ROWS, end = a.n < most ? a.n : most;
-        ok = reading_part(s->reading, a.ids, end, a.n_prompt, true, false, err);
-        for (uint32_t k = 0; k < s->n_entries && ok; k++) {
-            const struct layer_record record = record_of(s->reading, &s->entry[k]);
-            ok = copy_record(&records[k * PILOT + n], &record, err);
-        }
-        n++;
-        free(a.ids);
+        free(a.owned);
+        if (!ok)
+            return false;
     }
-    ok = ok && (n > 0 || err_set(err, ERR_USAGE, "no text of %s fits into the context of %u tokens; raise --ctx",
-                                 s->o->texts, (unsigned)s->ctx));
-    for (uint32_t k = 0; k < s->n_entries && ok; k++)
-        score_choose(s->score, k, &records[k * PILOT], n);
-    for (uint32_t i = 0; i < s->n_entries * PILOT && records != NULL; i++)
-        free_copy(&records[i]);
-    free(records);
-    return ok;
+    return s->n_pilot > 0 || err_set(err, ERR_USAGE, "no text of %s fits into the context of %u tokens; raise --ctx",
+                                     s->o->texts, (unsigned)s->ctx);
+}
+
+/* Returns the record of a part with the head and the drafter of an entry; its memory is the reading's. */
+static struct layer_record
+record_of(const struct scoring *s, uint32_t part, const struct entry *e)
+{
+    const struct reading_records *r = &s->reading->part[part];
+    struct layer_record record = e->trained ? r->trained : r->lens;
+    if (e->drafter >= 0)
+        record.draft = r->draft[e->drafter];
+    return record;
+}
+
+/* Returns the costs with a drafter in the place of the draft model. */
+static struct cost_model
+costs_with(const struct scoring *s, int drafter)
+{
+    const struct reading_drafter *d = drafter >= 0 ? &s->reading->drafter[drafter] : NULL;
+    struct cost_model costs = s->engine->costs;
+    if (d != NULL && (d->role != AUX_DRAFT || d->draft >= 0))
+        engine_drafter_costs(s->engine, d->draft >= 0 ? &s->o->drafts[d->draft].model : &s->engine->aux[d->role],
+                             s->o->cancel, &costs);
+    return costs;
+}
+
+/* Chooses the settings of a policy with a drafter. */
+static void
+enter(struct scoring *s, const struct policy *p, int drafter, const struct cost_model *costs)
+{
+    const struct reading_drafter *d = drafter >= 0 ? &s->reading->drafter[drafter] : NULL;
+    const char *name = d == NULL ? "" : d->draft >= 0 ? s->o->draft_names[d->draft] : d->name;
+    const struct entry e = {.drafter = drafter, .trained = uses_trained(s, p)};
+    struct layer_record records[READING_PARTS];
+    struct score_entry entry = {
+        .ops = p->ops, .info = &p->info, .costs = *costs, .records = records, .n_records = s->n_pilot};
+    for (uint32_t i = 0; i < s->n_pilot; i++)
+        records[i] = record_of(s, i, &e);
+    entry.value = s->o->n_set > 0 ? p->value : NULL;
+    if ((p->ops->needs & NEEDS_ACCEPT_HEAD) != 0)
+        entry.why = "texts are read without the draft model's acceptance head";
+    else if (uses_layers(p) && !e.trained && s->layers_why[0] != '\0')
+        entry.why = s->layers_why;
+    snprintf(entry.drafter, sizeof entry.drafter, "%s", name);
+    if (score_enter(s->score, &entry))
+        s->entry[s->n_entries++] = e;
+}
+
+/* Enters the policies with each drafter of the role that they need. */
+static void
+enter_all(struct scoring *s)
+{
+    const struct reading *r = s->reading;
+    for (int d = -1; d < (int)r->n_drafters; d++) {
+        const struct cost_model costs = costs_with(s, d);
+        for (const struct policy *p = s->policies; p < s->policies + s->n_policies; p++)
+            if ((p->ops->needs & (NEEDS(AUX_DRAFT) | NEEDS(AUX_EAGLE) | NEEDS(AUX_MTP))) ==
+                (d >= 0 ? NEEDS(r->drafter[d].role) : 0))
+                enter(s, p, d, &costs);
+    }
+}
+
+/* Other work of the machine may have changed the costs, or disturbed the first measurement. */
+static void
+measure_again(struct scoring *s)
+{
+    const struct cost_model before = s->engine->costs;
+    double need;
+    s->engine->costs = (struct cost_model){0};
+    if (!engine_costs(s->engine, COSTS_US, s->o->cancel, &need)) {
+        s->engine->costs = before;
+        return;
+    }
+    for (int d = -1; d < (int)s->reading->n_drafters; d++) {
+        const struct cost_model costs = costs_with(s, d);
+        for (uint32_t k = 0; k < s->n_entries; k++)
+            if (s->entry[k].drafter == d)
+                score_measured_again(s->score, k, &costs);
+    }
 }
 
 /* ---- reading ---- */
@@ -406,13 +330,12 @@ read_answer(struct scoring *s, const struct answer *a, struct err *err)
 {
     for (uint32_t from = a->n_prompt, to; from + 1 < a->n; from = to) {
         to = a->n - from > READING_ROWS ? from + READING_ROWS : a->n;
-        if (!reading_part(s->reading, a->ids, to, from, from == a->n_prompt, s->reading->compared < COMPARED, err))
+        if (!reading_part(s->reading, 0, a->ids, to, from, from == a->n_prompt, s->reading->compared < COMPARED, err))
             return false;
-        for (uint32_t k = 0; k < s->n_entries; k++)
-            if (score_wants(s->score, k)) {
-                const struct layer_record record = record_of(s->reading, &s->entry[k]);
-                score_add(s->score, k, &record, a->n_prompt);
-            }
+        for (uint32_t k = 0; k < s->n_entries; k++) {
+            const struct layer_record record = record_of(s, 0, &s->entry[k]);
+            score_add(s->score, k, &record, a->n_prompt);
+        }
     }
     return true;
 }
@@ -453,14 +376,12 @@ read_all(struct scoring *s, struct err *err)
     size_t done = 0;
     bool ok = true;
     for (; done < s->texts->n && ok && goes_on(s, done); done++) {
-        const struct conversation *c = &s->texts->at[s->order[done]];
+        const struct conversation *c = &s->texts->at[done];
         score_conversation(s->score, c->category);
         for (uint32_t i = 0; i < c->n && ok; i++) {
             struct answer a;
-            struct err unused;
-            if (tokenise(s, c, &c->exchange[i], &a, &unused))
-                ok = read_answer(s, &a, err);
-            free(a.ids);
+            ok = !tokenise(s, c, &c->exchange[i], &a) || read_answer(s, &a, err);
+            free(a.owned);
         }
     }
     const bool cancelled = !ok && err->kind == ERR_CANCELLED;
@@ -478,34 +399,30 @@ read_all(struct scoring *s, struct err *err)
 static bool
 begin(struct scoring *s, struct err *err)
 {
-    const struct engine *e = s->engine;
-    struct chat_setting none = {.on = false};
-    bool *wanted = calloc(POLICIES_MOST, sizeof *wanted);
+    const struct scoring_options *o = s->o;
+    const struct tokenizer *t = s->engine->model->tokenizer;
+    const struct chat_setting none = {.on = false};
     double need;
-    bool ok = (wanted != NULL || err_set(err, ERR_WORK, "out of memory for policies")) && same_vocabulary(s, err) &&
-              shuffle(s, err) && prompt_format_open(&s->messages, e->model->tokenizer, &s->o->chat, s->ctx, err) &&
-              prompt_format_open(&s->plain, e->model->tokenizer, &none, s->ctx, err) && open_policies(s, err) &&
-              choose_policies(s, wanted, err);
-    if (ok)
-        engine_costs(s->engine, COSTS_US, s->o->cancel, &need);
-    ok = ok && choose_probes(s, wanted, err);
+    if (!same_vocabulary(s, err) || !prompt_format_open(&s->messages, t, &o->chat, s->ctx, err) ||
+        !prompt_format_open(&s->plain, t, &none, s->ctx, err) || !open_policies(s, err))
+        return false;
+    shuffle(s->texts);
+    engine_costs(s->engine, COSTS_US, o->cancel, &need);
+    if (!choose_probes(s, err))
+        return false;
     const struct reading_options options = {.ctx = s->ctx,
                                             .lens = s->lens,
                                             .trained = s->trained,
                                             .draft_vocab = s->draft_vocab,
-                                            .drafts = s->o->drafts,
-                                            .n_drafts = s->o->n_drafts,
-                                            .cancel = s->o->cancel};
-    ok = ok && reading_open(&s->reading, s->engine, &options, err) &&
-         score_open(&s->score, s->model.layers, s->model.rho, err);
-    for (uint32_t i = 0; ok && i < s->reading->n_drafters; i++)
-        if (s->reading->drafter[i].draft >= 0)
-            snprintf(s->reading->drafter[i].name, sizeof s->reading->drafter[i].name, "%s",
-                     s->o->draft_names[s->reading->drafter[i].draft]);
-    if (ok)
-        enter_all(s, wanted);
-    free(wanted);
-    return ok && choose_settings(s, err);
+                                            .drafts = o->drafts,
+                                            .n_drafts = o->n_drafts,
+                                            .cancel = o->cancel};
+    if (!reading_open(&s->reading, s->engine, &options, err) || !read_pilot(s, err))
+        return false;
+    if ((s->score = score_open(s->model.layers, s->model.rho)) == NULL)
+        return err_set(err, ERR_WORK, "out of memory for the scores");
+    enter_all(s);
+    return true;
 }
 
 bool
@@ -523,14 +440,13 @@ scoring_run(struct engine *e, const struct texts *texts, const struct scoring_op
         snprintf(s.report->texts, sizeof s.report->texts, "%s", o->texts);
     }
     ok = ok && begin(&s, err) && read_all(&s, err);
-    score_close(s.score);
+    free(s.score);
     reading_close(s.reading);
     for (size_t i = 0; i < s.n_policies; i++)
         policy_close(&s.policies[i]);
     free(s.policies);
     prompt_format_close(&s.messages);
     prompt_format_close(&s.plain);
-    free(s.order);
     if (!ok)
         free(s.report);
     *out = ok ? s.report : NULL;

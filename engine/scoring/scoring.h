@@ -14,8 +14,8 @@ struct scoring_options {
     size_t n_policies;
     const struct knob_setting *set; /* (n_set) knobs of a further setting of each named policy, which is scored, too */
     size_t n_set;
-    struct engine_draft *drafts;    /* (n_drafts) further draft models, and */
-    const char *const *draft_names; /* (n_drafts) their names; borrowed */
+    const struct engine_draft *drafts; /* (n_drafts) further draft models, and */
+    const char *const *draft_names;    /* (n_drafts) their names; borrowed */
     uint32_t n_drafts;
     struct chat_setting chat; /* messages go through the model's chat template if it has one */
     uint32_t ctx;             /* 0: the model's own */
@@ -29,6 +29,6 @@ struct scoring_options {
 };
 
 /* The caller frees *out. If it is stopped, the report is about the conversations before; it fails with ERR_CANCELLED if
- * there are none. Sessions of the engine must rest. */
+ * there are none. Sessions of the engine must rest. Changes the order of the texts. */
 bool scoring_run(struct engine *, const struct texts *, const struct scoring_options *, struct score_report **out,
                  struct err *);

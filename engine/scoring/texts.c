@@ -30,26 +30,27 @@
 
 struct parser {
     struct texts *t;
+    struct blocks *b; /* of t; `starved` is checked at the end */
     const char *name;
-    struct conversation c;  /* the one that is read; t->at has room for it if it has an exchange */
-    size_t room, exchanges; /* of t->at and of c's exchanges */
-    size_t before;          /* bytes of all `before` */
-    bool starved;           /* memory ran out; checked at the end */
+    struct conversation c; /* the one that is read */
+    size_t room;           /* of t->at */
+    size_t before;         /* bytes of all `before` */
+    struct traced *traced; /* (n_traced) sequences of a trace */
+    size_t n_traced, traced_room;
 };
 
 static bool
 grow(struct parser *p, void *array, size_t *room, size_t n, size_t size)
 {
-    p->starved = p->starved || !array_grow(array, room, n + 1, size);
-    return !p->starved;
+    p->b->starved = p->b->starved || !array_grow(array, room, n + 1, size);
+    return !p->b->starved;
 }
 
-static char *
-copy(struct parser *p, const char *text, size_t n)
+static void *
+copy(struct parser *p, const void *bytes, size_t n)
 {
-    char *made = strndup(text, n);
-    p->starved = p->starved || made == NULL;
-    return made;
+    void *made = blocks_take(p->b, n + 1, 1);
+    return made != NULL ? memcpy(made, bytes, n) : NULL;
 }
 
 /* Returns the first member of these paths that is text or a list; NULL: there is none. */
@@ -73,66 +74,65 @@ find(const cJSON *line, const char *paths)
     }
 }
 
-/* Returns a copy of a text, or of the text parts of a list, joined; NULL: there is none. */
+static const char *
+text_in(const cJSON *item)
+{
+    const char *text = cJSON_GetStringValue(cJSON_IsString(item) ? item : find(item, "text"));
+    return text != NULL ? text : "";
+}
+
+/* Returns a copy of a text, or of the text parts of a list, joined; "" if there is none. */
 static char *
 text_of(struct parser *p, const cJSON *content)
 {
-    char *text = cJSON_IsString(content) ? copy(p, content->valuestring, SIZE_MAX) : NULL;
-    size_t n = 0, room = 0;
-    for (const cJSON *part = cJSON_IsArray(content) ? content->child : NULL; part != NULL; part = part->next) {
-        const char *add = cJSON_GetStringValue(cJSON_IsString(part) ? part : find(part, "text"));
-        const size_t len = add != NULL ? strlen(add) : 0;
-        if (len > 0 && grow(p, &text, &room, n + len, 1))
-            memcpy(text + n, add, len + 1);
-        n += len;
-    }
+    const bool list = cJSON_IsArray(content);
+    const cJSON *first = list ? content->child : content;
+    size_t n = 0;
+    for (const cJSON *part = first; part != NULL; part = list ? part->next : NULL)
+        n += strlen(text_in(part));
+    char *text = blocks_take(p->b, n + 1, 1), *at = text;
+    for (const cJSON *part = first; part != NULL && text != NULL; part = list ? part->next : NULL)
+        at = stpcpy(at, text_in(part));
     return text;
 }
 
-/* Takes over the texts. An exchange without a prompt or an answer is dropped. */
+/* Adds a conversation, of those exchanges that have a prompt and an answer. all: NULL if memory ran out. */
 static void
-add_exchange(struct parser *p, struct exchange e)
+add_conversation(struct parser *p, struct exchange *all, uint32_t n)
 {
-    const bool whole =
-        e.ids != NULL || (e.prompt != NULL && *e.prompt != '\0' && e.answer != NULL && *e.answer != '\0');
-    if (whole && grow(p, &p->t->at, &p->room, p->t->n, sizeof p->c) &&
-        grow(p, &p->c.exchange, &p->exchanges, p->c.n, sizeof e)) {
-        p->c.exchange[p->c.n++] = e;
-        return;
-    }
-    free(e.before);
-    free(e.prompt);
-    free(e.answer);
-    free(e.ids);
+    struct conversation c = p->c;
+    c.exchange = all;
+    for (const struct exchange *e = all; e < all + n && !p->b->starved; e++)
+        if (e->ids != NULL || (e->prompt != NULL && e->prompt[0] != '\0' && e->answer[0] != '\0'))
+            all[c.n++] = *e;
+    p->t->skipped += c.n == 0;
+    if (c.n > 0 && grow(p, &p->t->at, &p->room, p->t->n, sizeof c))
+        p->t->at[p->t->n++] = c;
 }
 
 static void
-end_conversation(struct parser *p)
+add_single(struct parser *p, struct exchange e)
 {
-    p->t->skipped += p->c.n == 0;
-    if (p->c.n > 0)
-        p->t->at[p->t->n++] = p->c;
-    p->c = (struct conversation){0};
-    p->exchanges = 0;
+    add_conversation(p, copy(p, &e, sizeof e), 1);
 }
 
 /* ---- JSON ---- */
 
-/* Adds the answer to a message of the list. */
-static void
-add_answer(struct parser *p, const cJSON *list, cJSON *user, const cJSON *answer)
+/* Returns the exchange of a message of the list. */
+static struct exchange
+exchange_of(struct parser *p, const cJSON *list, cJSON *user, char *prompt, char *answer)
 {
-    char *before = NULL;
-    if (p->before >= BEFORE_MOST)
-        return;
-    if (user != list->child) { /* the messages up to the one before it */
-        user->prev->next = NULL;
-        before = cJSON_PrintUnformatted(list);
-        user->prev->next = user;
-        p->starved = p->starved || before == NULL;
-        p->before += before != NULL ? strlen(before) : 0;
-    }
-    add_exchange(p, (struct exchange){before, text_of(p, find(user, "content")), text_of(p, answer), NULL, 0, 0});
+    struct exchange e = {.prompt = prompt, .answer = answer};
+    if (user == list->child)
+        return e;
+    user->prev->next = NULL; /* the messages up to the one before it */
+    char *before = p->before < BEFORE_MOST ? cJSON_PrintUnformatted(list) : NULL;
+    user->prev->next = user;
+    const size_t n = before != NULL ? strlen(before) : 0;
+    p->before += before != NULL ? n : BEFORE_MOST;
+    e.before = copy(p, before != NULL ? before : "", n);
+    cJSON_free(before);
+    return e;
 }
 
 /* Adds the answers in a list of messages. All get the usual names, role and content, and keep other members, such as
@@ -140,28 +140,32 @@ add_answer(struct parser *p, const cJSON *list, cJSON *user, const cJSON *answer
 static void
 add_messages(struct parser *p, const cJSON *list, const cJSON *last)
 {
-    static const char *const old[] = {"role", "from", "content", "value"}, *const other[] = {
-                                                                               "human", "prompter", "gpt",  "chatgpt",
-                                                                               "bing",  "bard",     "model"};
+    static const char *const old[] = {"role", "from", "content", "value"};
+    static const char *const other[] = {"human", "prompter", "gpt", "chatgpt", "bing", "bard", "model"};
+    struct exchange *all = blocks_take(p->b, (size_t)cJSON_GetArraySize(list) + 1, sizeof *all);
+    uint32_t n = 0;
     cJSON *user = NULL;
-    for (cJSON *m = list->child; m != NULL; m = m->next) {
-        char role[24] = "", *text = text_of(p, find(m, "content value"));
-        snprintf(role, sizeof role, "%s",
-                 cJSON_IsString(find(m, "role from")) ? find(m, "role from")->valuestring : "");
+    char *prompt = NULL;
+    for (cJSON *m = list->child; m != NULL && !p->b->starved; m = m->next) {
+        char role[24], *text = text_of(p, find(m, "content value"));
+        const char *named = cJSON_GetStringValue(find(m, "role from"));
+        snprintf(role, sizeof role, "%s", named != NULL ? named : "");
         for (size_t i = 0; i < sizeof other / sizeof *other; i++)
             if (strcmp(role, other[i]) == 0)
                 strcpy(role, i < 2 ? "user" : "assistant");
         for (int i = 0; i < 4; i++)
             cJSON_DeleteItemFromObjectCaseSensitive(m, old[i]);
-        cJSON_AddStringToObject(m, "role", role);
-        p->starved = cJSON_AddStringToObject(m, "content", text != NULL ? text : "") == NULL || p->starved;
-        if (user != NULL && strcmp(role, "assistant") == 0)
-            add_answer(p, list, user, find(m, "content"));
+        if (text == NULL || cJSON_AddStringToObject(m, "role", role) == NULL ||
+            cJSON_AddStringToObject(m, "content", text) == NULL)
+            p->b->starved = true;
+        else if (user != NULL && strcmp(role, "assistant") == 0)
+            all[n++] = exchange_of(p, list, user, prompt, text);
         user = strcmp(role, "user") == 0 ? m : NULL;
-        free(text);
+        prompt = text;
     }
-    if (user != NULL)
-        add_answer(p, list, user, last);
+    if (user != NULL && !p->b->starved)
+        all[n++] = exchange_of(p, list, user, prompt, text_of(p, last));
+    add_conversation(p, all, n);
 }
 
 static const char *
@@ -182,8 +186,8 @@ add_text(struct parser *p, const char *at, size_t len)
     const char *split = memchr(at, '\n', n);
     split = split != NULL ? split : memrchr(at, ' ', n);
     split = split != NULL ? split : at + n - text_incomplete(at, n);
-    add_exchange(p, (struct exchange){.prompt = copy(p, at, (size_t)(split - at)),
-                                      .answer = copy(p, split, (size_t)(stop - split))});
+    add_single(p, (struct exchange){.prompt = copy(p, at, (size_t)(split - at)),
+                                    .answer = copy(p, split, (size_t)(stop - split))});
 }
 
 /* Adds the conversation of an object or of a list of messages, or those of a list. */
@@ -192,7 +196,7 @@ add_value(struct parser *p, const cJSON *value, struct err *err)
 {
     bool ok = true;
     if (cJSON_IsArray(value) && find(value->child, "role from") == NULL) {
-        for (const cJSON *item = value->child; item != NULL && ok && !p->starved; item = item->next)
+        for (const cJSON *item = value->child; item != NULL && ok && !p->b->starved; item = item->next)
             ok = add_value(p, item, err);
         return ok;
     }
@@ -200,16 +204,17 @@ add_value(struct parser *p, const cJSON *value, struct err *err)
                 *answer = find(value, ANSWERS), *text = find(value, "text"), *category = find(value, "category");
     if (list == NULL && cJSON_IsArray(prompt) && cJSON_IsObject(prompt->child))
         list = prompt;
-    p->c.messages = list != NULL;
+    p->c = (struct conversation){.messages = list != NULL};
     if (cJSON_IsString(category))
         printable_text(category->valuestring, strlen(category->valuestring), p->c.category, sizeof p->c.category);
     if (list != NULL)
         add_messages(p, list, answer);
     else if (prompt != NULL)
-        add_exchange(p, (struct exchange){.prompt = text_of(p, prompt), .answer = text_of(p, answer)});
+        add_single(p, (struct exchange){.prompt = text_of(p, prompt), .answer = text_of(p, answer)});
     else if (cJSON_IsString(text))
         add_text(p, text->valuestring, strlen(text->valuestring));
-    end_conversation(p);
+    else
+        p->t->skipped++;
     if (list == NULL && prompt == NULL && answer == NULL && text == NULL)
         return err_set(err, ERR_USAGE, "%s: conversation %zu has " FORMS, p->name, p->t->n + p->t->skipped);
     return p->before < BEFORE_MOST ||
@@ -222,20 +227,20 @@ parse_json(struct parser *p, const char *at, const char *stop, struct err *err)
 {
     bool ok = true;
     size_t line = 1, wrong;
-    for (const char *next; at < stop && ok && !p->starved; at = next + 1, line++) {
+    for (const char *next; at < stop && ok && !p->b->starved; at = next + 1, line++) {
         cJSON *root = NULL;
         next = memchr(at, '\n', (size_t)(stop - at));
         next = next != NULL ? next : stop;
         if (after_spaces(at, next) == next)
             continue;
-        p->starved = !json_read_typed(&root, at, (size_t)(next - at), &wrong);
-        if (root == NULL && p->t->n + p->t->skipped == 0 && !p->starved) {
+        p->b->starved = !json_read_typed(&root, at, (size_t)(next - at), &wrong);
+        if (root == NULL && p->t->n + p->t->skipped == 0 && !p->b->starved) {
             next = stop;
-            p->starved = !json_read_typed(&root, at, (size_t)(stop - at), &wrong);
+            p->b->starved = !json_read_typed(&root, at, (size_t)(stop - at), &wrong);
         }
         if (root != NULL)
             ok = add_value(p, root, err);
-        else if (!p->starved)
+        else if (!p->b->starved)
             ok = err_set(err, ERR_USAGE, "%s:%zu: not JSON; each line has to be an object", p->name, line + wrong - 1);
         cJSON_Delete(root);
     }
@@ -249,11 +254,10 @@ parse_plain(struct parser *p, const char *at, const char *stop, struct err *err)
 {
     if (memchr(at, '\0', (size_t)(stop - at)) != NULL)
         return err_set(err, ERR_USAGE, "%s: neither JSON nor text", p->name);
-    for (const char *next; at < stop && !p->starved; at = next) {
+    for (const char *next; at < stop && !p->b->starved; at = next) {
         next = stop - at > 2 * BLOCK ? memmem(at + BLOCK, (size_t)(stop - at - 2 * BLOCK), "\n\n", 2) : NULL;
         next = next != NULL ? next : stop;
         add_text(p, at, (size_t)(next - at));
-        end_conversation(p);
     }
     return true;
 }
@@ -261,7 +265,7 @@ parse_plain(struct parser *p, const char *at, const char *stop, struct err *err)
 static bool
 finish(struct parser *p, bool ok, struct err *err)
 {
-    if (p->starved)
+    if (p->b->starved)
         ok = err_set(err, ERR_WORK, "%s: cannot be read: out of memory", p->name);
     else if (ok && p->t->n == 0)
         ok = err_set(err, ERR_USAGE, "%s: no answer in it: a conversation is a prompt and what followed it", p->name);
@@ -273,7 +277,7 @@ finish(struct parser *p, bool ok, struct err *err)
 bool
 texts_parse(struct texts *t, const char *bytes, size_t len, const char *name, struct err *err)
 {
-    struct parser p = {.t = t, .name = name};
+    struct parser p = {.t = t, .b = &t->blocks, .name = name};
     const char *stop = bytes + len, *at = bytes + (len >= 3 && memcmp(bytes, "\xef\xbb\xbf", 3) == 0 ? 3 : 0);
     const char *first = after_spaces(at, stop);
     const bool json = first < stop && (*first == '{' || *first == '[');
@@ -284,19 +288,8 @@ texts_parse(struct texts *t, const char *bytes, size_t len, const char *name, st
 void
 texts_free(struct texts *t)
 {
-    for (size_t i = 0; i < t->n; i++) {
-        for (uint32_t k = 0; k < t->at[i].n; k++) {
-            free(t->at[i].exchange[k].before);
-            free(t->at[i].exchange[k].prompt);
-            free(t->at[i].exchange[k].answer);
-            free(t->at[i].exchange[k].ids);
-        }
-        free(t->at[i].exchange);
-    }
-    for (uint32_t i = 0; t->piece != NULL && i < t->vocab; i++)
-        free(t->piece[i]);
     free(t->at);
-    free(t->piece);
+    blocks_free(&t->blocks);
     *t = (struct texts){0};
 }
 
@@ -309,68 +302,70 @@ struct traced { /* a sequence of a run */
     struct committed committed;
 };
 
-static void
-take_token(struct parser *p, struct traced **all, size_t *n, size_t *room, const struct event *e)
+/* Returns the sequence of an event; NULL: memory ran out. */
+static struct traced *
+sequence_of(struct parser *p, const struct event *e)
 {
-    size_t i = 0; /* from the end */
-    while (i < *n && ((*all)[*n - 1 - i].run != e->run || (*all)[*n - 1 - i].seq != e->seq))
-        i++;
-    if (i == *n) {
-        if (!grow(p, all, room, *n, sizeof **all))
-            return;
-        (*all)[(*n)++] = (struct traced){.run = e->run, .seq = e->seq};
-        i = 0;
-    }
-    struct traced *s = &(*all)[*n - 1 - i];
+    for (size_t i = p->n_traced; i > 0; i--)
+        if (p->traced[i - 1].run == e->run && p->traced[i - 1].seq == e->seq)
+            return &p->traced[i - 1];
+    if (!grow(p, &p->traced, &p->traced_room, p->n_traced, sizeof *p->traced))
+        return NULL;
+    p->traced[p->n_traced] = (struct traced){.run = e->run, .seq = e->seq};
+    return &p->traced[p->n_traced++];
+}
+
+static void
+take_token(struct parser *p, const struct event *e)
+{
+    struct traced *s = sequence_of(p, e);
     const bool prompt = e->type == EVENT_TOKEN && e->token.source == SOURCE_PROMPT;
     token_t token = e->token.token;
     enum token_source source;
-    if ((prompt || committed_token(&s->committed, e, &token, &source)) &&
-        grow(p, &s->of.ids, &s->room, s->of.n_ids, sizeof token)) {
-        s->of.ids[s->of.n_ids++] = token;
-        s->of.n_prompt += prompt;
-    }
+    if (s == NULL || (!prompt && !committed_token(&s->committed, e, &token, &source)) ||
+        !grow(p, &s->of.ids, &s->room, s->of.n_ids, sizeof token))
+        return;
+    s->of.ids[s->of.n_ids++] = token;
+    s->of.n_prompt += prompt;
 }
 
-/* Takes over the tokens of a sequence. It is added if it has an answer and no other one has the same tokens. */
+/* Adds a sequence that has an answer, if no other one has the same tokens. */
 static void
-add_sequence(struct parser *p, const struct exchange *e)
+add_sequence(struct parser *p, struct exchange e)
 {
-    bool other = e->n_prompt > 0 && e->n_ids > e->n_prompt;
-    for (size_t i = 0; i < p->t->n && other; i++) {
+    const size_t bytes = e.n_ids * sizeof *e.ids;
+    token_t *ids = e.ids;
+    bool new = e.n_prompt > 0 && e.n_ids > e.n_prompt;
+    for (size_t i = 0; i < p->t->n && new; i++) {
         const struct exchange *o = p->t->at[i].exchange;
-        other = o->n_ids != e->n_ids || memcmp(o->ids, e->ids, e->n_ids * sizeof *e->ids) != 0;
+        new = o->n_ids != e.n_ids || memcmp(o->ids, ids, bytes) != 0;
     }
-    if (other)
-        add_exchange(p, *e);
-    else
-        free(e->ids);
-    end_conversation(p);
+    e.ids = new ? copy(p, ids, bytes) : NULL;
+    add_single(p, e);
+    free(ids);
 }
 
 static bool
 read_trace(struct parser *p, struct err *err)
 {
     struct trace_reader *reader;
-    struct traced *all = NULL;
     struct texts *t = p->t;
     struct event e;
     struct err why = {0};
-    size_t n = 0, room = 0;
     if (!trace_reader_open(&reader, p->name, false, err))
         return false;
     t->vocab = trace_reader_info(reader)->vocab;
-    p->starved = (t->piece = calloc(t->vocab, sizeof *t->piece)) == NULL;
-    bool ok = !p->starved && trace_reader_rewind(reader, true, &why);
-    while (ok && !p->starved && trace_reader_next(reader, &e, &why)) {
-        if (e.type == EVENT_VOCAB && t->piece[e.vocab.token] == NULL)
-            t->piece[e.vocab.token] = copy(p, e.vocab.bytes, e.vocab.n_bytes);
+    t->piece = blocks_take(p->b, t->vocab, sizeof *t->piece);
+    bool ok = t->piece != NULL && trace_reader_rewind(reader, true, &why);
+    while (ok && !p->b->starved && trace_reader_next(reader, &e, &why)) {
+        if (e.type == EVENT_VOCAB && t->piece[e.vocab.token].data == NULL)
+            t->piece[e.vocab.token] = (struct slice){copy(p, e.vocab.bytes, e.vocab.n_bytes), e.vocab.n_bytes};
         if (e.type == EVENT_TOKEN || e.type == EVENT_VERDICT)
-            take_token(p, &all, &n, &room, &e);
+            take_token(p, &e);
     }
-    for (size_t i = 0; i < n; i++)
-        add_sequence(p, &all[i].of);
-    free(all);
+    for (size_t i = 0; i < p->n_traced; i++)
+        add_sequence(p, p->traced[i].of);
+    free(p->traced);
     trace_reader_close(reader);
     return why.kind == ERR_NONE || err_copy(err, &why);
 }
@@ -378,7 +373,7 @@ read_trace(struct parser *p, struct err *err)
 bool
 texts_read(struct texts *t, const char *path, struct err *err)
 {
-    struct parser p = {.t = t, .name = path};
+    struct parser p = {.t = t, .b = &t->blocks, .name = path};
     struct stat about;
     char *bytes;
     size_t len;

@@ -16,10 +16,12 @@
  * "text". A folder is a trace. */
 #pragma once
 
+#include "base/blocks.h"
 #include "base/err.h"
+#include "base/slice.h"
 #include "kernels/backend.h"
 
-/* An answer and what came before it. Members are owned; NULL: none. */
+/* An answer and what came before it; NULL: none. */
 struct exchange {
     char *before; /* JSON list of the messages before the prompt, as struct chat_dialogue has it */
     char *prompt; /* the user's message; of text without messages: the text before the answer, which continues it */
@@ -36,12 +38,13 @@ struct conversation {
 };
 
 struct texts {
-    struct conversation *at; /* (n) owned */
+    struct conversation *at; /* (n) owned; all else is in `blocks` */
     size_t n;
     size_t skipped; /* lines without an answer; of a trace also sequences with the tokens of another one */
-    /* Of a trace: (vocab) bytes of its tokens, to be compared with the model's vocabulary; NULL: not a trace. Owned */
-    char **piece;
+    /* Of a trace: (vocab) bytes of its tokens, to be compared with the model's vocabulary; NULL: not a trace */
+    struct slice *piece;
     uint32_t vocab;
+    struct blocks blocks;
 };
 
 /* Reads a file; "-" is stdin. Fails with one line: no such file, not one of these forms (with the line's number), no

@@ -38,8 +38,9 @@ struct bench_rows {
     seq_t seq;
     uint32_t layers, vocab;
     uint64_t random;
-    bool trained; /* layers have trained heads */
-    uint32_t set; /* 1: the set of tokens that is measured; 0: there is none */
+    bool trained;          /* layers have trained heads */
+    uint32_t set;          /* 1: the set of tokens that is measured; 0: there is none */
+    const float *features; /* (MOST_ROWS, …) that a feature drafter's rows read; NULL: none */
     slot_t row[MOST_ROWS];
     struct context_probe probe[MOST_ROWS];
     struct prediction *prediction;  /* (layers + 1, at least MOST_ROWS) */
@@ -101,7 +102,8 @@ static bool
 advance(struct bench_rows *b, uint32_t n, uint32_t to, double *us)
 {
     const double start = clock_fine_us();
-    const bool ok = context_advance(b->ctx, b->row, n, to, NULL);
+    const bool ok = (b->features == NULL || context_feed(b->ctx, b->row, n, b->features)) &&
+                    context_advance(b->ctx, b->row, n, to, NULL);
     *us = clock_fine_us() - start;
     return ok;
 }
@@ -165,7 +167,8 @@ whole_passes(struct bench_rows *b, uint32_t rep)
         if (!is_measured(n))
             continue;
         ok = append(b, b->seq, n) && advance(b, n, b->layers, &b->of.us[COST_OF_LAYER][c][rep]) &&
-             verify(b, n, &b->of.us[COST_OF_HEAD][c][rep]) && set_probe(b, n, (b->layers + 1) / 2, c, rep) &&
+             (b->features != NULL || verify(b, n, &b->of.us[COST_OF_HEAD][c][rep])) &&
+             set_probe(b, n, (b->layers + 1) / 2, c, rep) &&
              probe(b, n, (b->layers + 1) / 2, USE_LENS, &b->of.us[COST_OF_PROBE][c][rep]) &&
              (!b->trained || probe(b, n, (b->layers + 1) / 2, USE_TRAINED, &b->of.us[COST_OF_TRAINED_PROBE][c][rep]));
         b->of.us[COST_OF_LAYER][c][rep] /= b->layers;
@@ -517,44 +520,44 @@ scale(double us[COST_ROWS], const double of[COST_ROWS], double by)
         us[i] = rounded(of[i] * by);
 }
 
-/* Passes and head calls of a feature drafter, which reads the target's features: any values. */
+/* Passes and head calls of a feature drafter, whose rows read features of the target: any values. */
 static bool
-fed_passes(struct bench_rows *b, uint32_t values)
+fed_passes(struct bench_rows *b, uint32_t values, struct cost_model *out)
 {
-    const float *features = blocks_take(&b->blocks, (size_t)MOST_ROWS * values, sizeof *features);
-    bool ok = features != NULL && append(b, b->seq, MOST_ROWS) && context_feed(b->ctx, b->row, MOST_ROWS, features) &&
-              context_advance(b->ctx, b->row, MOST_ROWS, b->layers, NULL) &&
+    double unused;
+    b->features = blocks_take(&b->blocks, (size_t)MOST_ROWS * values, sizeof *b->features);
+    bool ok = b->features != NULL && append(b, b->seq, MOST_ROWS) && advance(b, MOST_ROWS, b->layers, &unused) &&
               context_keep(b->ctx, b->seq, b->row, MOST_ROWS);
-    for (uint32_t i = 0; i < REPEATS * COST_ROWS && ok; i++) {
-        const uint32_t c = i % COST_ROWS, n = cost_rows[c], rep = i / COST_ROWS;
-        if (!is_measured(n))
-            continue;
-        ok = append(b, b->seq, n);
-        const double start = clock_fine_us();
-        ok = ok && context_feed(b->ctx, b->row, n, features) && context_advance(b->ctx, b->row, n, b->layers, NULL);
-        b->of.us[COST_OF_LAYER][c][rep] = clock_fine_us() - start;
-        ok = ok && probe(b, n, b->layers, USE_LENS, &b->of.us[COST_OF_PROBE][c][rep]);
-        discard(b);
-    }
+    for (uint32_t rep = 0; rep < REPEATS && ok; rep++)
+        ok = whole_passes(b, rep);
+    take(out->us[COST_OF_LAYER], b->of.us[COST_OF_LAYER]);
+    take(out->us[COST_OF_PROBE], b->of.us[COST_OF_PROBE]);
     return ok;
 }
 
-/* The further time of the draft model's first pass in a round. Of a feature drafter also the costs of its passes. */
-static bool
-measure_first_draft(struct engine *e, const struct aux_model *draft, const atomic_bool *cancel, struct cost_model *out)
+bool
+engine_drafter_costs(struct engine *e, const struct aux_model *drafter, const atomic_bool *cancel,
+                     struct cost_model *out)
 {
+    const struct model *m = drafter->model;
+    const bool fed = m->desc.drafter != NULL;
     struct bench_rows *both = calloc(2, sizeof *both);
-    const struct drafter_desc *feeds = draft->model->desc.drafter;
-    bool ok = both != NULL && open_rows(&both[0], e, draft->model, draft->weights, 0, cancel) &&
+    struct cost_model own = e->costs;
+    double unused;
+    *out = e->costs;
+    memset(out->us[COST_OF_DRAFT], 0, sizeof out->us[COST_OF_DRAFT]);
+    bool ok = cost_known(out) && both != NULL &&
+              (fed || measure_model(e, m, drafter->weights, INFINITY, cancel, &own, &unused)) &&
+              open_rows(&both[0], e, m, drafter->weights, 0, cancel) &&
               open_rows(&both[1], e, e->model, e->weights, 0, cancel) &&
-              (feeds == NULL || fed_passes(&both[0], feeds->features));
+              (!fed || fed_passes(&both[0], m->desc.drafter->features, &own));
     for (uint32_t rep = 0; rep < REPEATS && ok; rep++)
         ok = first_draft(&both[0], &both[1], both[0].layers, rep);
-    out->first_draft = ok ? rounded(quartile(both[0].of.first)) : 0;
-    if (ok && feeds != NULL) {
-        take(out->us[COST_OF_DRAFT], both[0].of.us[COST_OF_LAYER]);
-        take(out->us[COST_OF_DRAFT_HEAD], both[0].of.us[COST_OF_PROBE]);
-        scale(out->far[COST_FAR_DRAFT], out->far[COST_FAR_LAYER], draft->model->desc.n_layers);
+    if (ok) {
+        scale(out->us[COST_OF_DRAFT], own.us[COST_OF_LAYER], m->desc.n_layers);
+        memcpy(out->us[COST_OF_DRAFT_HEAD], own.us[COST_OF_PROBE], sizeof own.us[COST_OF_PROBE]);
+        scale(out->far[COST_FAR_DRAFT], own.far[COST_FAR_LAYER], m->desc.n_layers);
+        out->first_draft = rounded(quartile(both[0].of.first));
     }
     for (int i = 0; i < 2 && both != NULL; i++)
         close_rows(&both[i]);
@@ -563,34 +566,18 @@ measure_first_draft(struct engine *e, const struct aux_model *draft, const atomi
 }
 
 bool
-engine_drafter_costs(struct engine *e, enum aux_role role, const atomic_bool *cancel, struct cost_model *out)
-{
-    *out = e->costs;
-    cost_reset(out);
-    memset(out->us[COST_OF_DRAFT], 0, sizeof out->us[COST_OF_DRAFT]);
-    return cost_known(out) && measure_first_draft(e, &e->aux[role], cancel, out);
-}
-
-bool
 engine_costs(struct engine *e, double allowed_us, const atomic_bool *cancel, double *need_us)
 {
-    const struct aux_model *draft = &e->aux[AUX_DRAFT];
-    struct cost_model costs = {.context = 0}, of_draft = {.context = 0};
+    struct cost_model costs = {.context = 0};
     *need_us = 0;
     if (cost_known(&e->costs))
         return true;
     if (!measure_model(e, e->model, e->weights, allowed_us, cancel, &costs, need_us))
         return false;
-    double unused;
-    if (draft->model != NULL && measure_model(e, draft->model, draft->weights, INFINITY, cancel, &of_draft, &unused)) {
-        const double layers = draft->model->desc.n_layers;
-        scale(costs.us[COST_OF_DRAFT], of_draft.us[COST_OF_LAYER], layers);
-        memcpy(costs.us[COST_OF_DRAFT_HEAD], of_draft.us[COST_OF_PROBE], sizeof costs.us[COST_OF_DRAFT_HEAD]);
-        scale(costs.far[COST_FAR_DRAFT], of_draft.far[COST_FAR_LAYER], layers);
-        (void)measure_first_draft(e, draft, cancel, &costs);
-    }
     cost_reset(&costs);
     e->costs = costs;
+    if (e->aux[AUX_DRAFT].model != NULL)
+        engine_drafter_costs(e, &e->aux[AUX_DRAFT], cancel, &e->costs);
     return true;
 }
 

@@ -94,9 +94,9 @@ void engine_repack(struct engine *, const atomic_bool *cancel);
  * would take longer: *need_us is then the time, else 0; or if memory runs out or *cancel is set. */
 bool engine_costs(struct engine *, double allowed_us, const atomic_bool *cancel, double *need_us);
 
-/* Writes these costs with a feature drafter in the place of the draft model: passes that read the target's features.
+/* Writes these costs with a drafter in the place of the draft model, also with one that reads the target's features.
  * Returns false, with none of the drafter, if engine_costs() did not measure, memory runs out, or *cancel is set. */
-bool engine_drafter_costs(struct engine *, enum aux_role, const atomic_bool *cancel, struct cost_model *out);
+bool engine_drafter_costs(struct engine *, const struct aux_model *, const atomic_bool *cancel, struct cost_model *out);
 
 bool engine_has(const struct engine *, enum aux_role);
 unsigned engine_missing(const struct engine *,

@@ -30,52 +30,35 @@ struct setting {
     struct tally total;
     struct cost_count steps;
     double positions; /* Σ of the tokens' positions */
+    double change;    /* ln of the speedup by the mean of two measurements of the costs ÷ that by the first one */
     struct positions accepted;
 };
 
 struct entry {
     struct score_entry of;
-    struct cost_model again; /* costs measured after the texts; unknown: they were not */
-    char why[112];           /* "": it is scored */
-    uint64_t tokens;
-    uint32_t n; /* settings */
+    char why[112]; /* "": it is scored */
+    uint32_t n;    /* settings */
     struct setting setting[CANDIDATES_MOST];
 };
 
 struct score {
     uint32_t layers, conversations, n_categories, category; /* category: of the conversation; SCORE_CATEGORIES: none */
+    uint64_t answers;                                       /* their tokens */
     double rho;
     char name[SCORE_CATEGORIES][32];
     uint32_t n;
     struct entry entry[ENTRIES];
 };
 
-bool
-score_open(struct score **out, uint32_t layers, double rho, struct err *err)
+struct score *
+score_open(uint32_t layers, double rho)
 {
-    struct score *s = *out = calloc(1, sizeof *s);
-    if (s == NULL)
-        return err_set(err, ERR_WORK, "out of memory for the scores");
-    s->layers = layers;
-    s->rho = rho;
-    return true;
-}
-
-void
-score_close(struct score *s)
-{
-    free(s);
-}
-
-uint32_t
-score_enter(struct score *s, const struct score_entry *of)
-{
-    if (s->n == ENTRIES)
-        return UINT32_MAX;
-    struct entry *e = &s->entry[s->n];
-    e->of = *of;
-    snprintf(e->why, sizeof e->why, "%s", of->why != NULL ? of->why : "no text is long enough");
-    return s->n++;
+    struct score *s = calloc(1, sizeof *s);
+    if (s != NULL) {
+        s->layers = layers;
+        s->rho = rho;
+    }
+    return s;
 }
 
 /* ---- settings ---- */
@@ -89,20 +72,14 @@ add_setting(struct entry *e, const struct preset *p)
         knob_parse(&e->of.info->knobs[k], p->set[k].text, &s->value[k], NULL);
 }
 
-void
-score_choose(struct score *s, uint32_t entry, const struct layer_record *records, uint32_t n)
+static void
+choose_settings(struct entry *e, double rho)
 {
-    struct entry *e = &s->entry[entry];
     const struct policy_ops *ops = e->of.ops;
     struct candidate found[CANDIDATES_MOST];
     double ceiling = 0;
-    if (e->of.why != NULL || n == 0)
-        return;
-    const char *why = ops->what_if == NULL ? ops->no_what_if : layer_record_lacks(&records[0], ops->needs);
-    const uint32_t n_found = candidates_of(e->of.info, ops, records, n, s->rho, &e->of.costs, found);
-    if (why != NULL)
-        snprintf(e->why, sizeof e->why, "%s", why);
-    for (uint32_t i = 0; i < n_found && !isnan(found[i].forecast); i++) {
+    const uint32_t n = candidates_of(e->of.info, ops, e->of.records, e->of.n_records, rho, &e->of.costs, found);
+    for (uint32_t i = 0; i < n && !isnan(found[i].forecast); i++) {
         if (!(found[i].ceiling < 1))
             add_setting(e, &found[i].preset);
         else if (e->n == 0 && found[i].ceiling > ceiling)
@@ -111,7 +88,7 @@ score_choose(struct score *s, uint32_t entry, const struct layer_record *records
     }
     struct record_loads loads = {.drawn = 0};
     struct tally t;
-    if (e->of.value != NULL && forecast_simulate(ops, &records[0], e->of.value, 0, &loads, &t)) {
+    if (e->of.value != NULL && forecast_simulate(ops, e->of.records, e->of.value, 0, &loads, &t)) {
         const struct preset further = candidate_preset(e->of.info, e->of.value);
         e->n -= e->n == CANDIDATES_MOST;
         add_setting(e, &further);
@@ -123,9 +100,20 @@ score_choose(struct score *s, uint32_t entry, const struct layer_record *records
 }
 
 bool
-score_wants(const struct score *s, uint32_t entry)
+score_enter(struct score *s, const struct score_entry *of)
 {
-    return s->entry[entry].n > 0;
+    struct entry *e = &s->entry[s->n];
+    if (s->n == ENTRIES)
+        return false;
+    const char *why = of->why != NULL            ? of->why
+                      : of->ops->what_if == NULL ? of->ops->no_what_if
+                                                 : layer_record_lacks(of->records, of->ops->needs);
+    e->of = *of;
+    snprintf(e->why, sizeof e->why, "%s", why != NULL ? why : "no text is long enough");
+    if (why == NULL)
+        choose_settings(e, s->rho);
+    s->n++;
+    return true;
 }
 
 /* ---- sums ---- */
@@ -168,7 +156,7 @@ score_add(struct score *s, uint32_t entry, const struct layer_record *record, ui
     uint32_t range = SCORE_DEPTHS - 1;
     while (depth < score_depths[range])
         range--;
-    e->tokens += record->n - record->begin;
+    s->answers += entry == 0 ? record->n - record->begin : 0;
     for (struct setting *x = e->setting; x < e->setting + e->n; x++) {
         struct record_loads loads = {.positions = &x->accepted};
         struct cost_count steps = {.rounds = 0};
@@ -203,30 +191,29 @@ score_add(struct score *s, uint32_t entry, const struct layer_record *record, ui
 void
 score_measured_again(struct score *s, uint32_t entry, const struct cost_model *costs)
 {
-    s->entry[entry].again = *costs;
-}
-
-static double
-speedup_by(const struct score *s, const struct setting *x, const struct cost_model *costs)
-{
+    struct entry *e = &s->entry[entry];
+    const struct cost_model *before = &e->of.costs;
     double us[COST_PHASES];
-    const double tokens = (double)x->total.emitted;
-    return tokens * cost_autoregressive(costs, s->layers, x->positions / tokens) / cost_price(costs, &x->steps, us);
+    for (struct setting *x = e->setting; x < e->setting + e->n; x++) {
+        const double middle = x->positions / (double)x->total.emitted,
+                     plain =
+                         cost_autoregressive(costs, s->layers, middle) / cost_autoregressive(before, s->layers, middle),
+                     rounds = cost_price(costs, &x->steps, us) / cost_price(before, &x->steps, us);
+        x->change = isnan(plain / rounds) ? 0 : log(plain / rounds) / 2;
+    }
 }
 
 /* A speedup in time has the error of the costs, too: that of a forecast, and half the difference of two measurements
  * of them. Of the entry's settings, the fastest is named. */
 static struct score_part
-part_of(const struct score *s, const struct entry *e, const struct setting *x, uint32_t part, bool in_time)
+part_of(const struct entry *e, const struct setting *x, uint32_t part, bool in_time)
 {
     struct sums sums = x->part[part];
     end_sample(&sums);
     struct estimate speedup = ratio_estimate(&sums.speedup[in_time ? IN_TIME : BY_WEIGHTS]);
     if (in_time) {
-        const double change =
-            cost_known(&e->again) ? log(speedup_by(s, x, &e->again) / speedup_by(s, x, &e->of.costs)) / 2 : 0;
-        speedup.se = hypot(speedup.se, speedup.value * hypot(e->of.costs.error, change));
-        speedup = estimate_times(speedup, exp(change));
+        speedup.se = hypot(speedup.se, speedup.value * hypot(e->of.costs.error, x->change));
+        speedup = estimate_times(speedup, exp(x->change));
     }
     return (struct score_part){.tokens = sums.tokens,
                                .per_round = ratio_estimate(&sums.per_round),
@@ -253,11 +240,11 @@ write_row(const struct score *s, const struct entry *e, const struct setting *x,
         snprintf(row->why, sizeof row->why, "it drafts nothing on these texts");
     if (row->why[0] != '\0')
         row->kind = SCORE_NOT;
-    row->all = part_of(s, e, x, 0, in_time);
+    row->all = part_of(e, x, 0, in_time);
     for (uint32_t i = 0; i < SCORE_CATEGORIES; i++)
-        row->category[i] = part_of(s, e, x, 1 + i, in_time);
+        row->category[i] = part_of(e, x, 1 + i, in_time);
     for (uint32_t i = 0; i < SCORE_DEPTHS; i++)
-        row->depth[i] = part_of(s, e, x, DEPTHS + i, in_time);
+        row->depth[i] = part_of(e, x, DEPTHS + i, in_time);
     for (uint32_t i = 0; i < SCORE_POSITIONS; i++)
         row->accepted[i] = (float)positions_conditional(&x->accepted, i).value;
     for (uint32_t i = 0; i < SCORE_SEQUENCES; i++) { /* that draft in step */
@@ -275,10 +262,10 @@ write_row(const struct score *s, const struct entry *e, const struct setting *x,
 void
 score_write(const struct score *s, struct score_report *r)
 {
-    r->conversations = s->conversations;
     r->n_categories = s->n_categories;
     memcpy(r->category, s->name, sizeof r->category);
-    r->answers = r->n = 0;
+    r->answers = s->answers;
+    r->n = 0;
     r->in_time = true; /* all rows have the same unit */
     for (const struct entry *e = s->entry; e < s->entry + s->n; e++)
         for (const struct setting *x = e->setting; x < e->setting + e->n; x++)
@@ -286,7 +273,6 @@ score_write(const struct score *s, struct score_report *r)
     for (const struct entry *e = s->entry; e < s->entry + s->n; e++) {
         struct score_row *first = &r->row[r->n];
         uint32_t n = 0, best = 0;
-        r->answers = e->tokens > r->answers ? e->tokens : r->answers;
         for (uint32_t i = 0; i == 0 || i < e->n; i++) { /* an entry that is not scored has one row */
             write_row(s, e, &e->setting[i], r->in_time, &first[n]);
             if (first[n].kind == SCORE_NOT && (n > 0 || i + 1 < e->n))

@@ -9,33 +9,30 @@
 
 struct score;
 
-/* A policy with a drafter. */
+/* A policy with a drafter, all borrowed. */
 struct score_entry {
     const struct policy_ops *ops;
-    const struct policy_info *info; /* borrowed */
-    char drafter[64];               /* "": the policy needs none */
-    struct cost_model costs;        /* with this drafter as the draft model; zeros: unknown */
-    const double *value;            /* (n_knobs) a further setting that is scored, borrowed; NULL: none */
-    const char *why;                /* why it is not scored, copied; NULL: it is */
+    const struct policy_info *info;
+    char drafter[64];                   /* "": the policy needs none */
+    struct cost_model costs;            /* with this drafter as the draft model; zeros: unknown */
+    const double *value;                /* (n_knobs) a further setting that is scored; NULL: none */
+    const char *why;                    /* why it is not scored; NULL: it is */
+    const struct layer_record *records; /* (n_records) on which settings are chosen; only read by score_enter() */
+    uint32_t n_records;
 };
 
-/* layers, rho: of the target. */
-bool score_open(struct score **, uint32_t layers, double rho, struct err *);
-void score_close(struct score *); /* NULL does nothing */
-/* Adds an entry; returns its number. SCORE_ROWS ÷ CANDIDATES_MOST at most; UINT32_MAX: there are as many already. */
-uint32_t score_enter(struct score *, const struct score_entry *);
-/* Chooses the settings of an entry by their forecasts on these records (candidates_of()), before the first
- * score_add(). Settings whose ceiling is below 1 are reported, and not scored. */
-void score_choose(struct score *, uint32_t entry, const struct layer_record *records, uint32_t n);
-/* Does the entry have settings that are scored? */
-bool score_wants(const struct score *, uint32_t entry);
+/* layers, rho: of the target. Ends with free(). NULL: out of memory. */
+struct score *score_open(uint32_t layers, double rho);
+/* Adds an entry, numbered from 0, with settings that are chosen by their forecasts (candidates_of()). Those whose
+ * ceiling is below 1 are reported, and not scored. Returns false if there are SCORE_ROWS ÷ CANDIDATES_MOST already. */
+bool score_enter(struct score *, const struct score_entry *);
 /* Begins the next conversation. category may be "". */
 void score_conversation(struct score *, const char *category);
 /* Adds the rounds of all settings of an entry over a record of a part of an answer of the conversation. `depth`: the
  * position at which the answer begins. Each answer is added once to each entry, or in several parts. */
 void score_add(struct score *, uint32_t entry, const struct layer_record *, uint32_t depth);
-/* Takes the costs of an entry's drafter that were measured again after the texts: speedups become the geometric means by
- * both, and their difference is a part of the intervals. */
+/* Takes the costs of an entry's drafter that were measured again after the texts: speedups become the geometric means
+ * by both, and their difference is a part of the intervals. */
 void score_measured_again(struct score *, uint32_t entry, const struct cost_model *);
-/* Writes everything but model, texts, of, read, seconds, left_s, stopped and own. */
+/* Writes everything but model, texts, conversations, of, read, seconds, left_s, stopped and own. */
 void score_write(const struct score *, struct score_report *);

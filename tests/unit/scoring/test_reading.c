@@ -77,7 +77,7 @@ static void
 read_part(struct reading *r, uint32_t from, bool first)
 {
     struct err err;
-    assert_ok(reading_part(r, text.token, text.n, from, first, true, &err), err);
+    assert_ok(reading_part(r, 0, text.token, text.n, from, first, true, &err), err);
 }
 
 /* Opens a policy and changes two of its knobs at random, but not those on which forecasts depend otherwise: trees have
@@ -104,10 +104,10 @@ compare(struct engine *engine, const struct reading *r, const char *name, size_t
     struct policy p;
     struct tally f;
     open_at_random(&p, engine, name, random);
-    struct layer_record record = p.ops->trained_heads ? r->trained : r->lens;
+    struct layer_record record = p.ops->trained_heads ? r->part[0].trained : r->part[0].lens;
     for (uint32_t i = 0; i < r->n_drafters; i++)
         if ((p.ops->needs & NEEDS(r->drafter[i].role)) != 0)
-            record.draft = r->drafter[i].read;
+            record.draft = r->part[0].draft[i];
     assert_null(layer_record_lacks(&record, p.ops->needs));
     const struct tally m = generate(engine, prompt, &p, p.value);
     assert_true(p.ops->what_if(&record, p.value, &f));
@@ -154,12 +154,12 @@ TEST(parts_and_texts_before_change_no_row)
     const uint64_t before = parts->read;
     read_part(parts, half, false);
     assert_less(parts->read - before, text.n - half + RECORD_LEAD + 2); /* the prompt is not read again */
-    const uint32_t shift = parts->lens.first - once->lens.first;
-    for (uint32_t row = parts->lens.begin; row < parts->lens.n; row++) {
-        for (uint32_t l = 1; l <= parts->lens.layers; l++)
-            assert_memory_equal(layer_prediction(&once->lens, row + shift, l), layer_prediction(&parts->lens, row, l),
-                                sizeof(struct layer_prediction));
-        assert_int_equal(once->drafter[0].read.run[row + shift], parts->drafter[0].read.run[row]);
+    const uint32_t shift = parts->part[0].lens.first - once->part[0].lens.first;
+    for (uint32_t row = parts->part[0].lens.begin; row < parts->part[0].lens.n; row++) {
+        for (uint32_t l = 1; l <= parts->part[0].lens.layers; l++)
+            assert_memory_equal(layer_prediction(&once->part[0].lens, row + shift, l),
+                                layer_prediction(&parts->part[0].lens, row, l), sizeof(struct layer_prediction));
+        assert_int_equal(once->part[0].draft[0].run[row + shift], parts->part[0].draft[0].run[row]);
     }
     reading_close(once);
     reading_close(parts);
@@ -175,10 +175,10 @@ TEST(layers_read_over_a_draft_vocabulary_forecast_it)
     generate(bundled, seed % SESSION_PROMPTS, NULL, NULL);
     read_part(r, text.prompt, true);
     open_at_random(&p, bundled, "layerskip", &(uint64_t){seed});
-    assert_false(forecast_make(p.ops, &r->lens, p.value, bundled->model->rho, NULL, &f));
+    assert_false(forecast_make(p.ops, &r->part[0].lens, p.value, bundled->model->rho, NULL, &f));
     p.value[p.ops->draft_vocab] = BASE;
     const struct tally m = generate(bundled, seed % SESSION_PROMPTS, &p, p.value);
-    assert_true(forecast_make(p.ops, &r->lens, p.value, bundled->model->rho, NULL, &f));
+    assert_true(forecast_make(p.ops, &r->part[0].lens, p.value, bundled->model->rho, NULL, &f));
     assert_near(f.tokens_per_round, (double)m.emitted / (double)m.rounds, 0.05);
     policy_close(&p);
     reading_close(r);
@@ -189,7 +189,7 @@ TEST(passes_of_a_head_have_costs_of_their_own)
     double need;
     struct cost_model costs;
     assert_true(engine_costs(with_head, INFINITY, NULL, &need));
-    assert_true(engine_drafter_costs(with_head, AUX_EAGLE, NULL, &costs));
+    assert_true(engine_drafter_costs(with_head, &with_head->aux[AUX_EAGLE], NULL, &costs));
     assert_less(costs.us[COST_OF_DRAFT][0] + costs.us[COST_OF_DRAFT_HEAD][0],
                 costs.us[COST_OF_LAYER][0] * with_head->model->desc.n_layers);
     assert_greater(costs.us[COST_OF_DRAFT][COST_ROWS - 1], costs.us[COST_OF_DRAFT][0]);

@@ -212,7 +212,7 @@ TEST_WITH(a_trace_gives_each_text_once, saved_runs_open, saved_runs_close)
     assert_int_equal(shorter->n_ids - shorter->n_prompt, 40);
     assert_memory_equal(e->ids, shorter->ids, shorter->n_ids * sizeof *e->ids);
     for (uint32_t i = 0; i < e->n_ids; i++)
-        assert_non_null(both.piece[e->ids[i]]);
+        assert_non_null(both.piece[e->ids[i]].data);
     texts_free(&both);
     texts_free(&bound);
 }

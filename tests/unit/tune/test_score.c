@@ -82,26 +82,25 @@ score_of(uint32_t from, const struct cost_model *cost)
 {
     const struct model_info model = {.layers = LAYERS, .width = 16, .vocab = 100, .rho = 1};
     const struct layer_record first = record_of(from, 0);
-    struct score *s;
+    struct score *s = score_open(LAYERS, 1);
     struct err err;
     struct policy p[2];
     struct score_report *r = calloc(1, sizeof *r);
-    assert_ok(score_open(&s, LAYERS, 1, &err), err);
     for (uint32_t i = 0; i < 2; i++) {
         assert_ok(policy_open(&p[i], &policies[i], &model, &(struct sampling){.top_p = 1}, &err), err);
-        const struct score_entry e = {.ops = &policies[i], .info = &p[i].info, .costs = *cost};
-        assert_int_equal(score_enter(s, &e), i);
-        score_choose(s, i, &first, 1);
+        const struct score_entry e = {
+            .ops = &policies[i], .info = &p[i].info, .costs = *cost, .records = &first, .n_records = 1};
+        assert_true(score_enter(s, &e));
     }
     for (uint32_t c = from; c < from + CONVERSATIONS; c++) {
         score_conversation(s, categories[c % 3]);
-        for (uint32_t i = 0; i <= c % 2 && score_wants(s, 0); i++) {
+        for (uint32_t i = 0; i <= c % 2; i++) {
             const struct layer_record record = record_of(c, i);
             score_add(s, 0, &record, depths[(c + i) % 5]);
         }
     }
     score_write(s, r);
-    score_close(s);
+    free(s);
     policy_close(&p[0]);
     policy_close(&p[1]);
     return r;
