@@ -128,42 +128,32 @@ accept_all(struct layer_record *r, const struct scoring *s, struct err *err)
     return true;
 }
 
-/* Returns the highest ceiling of settings of a policy; 0: none drafts. */
-static double
-ceiling_of(const struct scoring *s, const struct policy *p, const struct layer_record *accepting)
-{
-    const struct cost_model *costs = &s->engine->costs;
-    struct candidate found[CANDIDATES_MOST];
-    const uint32_t n = candidates_of(&p->info, p->ops, accepting, 1, s->model.rho, costs, found);
-    double highest = 0;
-    for (uint32_t i = 0; i < n; i++)
-        highest = fmax(highest, cost_known(costs) ? found[i].ceiling : found[i].forecast);
-    return highest;
-}
-
-/* Layers are probed if a policy can gain: over a draft vocabulary where a head costs more than a layer, so that probes
- * would take longer than all else, or over all tokens. */
+/* Layers are probed if a policy can gain; over a draft vocabulary where a head costs more than a layer, so that probes
+ * would take longer than all else. It has the higher ceiling. */
 static bool
 choose_probes(struct scoring *s, struct err *err)
 {
     const struct engine *e = s->engine;
-    const uint32_t base = e->ops->draft_set != NULL && e->rank.vocab > 0 ? cost_set_tokens(s->model.vocab) : 0;
-    double highest[2] = {0, 0}; /* over all tokens, over a draft vocabulary */
     struct layer_record accepting;
+    double highest = 0;
     const bool ok = accept_all(&accepting, s, err);
+    if (e->ops->draft_set != NULL && e->rank.vocab > 0 && s->model.rho > 1)
+        s->draft_vocab = accepting.cells_base = cost_set_tokens(s->model.vocab);
     for (const struct policy *p = s->policies; p < s->policies + s->n_policies && ok; p++) {
-        s->trained = s->trained || (uses_layers(p) && uses_trained(s, p));
-        for (uint32_t i = 0; i < 2 && uses_layers(p) && !uses_trained(s, p); i++) {
-            accepting.cells_base = i * base;
-            highest[i] = fmax(highest[i], ceiling_of(s, p, &accepting));
-        }
+        struct candidate found[CANDIDATES_MOST];
+        uint32_t n = 0;
+        if (uses_layers(p) && uses_trained(s, p))
+            s->trained = true;
+        else if (uses_layers(p))
+            n = candidates_of(&p->info, p->ops, &accepting, 1, s->model.rho, &e->costs, found);
+        for (uint32_t i = 0; i < n; i++)
+            highest = fmax(highest, cost_known(&e->costs) ? found[i].ceiling : found[i].forecast);
     }
     layer_record_close(&accepting);
-    s->draft_vocab = highest[1] >= 1 && s->model.rho > 1 ? base : 0;
-    s->lens = highest[0] >= 1 || s->draft_vocab > 0;
-    if (!s->lens && highest[0] > 0)
+    s->lens = highest >= 1;
+    if (!s->lens && highest > 0)
         snprintf(s->layers_why, sizeof s->layers_why, "at most %.2f × plain decoding, if every draft were accepted",
-                 fmax(highest[0], highest[1]));
+                 highest);
     return ok;
 }
 
