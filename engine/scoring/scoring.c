@@ -176,15 +176,12 @@ shuffle(const struct texts *t)
 static bool
 same_vocabulary(const struct scoring *s, struct err *err)
 {
-    const struct tokenizer *t = s->engine->model->tokenizer;
-    for (uint32_t id = 0; s->texts->piece != NULL && id < s->texts->vocab; id++) {
-        const struct slice own =
-            id < tokenizer_size(t) ? tokenizer_bytes(t, (token_t)id, true) : (struct slice){NULL, 0};
-        const struct slice traced = s->texts->piece[id];
-        if (traced.data != NULL && (traced.len != own.len || memcmp(traced.data, own.data, own.len) != 0))
+    const struct slice *piece = s->texts->piece;
+    for (uint32_t id = 0; piece != NULL && id < s->texts->vocab; id++)
+        if (piece[id].data != NULL &&
+            slice_compare(piece[id], tokenizer_bytes(s->engine->model->tokenizer, (token_t)id, true)) != 0)
             return err_set(err, ERR_USAGE, "%s is a trace of a model with another vocabulary; give that model",
                            s->o->texts);
-    }
     return true;
 }
 
