@@ -11,10 +11,11 @@
 #include "engine/tune/candidates.h"
 #include "engine/tune/score.h"
 
-#define COMPARED  2048  /* tokens that are compared with the target's own choice */
-#define ACCEPTING 64    /* rows of the record in which everything is accepted */
-#define COSTS_US  1e7   /* that measuring the costs of steps may take */
-#define REPORT_US 200e3 /* between two reports */
+#define PILOT     (READING_PARTS - 1) /* parts on which settings are chosen; the last one has all others */
+#define COMPARED  2048                /* tokens that are compared with the target's own choice */
+#define ACCEPTING 64                  /* rows of the record in which everything is accepted */
+#define COSTS_US  1e7                 /* that measuring the costs of steps may take */
+#define REPORT_US 200e3               /* between two reports */
 
 struct entry {    /* of a number in the score */
     int drafter;  /* index in the reading's drafters; -1: none */
@@ -37,7 +38,8 @@ struct scoring {
     struct prompt_format messages, plain;
     uint32_t ctx;
     struct reading *reading;
-    uint32_t n_pilot; /* parts of the reading on which settings are chosen */
+    uint32_t n_pilot;    /* parts of the reading on which settings are chosen: the beginnings of first answers, */
+    size_t pilot[PILOT]; /* (n_pilot) of these conversations */
     struct score *score;
     struct entry entry[SCORE_ROWS];
     uint32_t n_entries;
@@ -136,22 +138,27 @@ choose_probes(struct scoring *s, struct err *err)
     const struct engine *e = s->engine;
     struct layer_record accepting;
     double highest = 0;
+    bool layers = false;
     const bool ok = accept_all(&accepting, s, err);
     if (e->ops->draft_set != NULL && e->rank.vocab > 0 && s->model.rho > 1)
         s->draft_vocab = accepting.cells_base = cost_set_tokens(s->model.vocab);
     for (const struct policy *p = s->policies; p < s->policies + s->n_policies && ok; p++) {
         struct candidate found[CANDIDATES_MOST];
-        uint32_t n = 0;
-        if (uses_layers(p) && uses_trained(s, p))
+        if (!uses_layers(p))
+            continue;
+        if (uses_trained(s, p)) {
             s->trained = true;
-        else if (uses_layers(p))
-            n = candidates_of(&p->info, p->ops, &accepting, 1, s->model.rho, &e->costs, found);
+            continue;
+        }
+        layers = true;
+        const uint32_t n = candidates_of(&p->info, p->ops, &accepting, 1, s->model.rho, &e->costs, found);
         for (uint32_t i = 0; i < n; i++)
-            highest = fmax(highest, cost_known(&e->costs) ? found[i].ceiling : found[i].forecast);
+            highest = fmax(highest, isnan(found[i].ceiling) ? found[i].forecast : found[i].ceiling);
     }
     layer_record_close(&accepting);
-    s->lens = highest >= 1;
-    if (!s->lens && highest > 0)
+    const bool hopeless = highest > 0 && highest < SCORE_HOPELESS;
+    s->lens = (layers && !hopeless) || e->aux[AUX_DRAFT].exit_layer > 0; /* self:E drafts by its layer */
+    if (!s->lens && hopeless)
         snprintf(s->layers_why, sizeof s->layers_why, "at most %.2f × plain decoding, if every draft were accepted",
                  highest);
     return ok;
@@ -216,13 +223,15 @@ tokenise(const struct scoring *s, const struct conversation *c, const struct exc
 static bool
 read_pilot(struct scoring *s, struct err *err)
 {
-    for (size_t i = 0; i < s->texts->n && s->n_pilot < READING_PARTS; i++) {
+    for (size_t i = 0; i < s->texts->n && s->n_pilot < PILOT; i++) {
         const struct conversation *c = &s->texts->at[i];
         struct answer a;
         bool ok = true;
         if (tokenise(s, c, &c->exchange[0], &a)) {
             const uint32_t most = a.n_prompt + READING_ROWS;
-            ok = reading_part(s->reading, s->n_pilot++, a.ids, a.n < most ? a.n : most, a.n_prompt, true, false, err);
+            s->pilot[s->n_pilot] = i;
+            ok = reading_part(s->reading, s->n_pilot++, a.ids, a.n < most ? a.n : most, a.n_prompt, true,
+                              s->reading->compared < COMPARED, err);
         }
         free(a.owned);
         if (!ok)
@@ -312,15 +321,17 @@ measure_again(struct scoring *s)
 
 /* ---- reading ---- */
 
+/* `part`: of the reading. known: it has the beginning of the answer already. */
 static bool
-read_answer(struct scoring *s, const struct answer *a, struct err *err)
+read_answer(struct scoring *s, const struct answer *a, uint32_t part, bool known, struct err *err)
 {
     for (uint32_t from = a->n_prompt, to; from + 1 < a->n; from = to) {
         to = a->n - from > READING_ROWS ? from + READING_ROWS : a->n;
-        if (!reading_part(s->reading, 0, a->ids, to, from, from == a->n_prompt, s->reading->compared < COMPARED, err))
+        if (!(known && from == a->n_prompt) && !reading_part(s->reading, part, a->ids, to, from, from == a->n_prompt,
+                                                             s->reading->compared < COMPARED, err))
             return false;
         for (uint32_t k = 0; k < s->n_entries; k++) {
-            const struct layer_record record = record_of(s, 0, &s->entry[k]);
+            const struct layer_record record = record_of(s, part, &s->entry[k]);
             score_add(s->score, k, &record, a->n_prompt);
         }
     }
@@ -361,13 +372,15 @@ static bool
 read_all(struct scoring *s, struct err *err)
 {
     size_t done = 0;
+    uint32_t pilot = 0;
     bool ok = true;
     for (; done < s->texts->n && ok && goes_on(s, done); done++) {
         const struct conversation *c = &s->texts->at[done];
         score_conversation(s->score, c->category);
         for (uint32_t i = 0; i < c->n && ok; i++) {
             struct answer a;
-            ok = !tokenise(s, c, &c->exchange[i], &a) || read_answer(s, &a, err);
+            const bool known = i == 0 && pilot < s->n_pilot && s->pilot[pilot] == done;
+            ok = !tokenise(s, c, &c->exchange[i], &a) || read_answer(s, &a, known ? pilot++ : PILOT, known, err);
             free(a.owned);
         }
     }

@@ -80,7 +80,7 @@ choose_settings(struct entry *e, double rho)
     double ceiling = 0;
     const uint32_t n = candidates_of(e->of.info, ops, e->of.records, e->of.n_records, rho, &e->of.costs, found);
     for (uint32_t i = 0; i < n && !isnan(found[i].forecast); i++) {
-        if (!(found[i].ceiling < 1))
+        if (!(found[i].ceiling < SCORE_HOPELESS))
             add_setting(e, &found[i].preset);
         else if (e->n == 0 && found[i].ceiling > ceiling)
             e->setting[0].preset = found[i].preset;
@@ -212,7 +212,7 @@ part_of(const struct entry *e, const struct setting *x, uint32_t part, bool in_t
     end_sample(&sums);
     struct estimate speedup = ratio_estimate(&sums.speedup[in_time ? IN_TIME : BY_WEIGHTS]);
     if (in_time) {
-        speedup.se = hypot(speedup.se, speedup.value * hypot(e->of.costs.error, x->change));
+        speedup.se = hypot(speedup.se, speedup.value * hypot(e->of.costs.error > 0 ? SCORE_COSTS_ERROR : 0, x->change));
         speedup = estimate_times(speedup, exp(x->change));
     }
     return (struct score_part){.tokens = sums.tokens,

@@ -9,6 +9,11 @@
 
 struct score;
 
+/* Standard error of the logarithm of speedups by costs that no rounds have corrected: forecasts were off by 3 to 13% at
+ * the median (docs/measurements.md: Forecasts in time). A setting whose ceiling is below 1 by two of them is hopeless. */
+#define SCORE_COSTS_ERROR 0.1
+#define SCORE_HOPELESS    0.8
+
 /* A policy with a drafter, all borrowed. */
 struct score_entry {
     const struct policy_ops *ops;
