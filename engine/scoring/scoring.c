@@ -12,6 +12,7 @@
 #include "engine/tune/score.h"
 
 #define PILOT     (READING_PARTS - 1) /* parts on which settings are chosen; the last one has all others */
+#define LEAST     3                   /* of these, however short the time is */
 #define COMPARED  2048                /* tokens that are compared with the target's own choice */
 #define ACCEPTING 64                  /* rows of the record in which everything is accepted */
 #define COSTS_US  1e7                 /* that measuring the costs of steps may take */
@@ -219,11 +220,17 @@ tokenise(const struct scoring *s, const struct conversation *c, const struct exc
 
 /* ---- choosing settings ---- */
 
+static bool
+is_late(const struct scoring *s)
+{
+    return s->o->time_s > 0 && (clock_fine_us() - s->start_us) * 1e-6 > s->o->time_s;
+}
+
 /* Reads the first answers of some conversations. */
 static bool
 read_pilot(struct scoring *s, struct err *err)
 {
-    for (size_t i = 0; i < s->texts->n && s->n_pilot < PILOT; i++) {
+    for (size_t i = 0; i < s->texts->n && s->n_pilot < (is_late(s) ? LEAST : PILOT); i++) {
         const struct conversation *c = &s->texts->at[i];
         struct answer a;
         bool ok = true;
@@ -358,8 +365,7 @@ static bool
 goes_on(struct scoring *s, size_t done)
 {
     const double now = clock_fine_us();
-    const bool late = s->o->time_s > 0 && (now - s->start_us) * 1e-6 > s->o->time_s;
-    if (late || (s->o->cancel != NULL && atomic_load(s->o->cancel)))
+    if ((is_late(s) && done > s->pilot[s->n_pilot - 1]) || (s->o->cancel != NULL && atomic_load(s->o->cancel)))
         return false;
     if (s->o->done == NULL || now - s->reported_us < REPORT_US)
         return true;
