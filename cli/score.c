@@ -16,6 +16,7 @@
 #include "cli/use.h"
 #include "engine/tune/engine_flags.h"
 #include "engine/tune/tuner.h"
+#include "traces/text_source.h"
 
 #define COLUMNS 100
 #define NAME    28 /* columns of a drafter */
@@ -152,7 +153,8 @@ draft_of(const struct score_command *s, const struct score_row *row)
     return NULL;
 }
 
-/* Returns the fastest row whose interval is above 1, of those that an engine has (ENGINES: of all); NULL: none. */
+/* Returns the fastest row whose interval is above 1 and whose policy the engine has; ENGINES: of any policy. NULL: there
+ * is none. */
 static const struct score_row *
 fastest(const struct score_command *s, enum other_engine engine)
 {
@@ -260,7 +262,7 @@ score_main(struct options *o, int *status, struct err *err)
     if (o->texts == NULL)
         return err_set(err, ERR_USAGE, "which texts? --texts FILE");
     bool ok = outputs_possible(o->json, &score_json_file, o->csv, &score_csv_file, err) &&
-              texts_read(&s.texts, o->texts, err) && generation_engine(o, &s.engine, err) &&
+              text_source_read(&s.texts, o->texts, err) && generation_engine(o, &s.engine, err) &&
               drafts_open(&s.drafts, s.engine, o->drafts, err);
     if (ok && s.texts.skipped > 0)
         fprintf(stderr, "specscope: %s: %zu conversation%s without an answer, or repeated, skipped\n", o->texts,

@@ -19,6 +19,7 @@
 #include "engine/tune/results.h"
 #include "engine/tune/tuner.h"
 #include "policies/registry.h"
+#include "traces/text_source.h"
 
 #define SHOWN       12  /* rows of the table */
 #define PROGRESS_US 2e5 /* between two lines of progress */
@@ -257,7 +258,7 @@ race(struct tune *t, struct err *err)
 static bool
 read_texts(struct tune *t, struct err *err)
 {
-    if (!texts_read(&t->texts, t->o->texts, err))
+    if (!text_source_read(&t->texts, t->o->texts, err))
         return false;
     t->scored = t->list.n > 0 ? t->texts.n : t->texts.n / 2;
     for (size_t i = 0; i < t->scored && t->list.n == 0; i++) {

@@ -140,7 +140,7 @@ reading_open(struct reading **out, struct engine *e, const struct reading_option
     s->predictions = blocks_take(&s->blocks, (size_t)CHUNK * d->n_layers, sizeof *s->predictions);
     bool ok = true;
     for (struct reading_records *r = s->out.part; r < s->out.part + READING_PARTS && ok; r++)
-        ok = open_record(&r->lens, s, 0, err) && open_record(&r->trained, s, trained, err);
+        ok = open_record(&r->lens, s, 0, err) && (!o->trained || open_record(&r->trained, s, trained, err));
     for (enum aux_role role = 0; role < AUX_MODELS && ok; role++)
         ok = role == AUX_COMPANION || open_drafter(s, role, &e->aux[role], -1, err);
     for (uint32_t i = 0; i < o->n_drafts && ok; i++)
@@ -249,7 +249,7 @@ static bool
 add_to_records(struct reading_state *s, const struct part *p, uint32_t at, uint32_t n, const slot_t *rows)
 {
     return add_rows(s, p, &s->to->lens, s->options.lens, at, n, rows) &&
-           add_rows(s, p, &s->to->trained, s->options.trained, at, n, rows);
+           (!s->options.trained || add_rows(s, p, &s->to->trained, true, at, n, rows));
 }
 
 /* Predicts the tokens after rows of a drafter. */
@@ -407,6 +407,7 @@ reading_part(struct reading *r, uint32_t i, const token_t *text, uint32_t n, uin
     if (!read_models(s, &p, err))
         return false;
     complete(&s->to->lens, &p, rank);
-    complete(&s->to->trained, &p, rank);
+    if (s->options.trained)
+        complete(&s->to->trained, &p, rank);
     return true;
 }

@@ -16,8 +16,8 @@
 #define READING_ROWS   1024                             /* most tokens of a part; longer answers are read in parts */
 #define READING_RECORD (READING_ROWS + RECORD_LEAD + 1) /* rows of a record at most */
 #define READING_CHAIN  32                               /* most drafts of a chain */
-#define READING_DRAFTS 18                               /* draft models of their own, feature drafters */
-#define READING_PARTS  8                                /* whose records are kept at a time */
+#define READING_DRAFTS 19 /* the engine's and 16 further draft models, two feature drafters */
+#define READING_PARTS  8  /* whose records are kept at a time */
 
 struct reading_options {
     uint32_t ctx;         /* positions of a text at most */
@@ -36,8 +36,8 @@ struct reading_drafter {
 };
 
 /* What was read of a part: rows, text, and cells of the head. Without probes of a head its layers agree and are
- * certain. A record for a drafter is a copy with `draft` replaced by that of the drafter. The reading owns all
- * memory. */
+ * certain; `trained` is empty then. A record for a drafter is a copy with `draft` replaced by that of the drafter. The
+ * reading owns all memory. */
 struct reading_records {
     struct layer_record lens, trained;
     struct record_drafter draft[READING_DRAFTS]; /* (n_drafters) */

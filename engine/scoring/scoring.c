@@ -42,7 +42,7 @@ struct scoring {
     uint32_t n_pilot;    /* parts of the reading on which settings are chosen: the beginnings of first answers, */
     size_t pilot[PILOT]; /* (n_pilot) of these conversations */
     struct score *score;
-    struct entry entry[SCORE_ROWS];
+    struct entry entry[SCORE_ENTRIES];
     uint32_t n_entries;
     bool lens, trained;   /* layers are probed with these heads */
     uint32_t draft_vocab; /* lens: over a draft vocabulary with this base; 0: over all tokens */

@@ -3,7 +3,6 @@
 #include <cjson/cJSON.h>
 #include <ctype.h>
 #include <stdlib.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/array_grow.h"
@@ -11,7 +10,6 @@
 #include "base/json_read.h"
 #include "base/text.h"
 #include "base/utf8.h"
-#include "traces/reader.h"
 
 #define FILE_MOST   ((size_t)64 << 20)
 #define BEFORE_MOST ((size_t)256 << 20) /* bytes of all `before`, which repeat the messages of a dialogue */
@@ -33,17 +31,18 @@ struct parser {
     struct blocks *b; /* of t; `starved` is checked at the end */
     const char *name;
     struct conversation c; /* the one that is read */
-    size_t room;           /* of t->at */
     size_t before;         /* bytes of all `before` */
-    struct traced *traced; /* (n_traced) sequences of a trace */
-    size_t n_traced, traced_room;
 };
 
-static bool
-grow(struct parser *p, void *array, size_t *room, size_t n, size_t size)
+void
+texts_add(struct texts *t, const struct conversation *c)
 {
-    p->b->starved = p->b->starved || !array_grow(array, room, n + 1, size);
-    return !p->b->starved;
+    t->skipped += c->n == 0;
+    if (c->n == 0 || t->blocks.starved)
+        return;
+    t->blocks.starved = !array_grow(&t->at, &t->room, t->n + 1, sizeof *t->at);
+    if (!t->blocks.starved)
+        t->at[t->n++] = *c;
 }
 
 static void *
@@ -103,11 +102,9 @@ add_conversation(struct parser *p, struct exchange *all, uint32_t n)
     struct conversation c = p->c;
     c.exchange = all;
     for (const struct exchange *e = all; e < all + n && !p->b->starved; e++)
-        if (e->ids != NULL || (e->prompt != NULL && e->prompt[0] != '\0' && e->answer[0] != '\0'))
+        if (e->prompt != NULL && e->prompt[0] != '\0' && e->answer[0] != '\0')
             all[c.n++] = *e;
-    p->t->skipped += c.n == 0;
-    if (c.n > 0 && grow(p, &p->t->at, &p->room, p->t->n, sizeof c))
-        p->t->at[p->t->n++] = c;
+    texts_add(p->t, &c);
 }
 
 static void
@@ -147,12 +144,12 @@ add_messages(struct parser *p, const cJSON *list, const cJSON *last)
     cJSON *user = NULL;
     char *prompt = NULL;
     for (cJSON *m = list->child; m != NULL && !p->b->starved; m = m->next) {
-        char role[24], *text = text_of(p, find(m, "content value"));
+        char role[24] = "", *text = text_of(p, find(m, "content value"));
         const char *named = cJSON_GetStringValue(find(m, "role from"));
         snprintf(role, sizeof role, "%s", named != NULL ? named : "");
         for (size_t i = 0; i < sizeof other / sizeof *other; i++)
             if (strcmp(role, other[i]) == 0)
-                strcpy(role, i < 2 ? "user" : "assistant");
+                snprintf(role, sizeof role, "%s", i < 2 ? "user" : "assistant");
         for (int i = 0; i < 4; i++)
             cJSON_DeleteItemFromObjectCaseSensitive(m, old[i]);
         if (text == NULL || cJSON_AddStringToObject(m, "role", role) == NULL ||
@@ -262,15 +259,15 @@ parse_plain(struct parser *p, const char *at, const char *stop, struct err *err)
     return true;
 }
 
-static bool
-finish(struct parser *p, bool ok, struct err *err)
+bool
+texts_finish(struct texts *t, bool ok, const char *name, struct err *err)
 {
-    if (p->b->starved)
-        ok = err_set(err, ERR_WORK, "%s: cannot be read: out of memory", p->name);
-    else if (ok && p->t->n == 0)
-        ok = err_set(err, ERR_USAGE, "%s: no answer in it: a conversation is a prompt and what followed it", p->name);
+    if (t->blocks.starved)
+        ok = err_set(err, ERR_WORK, "%s: cannot be read: out of memory", name);
+    else if (ok && t->n == 0)
+        ok = err_set(err, ERR_USAGE, "%s: no answer in it: a conversation is a prompt and what followed it", name);
     if (!ok)
-        texts_free(p->t);
+        texts_free(t);
     return ok;
 }
 
@@ -282,7 +279,7 @@ texts_parse(struct texts *t, const char *bytes, size_t len, const char *name, st
     const char *first = after_spaces(at, stop);
     const bool json = first < stop && (*first == '{' || *first == '[');
     *t = (struct texts){0};
-    return finish(&p, json ? parse_json(&p, at, stop, err) : parse_plain(&p, at, stop, err), err);
+    return texts_finish(t, json ? parse_json(&p, at, stop, err) : parse_plain(&p, at, stop, err), name, err);
 }
 
 void
@@ -293,94 +290,13 @@ texts_free(struct texts *t)
     *t = (struct texts){0};
 }
 
-/* ---- traces ---- */
-
-struct traced { /* a sequence of a run */
-    uint32_t run, seq;
-    struct exchange of;
-    size_t room; /* of its tokens */
-    struct committed committed;
-};
-
-/* Returns the sequence of an event; NULL: memory ran out. */
-static struct traced *
-sequence_of(struct parser *p, const struct event *e)
-{
-    for (size_t i = p->n_traced; i > 0; i--)
-        if (p->traced[i - 1].run == e->run && p->traced[i - 1].seq == e->seq)
-            return &p->traced[i - 1];
-    if (!grow(p, &p->traced, &p->traced_room, p->n_traced, sizeof *p->traced))
-        return NULL;
-    p->traced[p->n_traced] = (struct traced){.run = e->run, .seq = e->seq};
-    return &p->traced[p->n_traced++];
-}
-
-static void
-take_token(struct parser *p, const struct event *e)
-{
-    struct traced *s = sequence_of(p, e);
-    const bool prompt = e->type == EVENT_TOKEN && e->token.source == SOURCE_PROMPT;
-    token_t token = e->token.token;
-    enum token_source source;
-    if (s == NULL || (!prompt && !committed_token(&s->committed, e, &token, &source)) ||
-        !grow(p, &s->of.ids, &s->room, s->of.n_ids, sizeof token))
-        return;
-    s->of.ids[s->of.n_ids++] = token;
-    s->of.n_prompt += prompt;
-}
-
-/* Adds a sequence that has an answer, if no other one has the same tokens. */
-static void
-add_sequence(struct parser *p, struct exchange e)
-{
-    const size_t bytes = e.n_ids * sizeof *e.ids;
-    token_t *ids = e.ids;
-    bool new = e.n_prompt > 0 && e.n_ids > e.n_prompt;
-    for (size_t i = 0; i < p->t->n && new; i++) {
-        const struct exchange *o = p->t->at[i].exchange;
-        new = o->n_ids != e.n_ids || memcmp(o->ids, ids, bytes) != 0;
-    }
-    e.ids = new ? copy(p, ids, bytes) : NULL;
-    add_single(p, e);
-    free(ids);
-}
-
-static bool
-read_trace(struct parser *p, struct err *err)
-{
-    struct trace_reader *reader;
-    struct texts *t = p->t;
-    struct event e;
-    struct err why = {0};
-    if (!trace_reader_open(&reader, p->name, false, err))
-        return false;
-    t->vocab = trace_reader_info(reader)->vocab;
-    t->piece = blocks_take(p->b, t->vocab, sizeof *t->piece);
-    bool ok = t->piece != NULL && trace_reader_rewind(reader, true, &why);
-    while (ok && !p->b->starved && trace_reader_next(reader, &e, &why)) {
-        if (e.type == EVENT_VOCAB && t->piece[e.vocab.token].data == NULL)
-            t->piece[e.vocab.token] = (struct slice){copy(p, e.vocab.bytes, e.vocab.n_bytes), e.vocab.n_bytes};
-        if (e.type == EVENT_TOKEN || e.type == EVENT_VERDICT)
-            take_token(p, &e);
-    }
-    for (size_t i = 0; i < p->n_traced; i++)
-        add_sequence(p, p->traced[i].of);
-    free(p->traced);
-    trace_reader_close(reader);
-    return why.kind == ERR_NONE || err_copy(err, &why);
-}
-
 bool
 texts_read(struct texts *t, const char *path, struct err *err)
 {
-    struct parser p = {.t = t, .b = &t->blocks, .name = path};
-    struct stat about;
     char *bytes;
     size_t len;
     const bool input = strcmp(path, "-") == 0;
     *t = (struct texts){0};
-    if (!input && stat(path, &about) == 0 && S_ISDIR(about.st_mode))
-        return finish(&p, read_trace(&p, err), err);
     if (!(input ? file_text_from(STDIN_FILENO, path, FILE_MOST, &bytes, &len, err)
                 : file_text_or_pipe(path, FILE_MOST, &bytes, &len, err)))
         return false;

@@ -13,7 +13,7 @@
  *
  * A file that does not begin with '{' or '[' is plain text. A conversation of it has at least 400 bytes and ends at an
  * empty line. Its prompt is its first line, or of a longer one at most 64 bytes up to a space. The same is done with
- * "text". A folder is a trace. */
+ * "text". Traces are read by traces/text_source.h. */
 #pragma once
 
 #include "base/blocks.h"
@@ -39,7 +39,7 @@ struct conversation {
 
 struct texts {
     struct conversation *at; /* (n) owned; all else is in `blocks` */
-    size_t n;
+    size_t n, room;
     size_t skipped; /* lines without an answer; of a trace also sequences with the tokens of another one */
     /* Of a trace: (vocab) bytes of its tokens, to be compared with the model's vocabulary; NULL: not a trace */
     struct slice *piece;
@@ -48,8 +48,14 @@ struct texts {
 };
 
 /* Reads a file; "-" is stdin. Fails with one line: no such file, not one of these forms (with the line's number), no
- * answer at all. Of a trace each sequence of each run is a conversation. */
+ * answer at all. */
 bool texts_read(struct texts *, const char *path, struct err *);
 void texts_free(struct texts *);
-/* For tests and fuzzing: the same from memory; name: for messages. Not a trace. */
+/* The same from memory; name: for messages. */
 bool texts_parse(struct texts *, const char *bytes, size_t len, const char *name, struct err *);
+
+/* For other sources, which begin with zeros. Adds a conversation whose memory is in `blocks`; one without exchanges is
+ * counted as skipped. Without memory `blocks` is starved. */
+void texts_add(struct texts *, const struct conversation *);
+/* Ends reading, of which `ok` is the result. Fails if memory ran out or there is no answer; frees the texts then. */
+bool texts_finish(struct texts *, bool ok, const char *name, struct err *);

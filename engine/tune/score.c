@@ -1,6 +1,7 @@
 /* Scores settings on finished texts: sums of their simulated rounds by conversation, category and depth. */
 #include "engine/tune/score.h"
 
+#include <assert.h>
 #include <math.h>
 #include <stdlib.h>
 
@@ -8,9 +9,8 @@
 #include "engine/measure/reason.h"
 #include "engine/tune/candidates.h"
 
-#define ENTRIES (SCORE_ROWS / CANDIDATES_MOST)
-#define DEPTHS  (2 + SCORE_CATEGORIES) /* parts: all texts, those of a category and of none, by depth */
-#define PARTS   (DEPTHS + SCORE_DEPTHS)
+#define DEPTHS (2 + SCORE_CATEGORIES) /* parts: all texts, those of a category and of none, by depth */
+#define PARTS  (DEPTHS + SCORE_DEPTHS)
 
 enum { IN_TIME, BY_WEIGHTS, UNITS };
 
@@ -47,8 +47,10 @@ struct score {
     double rho;
     char name[SCORE_CATEGORIES][32];
     uint32_t n;
-    struct entry entry[ENTRIES];
+    struct entry entry[SCORE_ENTRIES];
 };
+
+static_assert(SCORE_ROWS == SCORE_ENTRIES * CANDIDATES_MOST, "each setting has a row");
 
 struct score *
 score_open(uint32_t layers, double rho)
@@ -103,7 +105,7 @@ bool
 score_enter(struct score *s, const struct score_entry *of)
 {
     struct entry *e = &s->entry[s->n];
-    if (s->n == ENTRIES)
+    if (s->n == SCORE_ENTRIES)
         return false;
     const char *why = of->why != NULL            ? of->why
                       : of->ops->what_if == NULL ? of->ops->no_what_if

@@ -29,7 +29,7 @@ struct score_entry {
 /* layers, rho: of the target. Ends with free(). NULL: out of memory. */
 struct score *score_open(uint32_t layers, double rho);
 /* Adds an entry, numbered from 0, with settings that are chosen by their forecasts (candidates_of()). Those whose
- * ceiling is below 1 are reported, and not scored. Returns false if there are SCORE_ROWS ÷ CANDIDATES_MOST already. */
+ * ceiling is below SCORE_HOPELESS are not scored. Returns false if there are SCORE_ENTRIES already. */
 bool score_enter(struct score *, const struct score_entry *);
 /* Begins the next conversation. category may be "". */
 void score_conversation(struct score *, const char *category);

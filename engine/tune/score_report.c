@@ -15,7 +15,7 @@
 #include "engine/tune/tuner.h"
 
 #define FORMAT     1 /* of the JSON */
-#define FILE_BYTES ((size_t)4 << 20)
+#define FILE_BYTES ((size_t)16 << 20)
 #define MOST_EXACT ((uint64_t)1 << 53) /* the largest whole number that a JSON number stores exactly */
 #define CSV_BEGINS "policy,drafter,kind,why"
 

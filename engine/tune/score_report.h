@@ -10,9 +10,10 @@
 
 struct cJSON;
 
-#define SCORE_ROWS       96
-#define SCORE_POSITIONS  16 /* of the draft, shown */
-#define SCORE_CATEGORIES 12 /* further ones are counted as the last */
+#define SCORE_ENTRIES    96                  /* policies with their drafters: enough for 16 further draft models */
+#define SCORE_ROWS       (SCORE_ENTRIES * 6) /* their settings, CANDIDATES_MOST of each */
+#define SCORE_POSITIONS  16                  /* of the draft, shown */
+#define SCORE_CATEGORIES 12                  /* further ones are counted as the last */
 #define SCORE_DEPTHS     4
 #define SCORE_SEQUENCES  7
 

@@ -181,3 +181,14 @@ emit_a_round(struct fixture *f)
     say_layer(&f->stream, 3, FAKE_LAYERS, 4, 0.6f)->layer.probed_by = PROBED_VERIFY;
     say_round(&f->stream, 2, 1, 2);
 }
+
+void
+picture(struct fixture *f, FILE *out, const char *what, int rows, int cols)
+{
+    char note[200] = "";
+    draw(f, rows, cols);
+    f->ops->note(f->panel, &f->view, note, (int)sizeof note);
+    fprintf(out, "== %s, %dx%d: %s\n", what, cols, rows, note);
+    for (int y = 0; y < rows; y++)
+        fprintf(out, "%s\n", line(f, y));
+}

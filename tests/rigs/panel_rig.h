@@ -1,6 +1,8 @@
 /* Fixture of the panels' tests: a panel that is drawn into a grid, and a host that records the panel's commands. */
 #pragma once
 
+#include <stdio.h>
+
 #include <math.h>
 
 #include "engine/events/sampling_knobs.h"
@@ -35,9 +37,11 @@ void see(struct fixture *);                                         /* feeds new
 void prompt(struct fixture *, const char *const *words, uint32_t n);
 void emit_a_round(struct fixture *);
 const struct panel_ops *panel_named(const char *name);
-void use(struct fixture *, const char *name);     /* opens a panel */
-void draw(struct fixture *, int rows, int cols);  /* the panel, into rows × cols cells */
-const char *line(struct fixture *, int y);        /* a row's text */
+void use(struct fixture *, const char *name);    /* opens a panel */
+void draw(struct fixture *, int rows, int cols); /* the panel, into rows × cols cells */
+const char *line(struct fixture *, int y);       /* a row's text */
+/* Appends the panel, drawn in so many cells, with its note to the text of a golden file. */
+void picture(struct fixture *, FILE *, const char *what, int rows, int cols);
 int row_with(struct fixture *, const char *text); /* the row that contains the text, or -1 */
 void press(struct fixture *, int key);
 

@@ -6,6 +6,7 @@
 #include <time.h>
 
 #include "policies/registry.h"
+#include "traces/text_source.h"
 
 static bool
 take_report(void *user, const struct score_report *report)
@@ -27,7 +28,7 @@ score(void *user)
     sigset_t all;
     sigfillset(&all);
     pthread_sigmask(SIG_BLOCK, &all, NULL); /* signals are for the main thread */
-    const bool read = texts_read(&texts, s->path, &s->err), moved = read && live->ops->moving(live);
+    const bool read = text_source_read(&texts, s->path, &s->err), moved = read && live->ops->moving(live);
     bool ok = read && (!moved || live->ops->post(live, &(struct control){.kind = CONTROL_PAUSE}, &s->err));
     for (size_t i = 0; i < texts.n && read; i++) /* messages need the model's template */
         s->options.chat.on = s->options.chat.on || texts.at[i].messages;

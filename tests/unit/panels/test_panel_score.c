@@ -49,18 +49,6 @@ show(struct fixture *f)
     f->view.score = &report;
 }
 
-/* Appends the panel with its note to the golden file's text. */
-static void
-picture(struct fixture *f, FILE *out, const char *what, int rows, int cols)
-{
-    char note[200] = "";
-    draw(f, rows, cols);
-    f->ops->note(f->panel, &f->view, note, (int)sizeof note);
-    fprintf(out, "== %s, %dx%d: %s\n", what, cols, rows, note);
-    for (int y = 0; y < rows; y++)
-        fprintf(out, "%s\n", line(f, y));
-}
-
 PANEL_TEST(a_report_looks_as_it_did)
 {
     struct fixture *f = *state;

@@ -1,10 +1,10 @@
 /* Finished conversations from files: each form gives the same prompts and answers, and damage is refused in one line. */
 #include <unistd.h>
 
-#include "engine/scoring/texts.h"
 #include "tests/rigs/folders.h"
 #include "tests/rigs/saved_runs.h"
 #include "tests/rigs/test.h"
+#include "traces/text_source.h"
 
 static struct texts
 read_ok(const char *text)
@@ -188,12 +188,12 @@ TEST_WITH(files_and_their_absence, folder_set_up, folder_tear_down)
     struct texts t;
     struct err err = {0};
     snprintf(path, sizeof path, "%s/t.jsonl", (const char *)*state);
-    assert_false(texts_read(&t, path, &err));
+    assert_false(text_source_read(&t, path, &err));
     assert_contains(err.text, "No such file");
-    assert_false(texts_read(&t, *state, &err));
+    assert_false(text_source_read(&t, *state, &err));
     assert_contains(err.text, "run.json");
     write_text(*state, "t.jsonl", "{\"prompt\": \"a\", \"completion\": \"b\"}");
-    assert_ok(texts_read(&t, path, &err), err);
+    assert_ok(text_source_read(&t, path, &err), err);
     assert_int_equal(t.n, 1);
     assert_null(t.piece);
     texts_free(&t);
@@ -204,7 +204,7 @@ TEST_WITH(a_trace_gives_each_text_once, saved_runs_open, saved_runs_close)
     const struct saved_runs *r = *state;
     struct texts both, bound;
     struct err err = {0};
-    assert_ok(texts_read(&both, r->both, &err) && texts_read(&bound, r->bound, &err), err);
+    assert_ok(text_source_read(&both, r->both, &err) && text_source_read(&bound, r->bound, &err), err);
     assert_int_equal(both.n, 1); /* two settings generated the same text */
     assert_int_equal(both.skipped, 1);
     const struct exchange *e = both.at[0].exchange, *shorter = bound.at[0].exchange;
