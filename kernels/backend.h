@@ -37,7 +37,7 @@ typedef std::atomic<bool> atomic_bool;
 #include "kernels/layer_tensors.h"
 #include "kernels/products.h"
 
-#define BACKEND_ABI (17u + 256u * LAYER_TENSORS) /* the list of layer tensors is part of the ABI */
+#define BACKEND_ABI (18u + 256u * LAYER_TENSORS) /* the list of layer tensors is part of the ABI */
 
 typedef int32_t token_t;
 typedef uint32_t slot_t; /* an entry of the KV cache, with the same number in every layer */
@@ -130,10 +130,16 @@ enum rope_layout {
     ROPE_HALVES    /* pairs (i, i + rope_dims/2): NeoX */
 };
 
-/* A drafter of one layer that reads features of another model's rows: an EAGLE-3 head, or a layer for multi-token
- * prediction. A row has a token with the embedding e, and g, which is projection * norm(features) or the output of the
- * row before it. The layer's input is join * [norm(e); norm(g)]. Without `join` it is g, and q, k and v read
- * [norm(e); norm(g)], which is twice as wide. Norms are RMS norms with the model's epsilon. */
+/* A drafter that reads features of another model's rows. Norms are RMS norms with the model's epsilon.
+ *
+ * An EAGLE-3 head, or a layer for multi-token prediction, has one layer. A row has a token with the embedding e, and g,
+ * which is projection * norm(features) or the output of the row before it. The layer's input is
+ * join * [norm(e); norm(g)]. Without `join` it is g, and q, k and v read [norm(e); norm(g)], which is twice as wide.
+ *
+ * A block drafter (DFlash, DSpark) has block > 0 and one or more layers. A row that is fed is complete: in each layer
+ * it has the key and the value of g = feature_norm(projection * features), and no hidden states. A row that is embedded
+ * runs through the layers as in an ordinary model; it and the rows of its block attend to one another (row.n_after).
+ * With markov_w1 the logits of a row can be increased by markov_w2 * markov_w1[token before] (probe.before). */
 struct drafter_desc {
     uint32_t features;                      /* numbers of a row's features */
     uint32_t parts;                         /* `norm` norms each of so many equal parts of the features */
@@ -144,6 +150,14 @@ struct drafter_desc {
     bool input_normed;                      /* without `join`: the layer's input is norm(g) */
     bool output_normed;                     /* g from the row before it is that row's output after the final norm */
     const token_t *tokens;                  /* (head.rows) the ids of the head's outputs; NULL: 0, 1, 2, … */
+
+    uint32_t block;                     /* rows of a block; 0: no block drafter */
+    token_t mask;                       /* token of the rows of a block after the first one */
+    bool causal;                        /* a row of a block attends to no later row */
+    bool from_anchor;                   /* the block's first row predicts the first draft; else its second one does */
+    struct tensor markov_w1, markov_w2; /* (vocab, rank), (head.rows, rank); or absent */
+    struct tensor confidence; /* (1, width + rank or width) F32: acceptance of a row's draft is sigmoid(confidence */
+    float confidence_bias;    /* * [final_norm(h); markov_w1[token before]] + confidence_bias); or absent. Host only */
 };
 
 struct model_desc {
@@ -173,7 +187,7 @@ struct model_desc {
 static inline bool
 model_pairs(const struct model_desc *d)
 {
-    return d->drafter != NULL && !tensor_present(&d->drafter->join);
+    return d->drafter != NULL && d->drafter->block == 0 && !tensor_present(&d->drafter->join);
 }
 
 /* Numbers of a layer; q and kv are the widths of all its queries, and of all its keys. */
@@ -214,6 +228,8 @@ struct row {
     uint32_t tail, n_tail; /* then to the slots tails[tail .. tail+n_tail), the last of which is its own; */
                            /* its position is therefore n_trunk + n_tail - 1 */
     uint32_t from;         /* its depth before the call: layer from + 1 is the first to run on it */
+    uint32_t n_after;      /* number of slots after its own in tails to which it attends, too: later rows of a block; */
+                           /* 0 in other models */
     uint32_t state;        /* recurrent layers: the state after exactly the rows of its trunk, 0..n_trunk-1 */
 };
 
@@ -276,6 +292,10 @@ struct probe {
     bool
         versus_final; /* also compute kl_final and rank_final against layer L of the same ring entry; with set 0 only */
     uint32_t set;
+    /* In a block drafter, at layer L, with set 0: the logits are those that the last predict() with probes that are not
+     * kept has computed for this ring entry, increased by markov_w2 * markov_w1[before]; before = TOKEN_NONE: not. */
+    bool kept;
+    token_t before;
 };
 
 /* ---- sampling ---- */
@@ -292,6 +312,8 @@ struct dist_req {
     struct sampling sampling;
     dist_t out;
     uint32_t set; /* tokens outside the set have probability 0 */
+    bool kept;    /* as in struct probe */
+    token_t before;
 };
 
 /* How well a cheap distribution approximates a better one: Speculative Verification compares a draft d with its
@@ -437,7 +459,8 @@ struct backend_ops {
     bool (*embed)(struct kv_cache *, const struct row *, size_t n);
     /* embed() of a drafter (struct drafter_desc): computes the layer's input of at most max_rows rows from features (n,
      * drafter.features), or, if features is NULL, from the outputs of the rows at the ring entries `before` (n), which
-     * have run the layer. NULL: the backend has no drafters. */
+     * have run the layer. NULL: the backend has no drafters. In a block drafter features are required, and a row that
+     * is fed has depth L, with keys and values of g in every layer at the position row.n_trunk + row.n_tail - 1. */
     bool (*feed)(struct kv_cache *, const struct row *, size_t n, const float *features, const uint32_t *before);
     /* Makes set 1..sets consist of the first `base` tokens by rank and of n <= DRAFT_RECENT other tokens; base + n > 0.
      * A call costs little if few places of `recent` have changed since the last one for this set. NULL: the backend has

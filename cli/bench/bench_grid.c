@@ -130,8 +130,7 @@ bench_candidates(struct bench *b, struct err *err)
     for (size_t i = 0; i < b->o->grid.n; i++)
         if (!knob_axis_parse(&axes[i].grid, b->o->grid.at[i], GRID, err))
             return false;
-    const struct model_info model = {b->engine->model->desc.n_layers, b->engine->model->desc.width,
-                                     b->engine->model->desc.vocab, b->engine->model->rho, b->engine->profile};
+    const struct model_info model = engine_model_info(b->engine);
     const struct policy_ops *policies[OPTIONS_MOST];
     size_t n = list_policies(b->o, b->engine, policies);
     bool taken[OPTIONS_MOST] = {false}, ok = true;

@@ -125,6 +125,8 @@ struct context_probe {
     float temperature;
     bool versus_final; /* with set 0 only */
     uint32_t set;
+    bool kept; /* of a block drafter: as in struct probe (kernels/backend.h) */
+    token_t before;
 };
 bool context_predict(struct context *, const struct context_probe *, size_t n, struct prediction *out);
 
@@ -142,7 +144,11 @@ const float *context_features(const struct context *, slot_t);
  * now on. */
 void context_features_need(struct context *, seq_t, uint32_t pos);
 /* In a drafter's context: computes the input of n <= max_rows rows at depth 0 from features (n, drafter.features). A
- * row that was not fed before it is advanced continues the row before it, whose output must be in the ring. */
+ * row that was not fed before it is advanced continues the row before it, whose output must be in the ring.
+ *
+ * In a block drafter's context rows that are fed reach depth L, and context_keep() commits them. Other rows are
+ * embedded as tokens. Those of one chain in one context_advance() are a block: they attend to one another, unless the
+ * drafter is causal. Blocks are not committed. */
 bool context_feed(struct context *, const slot_t *, size_t n, const float *features);
 
 /* Appends n tokens, advances them to L and commits them, in chunks. Frees the uncommitted rows of the sequence. `done`

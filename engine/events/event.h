@@ -34,8 +34,9 @@ extern const char *const token_source_names[TOKEN_SOURCES]; /* "prompt", "prefil
 extern const char *const probed_by_names[PROBED_BY];        /* "policy", "verify", "scope" */
 
 /* The model that a layer belongs to. Auxiliary models are numbered by their roles (policy.h: LAYERS_OF). */
-#define AUX_ROLES(R) R(DRAFT, "draft") R(COMPANION, "companion") R(EAGLE, "eagle") R(MTP, "mtp") /* names in traces */
-enum layer_model { MODEL_TARGET, MODEL_DRAFT, MODEL_COMPANION, MODEL_EAGLE, MODEL_MTP, LAYER_MODELS };
+#define AUX_ROLES(R) /* names in traces */                                                                             \
+    R(DRAFT, "draft") R(COMPANION, "companion") R(EAGLE, "eagle") R(BLOCK, "block") R(MTP, "mtp")
+enum layer_model { MODEL_TARGET, MODEL_DRAFT, MODEL_COMPANION, MODEL_EAGLE, MODEL_BLOCK, MODEL_MTP, LAYER_MODELS };
 extern const char *const layer_model_names[LAYER_MODELS]; /* "" for the target */
 
 struct token_event {
@@ -60,6 +61,7 @@ struct verdict_event {
 struct layer_event {
     uint32_t pos;
     enum layer_model model; /* model of `layer`; kl_final and rank_final compare with this model's last layer */
+    /* head: 0 the logit lens, 1 a trained head. Of a block drafter: 0 without the Markov head's bias, 1 with it. */
     int32_t layer, head;
     token_t token;
     float confidence, entropy, kl_final;
@@ -67,8 +69,8 @@ struct layer_event {
     float annealed, temperature;
     int32_t rank_final;  /* -1: unknown */
     int8_t final_agrees; /* with the prediction of the target's last layer, for all models; -1: unknown */
-    /* of the token before `pos`, as predicted by the draft model's acceptance head from the same row; NAN: not asked
-     * for */
+    /* of the token before `pos`, as predicted by the draft model's acceptance head from the same row; of a block
+     * drafter, of the draft at `pos`, by its confidence head; NAN: not asked for */
     float acceptance;
     enum probed_by probed_by;
     uint32_t draft_vocab;        /* the probabilities are over so many tokens (draft_vocab.h); 0: all */

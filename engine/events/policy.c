@@ -11,7 +11,7 @@
 
 #define NAME(role, name) [AUX_##role] = name,
 const char *const aux_names[AUX_MODELS] = {AUX_ROLES(NAME)};
-const char *const need_names[NEEDS_KINDS] = {AUX_ROLES(NAME) "accept_head", "profile"};
+const char *const need_names[NEEDS_KINDS] = {AUX_ROLES(NAME) "accept_head", "profile", "markov_head"};
 const char *const series_form_names[SERIES_FORMS] = {"line",  "band",   "bars",  "strip",  "grid", "mask",
                                                      "phase", "drafts", "marks", "choice", "edges"};
 
@@ -193,7 +193,11 @@ policy_missing(unsigned needs, char out[POLICY_MISSING])
             snprintf(out, POLICY_MISSING, "a %s model: give one with --%s PATH or --%s self:E", name, name, name);
             return out;
         }
-    if ((needs & NEEDS(AUX_EAGLE)) != 0)
+    if ((needs & NEEDS(AUX_BLOCK)) != 0)
+        snprintf(out, POLICY_MISSING, "a block drafter (DFlash, DSpark) for this model: give one with --draft PATH");
+    else if ((needs & NEEDS_MARKOV) != 0)
+        snprintf(out, POLICY_MISSING, "a block drafter with a Markov head (DSpark): give one with --draft PATH");
+    else if ((needs & NEEDS(AUX_EAGLE)) != 0)
         snprintf(out, POLICY_MISSING, "an EAGLE-3 head for this model: give one with --draft PATH");
     else if ((needs & NEEDS(AUX_MTP)) != 0)
         snprintf(out, POLICY_MISSING, "a layer for multi-token prediction (MTP) in this model's files");

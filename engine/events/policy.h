@@ -53,9 +53,9 @@ struct series {
     int rows, cols; /* 1 × 1 for LINE, BAND, BARS and PHASE. The index of a value is row * cols + col */
 };
 
-/* Roles of auxiliary models, which help the target. The last two are feature drafters (docs/design-engine.md): an
- * EAGLE-3 head, and the target's own layer for multi-token prediction. */
-enum aux_role { AUX_DRAFT, AUX_COMPANION, AUX_EAGLE, AUX_MTP, AUX_MODELS };
+/* Roles of auxiliary models, which help the target. The last three are feature drafters (docs/design-engine.md): an
+ * EAGLE-3 head, a block drafter, and the target's own layer for multi-token prediction. */
+enum aux_role { AUX_DRAFT, AUX_COMPANION, AUX_EAGLE, AUX_BLOCK, AUX_MTP, AUX_MODELS };
 #define NEEDS(role) (1u << (role))              /* as a member of a set of needs */
 extern const char *const aux_names[AUX_MODELS]; /* AUX_ROLES: also names of options */
 /* the model of an auxiliary model's layers, in events */
@@ -63,8 +63,9 @@ extern const char *const aux_names[AUX_MODELS]; /* AUX_ROLES: also names of opti
 
 #define NEEDS_ACCEPT_HEAD NEEDS(AUX_MODELS)     /* the draft model's acceptance head */
 #define NEEDS_PROFILE     NEEDS(AUX_MODELS + 1) /* a verification profile: measured agreement of the three models */
-#define NEEDS_KINDS       (AUX_MODELS + 2)
-extern const char *const need_names[NEEDS_KINDS]; /* by bit: aux_names, "accept_head", "profile" */
+#define NEEDS_MARKOV      NEEDS(AUX_MODELS + 2) /* the block drafter's Markov head */
+#define NEEDS_KINDS       (AUX_MODELS + 3)
+extern const char *const need_names[NEEDS_KINDS]; /* by bit: aux_names, "accept_head", "profile", "markov_head" */
 
 /* Declarations of a policy. They outlive the policy, for the screen, the trace and the replay. */
 struct policy_info {
@@ -78,7 +79,8 @@ struct policy_info {
 
 struct model_info { /* facts about the model that policies use */
     uint32_t layers, width, vocab;
-    double rho; /* head / layer parameters */
+    uint32_t block; /* drafts of a block drafter's block; 0: there is none */
+    double rho;     /* head / layer parameters */
     const struct sv_profile
         *profile; /* of the model and its auxiliary models (engine/model/trained/sv_profile.h), or NULL */
 };

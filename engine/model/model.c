@@ -256,7 +256,7 @@ final_norm_apply(const struct final_norm *n, const float *h, float *out)
 
 /* Quantising a model while it is opened. */
 
-#define BLOCK       MODEL_BLOCK
+#define BLOCK       MODEL_Q8_BLOCK
 #define BLOCK_BYTES (sizeof(uint16_t) + BLOCK)
 
 /* A block's values as F32. Written without branches, so that a compiler can use vectors: an F16's exponent and

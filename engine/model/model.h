@@ -89,9 +89,9 @@ const char *model_not(const struct model *m, const char *made_for, char *out, si
  * in F16 and x / d rounded, halves away from zero, as in ggml. Sets `quantized` if it converted any. Fails if a weight
  * is not finite. */
 bool model_quantize(struct model *, struct err *);
-/* The same for one block, of 2 + MODEL_BLOCK bytes; returns false if a weight is infinite or NaN. */
-#define MODEL_BLOCK 32u
-bool model_quantize_block(const float x[MODEL_BLOCK], unsigned char *out);
+/* The same for one block, of 2 + MODEL_Q8_BLOCK bytes; returns false if a weight is infinite or NaN. */
+#define MODEL_Q8_BLOCK 32u
+bool model_quantize_block(const float x[MODEL_Q8_BLOCK], unsigned char *out);
 
 /* A hash that distinguishes models: FNV-1a over small data and over a sample of large tensors. */
 

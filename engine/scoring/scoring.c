@@ -438,7 +438,8 @@ scoring_run(struct engine *e, const struct texts *texts, const struct scoring_op
     const struct model *m = e->model;
     struct scoring s = {.engine = e, .o = o, .texts = texts, .start_us = clock_fine_us()};
     s.ctx = o->ctx > 0 && o->ctx < e->positions ? o->ctx : e->positions;
-    s.model = (struct model_info){m->desc.n_layers, m->desc.width, m->desc.vocab, m->rho, NULL};
+    s.model = engine_model_info(e);
+    s.model.profile = NULL;
     s.report = calloc(1, sizeof *s.report);
     bool ok = s.report != NULL || err_set(err, ERR_WORK, "out of memory for a report");
     if (ok) {

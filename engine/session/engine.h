@@ -119,6 +119,8 @@ void engine_draft_swap(struct engine *, struct engine_draft *);
 void engine_draft_close(struct engine *, struct engine_draft *); /* of a reserve, before engine_close() */
 /* The draft model; for self:E the target; NULL: none. */
 const struct model *engine_draft_model(const struct engine *);
+/* The facts about the engine's models that policies use. */
+struct model_info engine_model_info(const struct engine *);
 /* "fables-draft", "self:3"; "": there is none. */
 const char *engine_aux_name(const struct engine *, enum aux_role, char *out, size_t n);
 uint64_t engine_aux_hash(const struct engine *, enum aux_role); /* for self:E the target's */

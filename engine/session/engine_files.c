@@ -78,13 +78,13 @@ take_model(struct engine *e, enum aux_role role, const char *path, const struct 
     one.target = e->model;
     if (!model_open_with(&m, path, &one, err))
         return false;
-    if (m->desc.drafter != NULL) { /* --draft names a head */
-        e->aux[AUX_EAGLE].model = m;
+    if (m->desc.drafter != NULL) { /* --draft names a feature drafter */
+        e->aux[m->desc.drafter->block > 0 ? AUX_BLOCK : AUX_EAGLE].model = m;
         return true;
     }
-    if (role == AUX_EAGLE) {
+    if (role >= AUX_EAGLE) {
         model_close(m);
-        return err_set(err, ERR_USAGE, "%s: is no EAGLE-3 head", path);
+        return err_set(err, ERR_USAGE, "%s: is no EAGLE-3 head and no block drafter", path);
     }
     if (!vocabularies_match(e->model->tokenizer, e->model->name, m->tokenizer, m->name, err)) {
         model_close(m);
@@ -153,9 +153,9 @@ find(struct engine *e, enum aux_role role, const struct engine_options *o, const
     const char *given = role <= AUX_COMPANION ? o->aux[role] : NULL, *draft = o->aux[AUX_DRAFT];
     if (role == AUX_MTP)
         return find_ahead(e, o, options, err);
-    if (e->aux[role].model != NULL) /* --draft may have named a head */
+    if (e->aux[role].model != NULL) /* --draft may have named a feature drafter */
         return true;
-    if (role == AUX_EAGLE && draft != NULL && strcmp(draft, "none") == 0)
+    if (role >= AUX_EAGLE && draft != NULL && strcmp(draft, "none") == 0)
         return true;
     if (given != NULL && strcmp(given, "none") == 0)
         return true;
@@ -281,7 +281,23 @@ engine_missing(const struct engine *e, unsigned needs)
     unsigned here = (e->profile != NULL ? NEEDS_PROFILE : 0) | (e->accept != NULL ? NEEDS_ACCEPT_HEAD : 0);
     for (enum aux_role role = 0; role < AUX_MODELS; role++)
         here |= engine_has(e, role) ? NEEDS(role) : 0;
+    const struct model *block = e->aux[AUX_BLOCK].model;
+    here |= block != NULL && tensor_present(&block->desc.drafter->markov_w1) ? NEEDS_MARKOV : 0;
     return needs & ~here;
+}
+
+struct model_info
+engine_model_info(const struct engine *e)
+{
+    const struct model_desc *d = &e->model->desc;
+    const struct model *block = e->aux[AUX_BLOCK].model;
+    const struct drafter_desc *drafter = block != NULL ? block->desc.drafter : NULL;
+    return (struct model_info){.layers = d->n_layers,
+                               .width = d->width,
+                               .vocab = d->vocab,
+                               .block = drafter != NULL ? drafter->block - (drafter->from_anchor ? 0 : 1) : 0,
+                               .rho = e->model->rho,
+                               .profile = e->profile};
 }
 
 const char *

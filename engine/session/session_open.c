@@ -345,7 +345,7 @@ bool
 session_open_parts(struct session *s, const struct session_options *o, struct err *err)
 {
     const struct model *m = s->engine->model;
-    s->model = (struct model_info){m->desc.n_layers, m->desc.width, m->desc.vocab, m->rho, s->engine->profile};
+    s->model = engine_model_info(s->engine);
     describe(s, o);
     s->info.ctx = o->ctx > 0 ? o->ctx : m->ctx_train;
     if (!(o->sampling.temperature >= 0) || !(o->sampling.top_p > 0) || o->sampling.top_p > 1)

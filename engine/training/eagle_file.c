@@ -193,7 +193,7 @@ type_of(const struct eagle_head *h, enum eagle_part part)
 {
     uint32_t rows, cols;
     eagle_part_shape(h, part, &rows, &cols);
-    return rows > 1 && cols % MODEL_BLOCK == 0 ? WEIGHT_Q8_0 : WEIGHT_F32;
+    return rows > 1 && cols % MODEL_Q8_BLOCK == 0 ? WEIGHT_Q8_0 : WEIGHT_F32;
 }
 
 static uint64_t
@@ -202,7 +202,7 @@ bytes_of(const struct eagle_head *h, enum eagle_part part)
     uint32_t rows, cols;
     eagle_part_shape(h, part, &rows, &cols);
     const uint64_t values = (uint64_t)rows * cols;
-    return type_of(h, part) == WEIGHT_Q8_0 ? values / MODEL_BLOCK * (2 + MODEL_BLOCK) : values * sizeof(float);
+    return type_of(h, part) == WEIGHT_Q8_0 ? values / MODEL_Q8_BLOCK * (2 + MODEL_Q8_BLOCK) : values * sizeof(float);
 }
 
 static void
@@ -241,11 +241,11 @@ put_tensors(struct writing *w, const struct eagle_head *h)
 static bool
 put_row(struct writing *w, const float *values, uint32_t cols, bool quantised)
 {
-    unsigned char block[2 + MODEL_BLOCK];
+    unsigned char block[2 + MODEL_Q8_BLOCK];
     bool ok = true;
     if (!quantised)
         put(w, values, cols * sizeof *values);
-    for (uint32_t i = 0; quantised && i < cols; i += MODEL_BLOCK) {
+    for (uint32_t i = 0; quantised && i < cols; i += MODEL_Q8_BLOCK) {
         ok = ok && model_quantize_block(values + i, block);
         put(w, block, sizeof block);
     }

@@ -53,14 +53,14 @@ read_row(void *user, struct reader *r, uint32_t at, slot_t slot)
 static void
 round_weights(struct eagle_head *h)
 {
-    unsigned char block[2 + MODEL_BLOCK];
+    unsigned char block[2 + MODEL_Q8_BLOCK];
     for (enum eagle_part part = 0; part < EAGLE_PARTS; part++) {
         uint32_t rows, cols;
         float *values = eagle_part(h, part);
         eagle_part_shape(h, part, &rows, &cols);
-        for (size_t i = 0; rows > 1 && i < (size_t)rows * cols; i += MODEL_BLOCK) {
+        for (size_t i = 0; rows > 1 && i < (size_t)rows * cols; i += MODEL_Q8_BLOCK) {
             assert_true(model_quantize_block(values + i, block));
-            tensor_blocks(WEIGHT_Q8_0, block, MODEL_BLOCK, values + i);
+            tensor_blocks(WEIGHT_Q8_0, block, MODEL_Q8_BLOCK, values + i);
         }
     }
 }
