@@ -37,7 +37,7 @@ struct draft_word {
 
 /* The draft model or feature drafter of a record. */
 struct record_drafter {
-    enum aux_role role;  /* AUX_DRAFT, AUX_EAGLE, AUX_MTP */
+    enum aux_role role;  /* AUX_DRAFT, AUX_EAGLE, AUX_BLOCK, AUX_MTP */
     bool known;          /* word[] has all rows but the last; or the model is the target's layers 1..exit_layer */
     bool acceptance;     /* so has its `acceptance` */
     uint32_t exit_layer; /* 0: a model of its own */
@@ -48,9 +48,17 @@ struct record_drafter {
     float rejected[RECORD_REJECTED];
     uint32_t n_rejected;
     struct draft_word *word; /* (rows) owned */
-    /* (rows) of a feature drafter, in place of word[]: the number of right drafts of a chain that begins when this row's
-     * token is pending. Borrowed */
+    /* (rows) of a feature drafter, in place of word[]: the number of right drafts of a chain, or of a block, that begins
+     * when this row's token is pending. Borrowed */
     uint8_t *run;
+    /* Of a block drafter: rows and drafts of a block; whether its drafts have the bias of the Markov head, and the
+     * bias's loads for one draft, in units of the target's head. */
+    uint32_t block, drafts;
+    bool markov;
+    double markov_load;
+    /* (rows, drafts) of each draft of such a block, also of those after a wrong one, which follow the drafts before it:
+     * its acceptance by the confidence head, or its probability if there is no such head. Borrowed; NULL: unknown */
+    float *confidence;
 };
 
 /* The prior of `lost`, before a wrong draft was recorded (docs/forecasts.md: What-if). Measured on the bundled model,

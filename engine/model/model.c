@@ -103,7 +103,18 @@ double
 model_feed_bytes(const struct model *m, bool features, bool exact)
 {
     const struct drafter_desc *f = m->desc.drafter;
-    return f == NULL ? 0 : tensor_bytes(&f->join, exact) + (features ? tensor_bytes(&f->projection, exact) : 0);
+    if (f == NULL)
+        return 0;
+    double bytes = tensor_bytes(&f->join, exact) + (features ? tensor_bytes(&f->projection, exact) : 0);
+    for (uint32_t l = 0; l < m->desc.n_layers && f->block > 0 && features; l++)
+        bytes += tensor_bytes(&m->desc.layers[l].wk, exact) + tensor_bytes(&m->desc.layers[l].wv, exact);
+    return bytes;
+}
+
+double
+model_markov_bytes(const struct model *m, bool exact)
+{
+    return m->desc.drafter != NULL ? tensor_bytes(&m->desc.drafter->markov_w2, exact) : 0;
 }
 
 #define FEATURES_BYTES ((size_t)64 << 20)

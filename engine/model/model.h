@@ -70,8 +70,11 @@ uint64_t model_idle_parameters(const struct model *);
  * in F32 if exact. */
 double model_layer_bytes(const struct model *, bool exact);
 double model_head_bytes(const struct model *, bool exact);
-/* Bytes that feeding rows of a drafter reads (context_feed()); 0: it is none. */
+/* Bytes that feeding rows of a drafter reads (context_feed()), in a block drafter also for keys and values; 0: it is
+ * none. */
 double model_feed_bytes(const struct model *, bool features, bool exact);
+/* Bytes that a call which adds the bias of a block drafter's Markov head reads; 0: there is none. */
+double model_markov_bytes(const struct model *, bool exact);
 /* The rows whose features a target keeps until the drafter reads them, and the most bytes that they take at ctx
  * positions, of all sequences. */
 uint32_t model_features_window(const struct model *drafter, const struct model *target);
