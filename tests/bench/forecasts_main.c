@@ -100,7 +100,7 @@ static bool
 append_grid(struct forecasts *f, const struct grid *g, struct err *err)
 {
     const struct model_desc *d = &f->b->engine->model->desc;
-    const struct model_info model = {d->n_layers, d->width, d->vocab, f->b->engine->model->rho, f->b->engine->profile};
+    const struct model_info model = engine_model_info(f->b->engine);
     const struct policy_ops *ops = policy_named(policy_registry, g->policy);
     struct policy p;
     uint32_t points = 1;

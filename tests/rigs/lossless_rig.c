@@ -8,8 +8,7 @@
 static void
 declare(const struct engine *engine, const struct policy_ops *ops, struct policy_info *info)
 {
-    const struct model_info model = {engine->model->desc.n_layers, engine->model->desc.width, engine->model->desc.vocab,
-                                     engine->model->rho, engine->profile};
+    const struct model_info model = engine_model_info(engine);
     const struct sampling greedy = {.top_p = 1};
     struct policy p;
     struct err err;

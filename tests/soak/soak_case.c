@@ -90,8 +90,7 @@ struct draw {
 static bool
 draw_policy(struct engine *e, struct draw *d, uint64_t *random, struct err *err)
 {
-    const struct model_info model = {e->model->desc.n_layers, e->model->desc.width, e->model->desc.vocab, e->model->rho,
-                                     e->profile};
+    const struct model_info model = engine_model_info(e);
     uint32_t n = 0, chosen;
     while (policy_registry[n] != NULL)
         n++;
