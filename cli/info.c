@@ -179,23 +179,57 @@ add_comparison(cJSON *json, const struct comparison *c, enum aux_role role)
         cJSON_AddStringToObject(o, "difference", c->difference);
 }
 
-/* Describes an EAGLE-3 head that fits its target, like print_comparison() and add_comparison(). */
+static void
+add_block(cJSON *json, const struct drafter_desc *f)
+{
+    cJSON_AddNumberToObject(json, "block", f->block);
+    cJSON_AddNumberToObject(json, "mask", f->mask);
+    cJSON_AddBoolToObject(json, "causal", f->causal);
+    cJSON_AddBoolToObject(json, "from_anchor", f->from_anchor);
+    cJSON_AddNumberToObject(json, "markov_rank", f->markov_w1.cols);
+    cJSON_AddBoolToObject(json, "confidence_head", tensor_present(&f->confidence));
+}
+
+static void
+print_block(const struct model *target, const struct drafter_desc *f)
+{
+    char shown[32] = "", markov[48] = "no Markov head";
+    if (target->tokenizer != NULL && (uint32_t)f->mask < tokenizer_size(target->tokenizer)) {
+        const struct slice s = tokenizer_bytes(target->tokenizer, f->mask, true);
+        printable_line(shown, sizeof shown, s.data, s.len);
+    }
+    if (f->markov_w1.cols > 0)
+        snprintf(markov, sizeof markov, "a Markov head of rank %" PRIu32, f->markov_w1.cols);
+    printf("              blocks of %" PRIu32 " rows: %" PRIu32 " drafts, mask token %" PRId32 " %s%s; %s, %s\n",
+           f->block, f->block - !f->from_anchor, f->mask, shown, f->causal ? ", causal" : "", markov,
+           tensor_present(&f->confidence) ? "a confidence head" : "no confidence head");
+}
+
+/* Describes a feature drafter that fits its target, like print_comparison() and add_comparison(). */
 static void
 describe_head(const struct model *target, const struct model *head, cJSON *json)
 {
     const struct model_desc *d = &head->desc;
+    const bool is_block = d->drafter->block > 0;
+    const char *role = aux_names[is_block ? AUX_BLOCK : AUX_EAGLE];
     if (json != NULL) {
-        cJSON *o = cJSON_AddObjectToObject(json, aux_names[AUX_EAGLE]);
+        cJSON *o = cJSON_AddObjectToObject(json, role);
         cJSON *layers = cJSON_AddArrayToObject(o, "reads_layers");
         for (uint32_t i = 0; i < head->n_features; i++)
             cJSON_AddItemToArray(layers, cJSON_CreateNumber(head->features[i]));
         cJSON_AddStringToObject(o, "name", head->name);
         cJSON_AddNumberToObject(o, "parameters", (double)head->parameters);
         cJSON_AddNumberToObject(o, "vocabulary", d->head.rows);
+        if (is_block)
+            add_block(o, d->drafter);
         return;
     }
-    printf("%-14s%s: an EAGLE-3 head of width %" PRIu32 ", %" PRIu64 " parameters (%.3f of the model's)\n",
-           aux_names[AUX_EAGLE], head->name, d->width, head->parameters,
+    if (is_block)
+        printf("%-14s%s: a block drafter of %" PRIu32 " layer%s", role, head->name, d->n_layers,
+               d->n_layers == 1 ? "" : "s");
+    else
+        printf("%-14s%s: an EAGLE-3 head", role, head->name);
+    printf(" of width %" PRIu32 ", %" PRIu64 " parameters (%.3f of the model's)\n", d->width, head->parameters,
            (double)head->parameters / (double)target->parameters);
     printf("              reads the model after layers ");
     for (uint32_t i = 0; i < head->n_features; i++)
@@ -203,6 +237,8 @@ describe_head(const struct model *target, const struct model *head, cJSON *json)
     printf("; drafts from %" PRIu32 " tokens of %" PRIu32 "; embedding: %s, head: %s\n", d->head.rows, d->vocab,
            d->embedding.data == target->desc.embedding.data ? "the model's" : "its own",
            d->head.data == target->desc.head.data ? "the model's" : "its own");
+    if (is_block)
+        print_block(target, d->drafter);
 }
 
 /* Compares an auxiliary model with its target, into `json` or, if that is NULL, to stdout. Different vocabularies are a

@@ -376,7 +376,9 @@ model_quantize(struct model *m, struct err *err)
             return false;
     struct drafter_desc *drafter = (struct drafter_desc *)d->drafter; /* the model's own */
     if (drafter != NULL &&
-        (!quantize(m, &drafter->projection, "fc", 1, err) || !quantize(m, &drafter->join, "eh_proj", 1, err)))
+        (!quantize(m, &drafter->projection, "fc", 1, err) || !quantize(m, &drafter->join, "eh_proj", 1, err) ||
+         !quantize(m, &drafter->markov_w1, "markov_w1", 1, err) ||
+         !quantize(m, &drafter->markov_w2, "markov_w2", 1, err)))
         return false;
     if (m->tied)
         d->head = d->embedding;

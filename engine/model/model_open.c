@@ -335,8 +335,8 @@ refuse_vocabulary(const struct model *m, const struct model_options *options, st
 static bool
 refuse_head(const struct model *m, struct err *err)
 {
-    return err_set(err, ERR_WORK,
-                   "%s: is an EAGLE-3 head, which drafts for a model; give the model, and this with --draft", m->path);
+    return err_set(err, ERR_WORK, "%s: is %s, which drafts for a model; give the model, and this with --draft", m->path,
+                   strcmp(m->arch, "eagle3") == 0 ? "an EAGLE-3 head" : "a block drafter");
 }
 
 /* ---- GGUF ---- */
@@ -370,7 +370,7 @@ read_gguf(struct model *m, const struct model_options *options, struct err *err)
     if (slice_is(kind, "adapter"))
         return err_set(err, ERR_WORK, "%s: is an adapter (LoRA), and no model; give its model, and this with --lora",
                        m->path);
-    const bool head = arch_gguf_is_head(g);
+    const bool head = arch_gguf_head(g) != NULL;
     const struct arch *known = head ? NULL : arch_of_gguf(m->path, arch, err);
     if (head ? options->target == NULL && !refuse_head(m, err) : known == NULL)
         return false;
@@ -505,8 +505,8 @@ read_folder(struct model *m, const struct model_options *options, struct err *er
         m->desc.vocab = tokenizer_size(m->tokenizer);
         return read_stop_tokens(m, err);
     }
-    if (arch_hf_is_head(f)) {
-        snprintf(m->arch, sizeof m->arch, "eagle3");
+    if (arch_hf_head(f) != NULL) {
+        snprintf(m->arch, sizeof m->arch, "%s", arch_hf_head(f));
         return options->target != NULL ? arch_read_hf_head(m, f, options->target, err) : refuse_head(m, err);
     }
     struct packed_options unpacking = {.exact = options->exact, .glance = options->glance};

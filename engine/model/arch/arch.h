@@ -262,9 +262,9 @@ bool arch_set_xielu(struct model *, uint32_t layer, const double stored[ARCH_XIE
  * folder's unpacked weights (packed.h), or is NULL. */
 bool arch_read_gguf(struct model *, const struct gguf *, const struct arch *, struct err *);
 bool arch_read_hf(struct model *, const struct hf_folder *, const struct packed *, struct err *);
-/* The same for an EAGLE-3 head, which is checked against its target. */
+/* The same for an EAGLE-3 head or a block drafter, which is checked against its target. */
 bool arch_read_gguf_head(struct model *, const struct gguf *, const struct model *target, struct err *);
 bool arch_read_hf_head(struct model *, const struct hf_folder *, const struct model *target, struct err *);
-/* Returns whether a file or folder contains an EAGLE-3 head. */
-bool arch_gguf_is_head(const struct gguf *);
-bool arch_hf_is_head(const struct hf_folder *);
+/* Return "eagle3" if a file or folder contains an EAGLE-3 head, "dflash" if it contains a block drafter, else NULL. */
+const char *arch_gguf_head(const struct gguf *);
+const char *arch_hf_head(const struct hf_folder *);

@@ -1,6 +1,6 @@
 /* Reads feature drafters (struct drafter_desc): the tensors of EAGLE-3 heads, whose files have the numbers of a Llama
- * of one layer, and layers for multi-token prediction (MTP) in the files of a model. docs/design-engine.md compares
- * both. */
+ * of one layer, of block drafters, and of layers for multi-token prediction (MTP) in the files of a model.
+ * docs/design-engine.md compares them. */
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
@@ -9,7 +9,7 @@
 #include "base/utf8.h"
 #include "engine/model/arch/arch_tensors.h"
 
-/* ---- both ---- */
+/* ---- all ---- */
 
 static struct drafter_desc *
 new_form(const struct arch_taking *t)
@@ -37,23 +37,26 @@ share(struct model *m, const struct tensor *shared, struct tensor *out)
     m->parameters_of[shared->type] += (uint64_t)shared->rows * shared->cols;
 }
 
-/* ---- EAGLE-3 heads ---- */
+/* ---- EAGLE-3 heads and block drafters ---- */
 
-/* The layers whose outputs the head reads: the file's, or those after 2, L/2 and L - 3 layers. */
+/* The layers whose outputs the drafter reads: the file's, or those after 2, L/2 and L - 3 layers. */
 static bool
 set_layers(const struct arch_taking *t, const struct arch_head *h, const struct model *target)
 {
     struct model *m = t->model;
     const uint32_t layers = target->desc.n_layers, usual[] = {2, layers / 2, layers - 3};
+    if (h->layers == 0 && h->is_block)
+        return arch_refuse(t, "does not name the layers of its target that it reads; %s", t->source->names->remedy);
     if (h->layers == 0 && layers < 3)
         return arch_refuse(t, "reads three layers of its target, but %s has %" PRIu32, target->name, layers);
     m->n_features = h->layers > 0 ? h->layers : 3;
     for (uint32_t i = 0; i < m->n_features; i++) {
         m->features[i] = h->layers > 0 ? h->layer[i] : usual[i];
         if (m->features[i] > layers)
-            return arch_refuse(
-                t, "reads layer %" PRIu32 " of its target, but %s has %" PRIu32 "; the head belongs to another model",
-                m->features[i], target->name, layers);
+            return arch_refuse(t,
+                               "reads layer %" PRIu32 " of its target, but %s has %" PRIu32
+                               "; the drafter belongs to another model",
+                               m->features[i], target->name, layers);
     }
     return true;
 }
@@ -63,17 +66,18 @@ check_pair(const struct arch_taking *t, const struct arch_head *h, const struct 
 {
     const struct model_desc *d = &t->model->desc, *of = &target->desc;
     const uint32_t wanted = h->target_width > 0 ? h->target_width : d->width;
-    if (d->n_layers != 1)
+    if (d->n_layers != 1 && !h->is_block)
         return arch_refuse(t, "has %" PRIu32 " layers; heads of one layer are supported", d->n_layers);
     if (wanted != of->width)
         return arch_refuse(t,
                            "reads hidden states of width %" PRIu32 ", but those of %s have %" PRIu32
-                           "; the head belongs to another model",
+                           "; the drafter belongs to another model",
                            wanted, target->name, of->width);
     if (d->vocab != of->vocab)
-        return arch_refuse(
-            t, "is for a vocabulary of %" PRIu32 " tokens, but %s has %" PRIu32 "; the head belongs to another model",
-            d->vocab, target->name, of->vocab);
+        return arch_refuse(t,
+                           "is for a vocabulary of %" PRIu32 " tokens, but %s has %" PRIu32
+                           "; the drafter belongs to another model",
+                           d->vocab, target->name, of->vocab);
     return true;
 }
 
@@ -99,7 +103,7 @@ take_ids(const struct arch_taking *t, bool absolute, struct drafter_desc *form, 
         if (id < 0 || id >= t->model->desc.vocab)
             return arch_refuse(t,
                                "tensor 'd2t' names token %" PRId64 ", but the vocabulary has %" PRIu32
-                               "; the head belongs to another model",
+                               "; the drafter belongs to another model",
                                id, t->model->desc.vocab);
         ids[i] = (token_t)id;
     }
@@ -120,7 +124,7 @@ take_projection(const struct arch_taking *t, const struct arch_head *h, const st
     if (t->source->tensor(t->source, projection, &fc) && fc.cols != form->features)
         return arch_refuse(t,
                            "reads %" PRIu64 " values of hidden states, but %" PRIu32 " layers of %s have %" PRIu32
-                           "; the head belongs to another model",
+                           "; the drafter belongs to another model",
                            (uint64_t)fc.cols, m->n_features, target->name, form->features);
     if (h->norms_features && h->norms_each)
         return arch_refuse(t, "norms of all features and of each ('norm_before_fc' and 'fc_norm') "
@@ -147,12 +151,12 @@ take_projection(const struct arch_taking *t, const struct arch_head *h, const st
 
 /* Reads what may be the target's: the embedding and the head. */
 static bool
-take_ends(const struct arch_taking *t, const struct model *target, uint32_t outputs)
+take_ends(const struct arch_taking *t, const struct arch_head *h, const struct model *target, uint32_t outputs)
 {
     struct model_desc *d = &t->model->desc;
     const struct arch_names *names = t->source->names;
     const bool embeds = has(t, names->embedding), own_head = has(t, names->head);
-    if ((!embeds || !own_head) && d->width != target->desc.width)
+    if ((!embeds || (!own_head && !h->tied)) && d->width != target->desc.width)
         return arch_refuse(t, "shares the %s of %s, but is %" PRIu32 " wide and not %" PRIu32,
                            embeds ? "head" : "embedding", target->name, d->width, target->desc.width);
     if (!own_head && outputs != target->desc.head.rows)
@@ -164,8 +168,71 @@ take_ends(const struct arch_taking *t, const struct model *target, uint32_t outp
         return false;
     if (own_head)
         return arch_take_tensor(t, names->head, outputs, d->width, &d->head);
+    t->model->tied = embeds && h->tied;
+    if (t->model->tied) {
+        d->head = d->embedding;
+        return true;
+    }
     share(t->model, &target->desc.head, &d->head);
     d->head_bias = target->desc.head_bias;
+    return true;
+}
+
+static bool
+check_block(const struct arch_taking *t, const struct arch_head *h)
+{
+    const uint32_t vocab = t->model->desc.vocab;
+    if (h->block < 1 || h->block > ARCH_BLOCK_MOST)
+        return arch_refuse(t, "has blocks of %" PRIu32 " rows; 1 to %u are supported", h->block, ARCH_BLOCK_MOST);
+    if (h->block == 1 && !h->from_anchor)
+        return arch_refuse(t, "has blocks of 1 row, which predicts no draft");
+    if (h->mask == UINT32_MAX)
+        return arch_refuse(t, "does not name its mask token; %s", t->source->names->remedy);
+    if (h->mask >= vocab)
+        return arch_refuse(t, "has the mask token %" PRIu32 ", but its vocabulary has %" PRIu32 "; %s", h->mask, vocab,
+                           t->source->names->remedy);
+    return true;
+}
+
+/* Reads the Markov head of DSpark and its confidence head, if the drafter has them. */
+static bool
+take_spark(const struct arch_taking *t, const struct arch_head *h, struct drafter_desc *form, uint32_t outputs)
+{
+    const struct model_desc *d = &t->model->desc;
+    char name[ARCH_NAME_SIZE];
+    struct arch_tensor found;
+    struct tensor bias;
+    snprintf(name, sizeof name, "%sw1.weight", h->markov);
+    if (t->source->tensor(t->source, name, &found)) {
+        const uint32_t rank = found.cols <= INT32_MAX ? (uint32_t)found.cols : 0;
+        if (!arch_take_tensor(t, name, d->vocab, rank, &form->markov_w1))
+            return false;
+        snprintf(name, sizeof name, "%sw2.weight", h->markov);
+        if (!arch_take_tensor(t, name, outputs, rank, &form->markov_w2))
+            return false;
+    }
+    snprintf(name, sizeof name, "%s.weight", h->confidence);
+    if (!t->source->tensor(t->source, name, &found))
+        return true;
+    if (!arch_take_vector(t, name, found.cols == d->width ? d->width : d->width + form->markov_w1.cols, NULL, 0,
+                          &form->confidence))
+        return false;
+    snprintf(name, sizeof name, "%s.bias", h->confidence);
+    if (has(t, name)) {
+        if (!arch_take_vector(t, name, 1, NULL, 0, &bias))
+            return false;
+        form->confidence_bias = *(const float *)bias.data;
+    }
+    return true;
+}
+
+static bool
+take_layers(const struct arch_taking *t)
+{
+    struct layer_desc *layers = (struct layer_desc *)t->model->desc.layers; /* allocated by arch_make_layers() */
+    for (uint32_t l = 0; l < t->model->desc.n_layers; l++)
+        if (!arch_take_layer(t, l, &layers[l]))
+            return false;
     return true;
 }
 
@@ -173,24 +240,34 @@ bool
 arch_take_head(const struct arch_taking *t, const struct arch_head *h, const struct model *target)
 {
     struct model *m = t->model;
-    struct layer_desc *layer = (struct layer_desc *)m->desc.layers; /* allocated by arch_make_layers() */
     struct drafter_desc *form = new_form(t);
     uint32_t outputs;
-    if (form == NULL || !check_pair(t, h, target) || !set_layers(t, h, target))
+    if (form == NULL || !check_pair(t, h, target) || (h->is_block && !check_block(t, h)) || !set_layers(t, h, target))
         return false;
     form->features = m->n_features * target->desc.width;
     form->input_normed = h->input_normed;
     form->output_normed = h->output_normed;
+    if (h->is_block) {
+        form->block = h->block;
+        form->mask = (token_t)h->mask;
+        form->causal = h->causal;
+        form->from_anchor = h->from_anchor;
+    }
     m->desc.drafter = form; /* the shapes of q, k and v depend on it */
+    if (!take_layers(t))
+        return false;
+    const uint64_t in_layers = m->parameters;
     if (!take_ids(t, h->absolute, form, &outputs) || !take_projection(t, h, target, form) ||
-        !arch_take_layer(t, 0, layer) ||
         !arch_take_vector(t, h->feature_norm, m->desc.width, NULL, 0, &form->feature_norm) ||
         !arch_take_vector(t, t->source->names->final_norm, m->desc.width, NULL, 0, &m->desc.final_norm) ||
-        !take_ends(t, target, outputs))
+        !take_ends(t, h, target, outputs) || (h->is_block && !take_spark(t, h, form, outputs)))
         return false;
-    form->token_norm = layer->attn_norm;
-    layer->attn_norm = (struct tensor){.data = NULL};
-    m->rho = (double)outputs * m->desc.width / (double)m->parameters;
+    m->rho = (double)outputs * m->desc.width * m->desc.n_layers / (double)(h->is_block ? in_layers : m->parameters);
+    if (!h->is_block) {
+        struct layer_desc *layer = (struct layer_desc *)m->desc.layers;
+        form->token_norm = layer->attn_norm;
+        layer->attn_norm = (struct tensor){.data = NULL};
+    }
     return arch_refuse_leftovers(t);
 }
 

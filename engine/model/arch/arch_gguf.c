@@ -406,15 +406,16 @@ arch_read_gguf(struct model *m, const struct gguf *g, const struct arch *arch, s
            arch_read_tensors(m, &s, gguf_find_tensor(g, gguf_names.head) == NULL, used, err);
 }
 
-/* ---- EAGLE-3 heads ---- */
+/* ---- EAGLE-3 heads and block drafters ---- */
 
-static const char head_arch[] = "eagle3";
-
-bool
-arch_gguf_is_head(const struct gguf *g)
+const char *
+arch_gguf_head(const struct gguf *g)
 {
+    static const char *const names[] = {"eagle3", "dflash"};
     struct slice arch;
-    return gguf_get_string(g, "general.architecture", &arch, NULL) && slice_is(arch, head_arch);
+    if (!gguf_get_string(g, "general.architecture", &arch, NULL))
+        return NULL;
+    return slice_is(arch, names[0]) ? names[0] : slice_is(arch, names[1]) ? names[1] : NULL;
 }
 
 /* Reads the target's layers, from the key of today's converters or the one before. */
@@ -453,26 +454,80 @@ read_head_vocabulary(const struct reading *r, const struct model *target)
     return gguf_get_u32(r->gguf, key_of(r, "vocab_size"), d->vocab, &d->vocab, r->err);
 }
 
+static bool
+read_eagle_form(const struct reading *r, struct arch_head *h)
+{
+    *h = (struct arch_head){
+        .absolute = true, .norm = "enc.output_norm.weight", .feature_norm = "blk.0.attn_norm_2.weight"};
+    return read_head_layers(r, h) &&
+           gguf_get_u32(r->gguf, key_of(r, "target_hidden_size"), 0, &h->target_width, r->err) &&
+           gguf_get_bool(r->gguf, key_of(r, "norm_before_residual"), false, &h->input_normed, r->err) &&
+           gguf_get_bool(r->gguf, key_of(r, "norm_before_fc"), gguf_find_tensor(r->gguf, h->norm) != NULL,
+                         &h->norms_features, r->err);
+}
+
+/* Fails if the drafter has a form that llama.cpp reads and this program does not. */
+static bool
+refuse_block_forms(const struct reading *r)
+{
+    static const char *const others[][2] = {{"selector_rank", "a selector (DFlash2)"},
+                                            {"conv_kernel_size", "convolutions (DFlash2)"},
+                                            {"hyper_connection.count", "hyper connections (DeepSeek-V4)"}};
+    struct slice act;
+    float scale;
+    for (size_t i = 0; i < sizeof others / sizeof others[0]; i++) {
+        uint32_t n;
+        if (!gguf_get_u32(r->gguf, key_of(r, others[i][0]), 0, &n, r->err))
+            return false;
+        if (n > 0)
+            return err_set(r->err, ERR_WORK, "%s: is a block drafter with %s, which is not supported", r->model->path,
+                           others[i][1]);
+    }
+    if (!read_f32(r, "attention.value_scale", 1, &scale) ||
+        !gguf_get_string(r->gguf, key_of(r, "hidden_activation"), &act, r->err))
+        return false;
+    if (scale < 1 || scale > 1 || (act.len > 0 && !slice_is(act, "silu")))
+        return err_set(r->err, ERR_WORK, "%s: is a block drafter with %s, which is not supported", r->model->path,
+                       act.len > 0 && !slice_is(act, "silu") ? "another activation than SiLU" : "scaled values");
+    return true;
+}
+
+/* The keys of llama.cpp's converter. Without sample_from_anchor the first row of a block predicts a draft only with a
+ * Markov head, as llama.cpp runs it. */
+static bool
+read_block_form(const struct reading *r, struct arch_head *h)
+{
+    *h = (struct arch_head){.is_block = true,
+                            .absolute = true,
+                            .tied = true,
+                            .feature_norm = "enc.output_norm.weight",
+                            .markov = "markov_",
+                            .confidence = "conf_proj"};
+    const bool markov = gguf_find_tensor(r->gguf, "markov_w1.weight") != NULL;
+    return refuse_block_forms(r) && read_head_layers(r, h) &&
+           gguf_get_u32(r->gguf, key_of(r, "block_size"), 16, &h->block, r->err) &&
+           gguf_get_u32(r->gguf, "tokenizer.ggml.mask_token_id", UINT32_MAX, &h->mask, r->err) &&
+           gguf_get_bool(r->gguf, key_of(r, "attention.causal"), false, &h->causal, r->err) &&
+           gguf_get_bool(r->gguf, key_of(r, "sample_from_anchor"), markov, &h->from_anchor, r->err);
+}
+
 bool
 arch_read_gguf_head(struct model *m, const struct gguf *g, const struct model *target, struct err *err)
 {
-    static const struct arch arch = {.gguf = head_arch, .hf = head_arch, .flags = ARCH_GGUF_ADJACENT};
-    const struct arch_source s = source_of(m, g, &arch);
+    static const struct arch eagle = {.gguf = "eagle3", .hf = "eagle3", .flags = ARCH_GGUF_ADJACENT};
+    const bool is_block = strcmp(arch_gguf_head(g), arch_block.gguf) == 0;
+    const struct arch *arch = is_block ? &arch_block : &eagle;
+    const struct arch_source s = source_of(m, g, arch);
     bool *used = blocks_take(&m->blocks, s.n_tensors + 1, sizeof *used);
     if (used == NULL)
         return err_set(err, ERR_WORK, "%s: out of memory", m->path);
     char key[KEY_SIZE];
-    const struct reading r = {.model = m, .gguf = g, .arch = &arch, .used = used, .key = key, .err = err};
+    const struct reading r = {.model = m, .gguf = g, .arch = arch, .used = used, .key = key, .err = err};
     const struct arch_taking taking = {.model = m, .source = &s, .used = used, .err = err};
-    struct arch_head h = {
-        .absolute = true, .norm = "enc.output_norm.weight", .feature_norm = "blk.0.attn_norm_2.weight"};
-    if (!read_head_vocabulary(&r, target))
+    struct arch_head h;
+    if (!(is_block ? read_block_form(&r, &h) : read_eagle_form(&r, &h)) || !read_head_vocabulary(&r, target))
         return false;
-    m->desc.rope = arch_rope(&arch, LAYER_NAMED_GGUF);
-    return arch_read_numbers(m, &s, err) && arch_make_layers(m, &s, err) && read_rope(&r) && read_head_layers(&r, &h) &&
-           gguf_get_u32(g, key_of(&r, "target_hidden_size"), 0, &h.target_width, err) &&
-           gguf_get_bool(g, key_of(&r, "norm_before_residual"), false, &h.input_normed, err) &&
-           gguf_get_bool(g, key_of(&r, "norm_before_fc"), gguf_find_tensor(g, h.norm) != NULL, &h.norms_features,
-                         err) &&
-           arch_take_head(&taking, &h, target);
+    m->desc.rope = arch_rope(arch, LAYER_NAMED_GGUF);
+    return arch_read_numbers(m, &s, err) && arch_make_layers(m, &s, err) && read_rope(&r) &&
+           (!is_block || read_windows(&r)) && arch_take_head(&taking, &h, target);
 }

@@ -1,10 +1,12 @@
 /* Reads a model from a Hugging Face folder: contains the names of config.json's numbers and of the tensors. */
 #include "engine/model/arch/arch_hf.h"
 
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/utf8.h"
 #include "engine/model/arch/arch_tensors.h"
 #include "engine/model/arch/packed.h"
 #include "kernels/tensor.h"
@@ -234,13 +236,21 @@ arch_read_hf(struct model *m, const struct hf_folder *f, const struct packed *pa
     return ok;
 }
 
-/* ---- EAGLE-3 heads ---- */
+/* ---- EAGLE-3 heads and block drafters ---- */
 
-bool
-arch_hf_is_head(const struct hf_folder *f)
+static const char *
+head_class(const struct hf_folder *f)
 {
     const char *kind = cJSON_GetStringValue(cJSON_GetArrayItem(arch_hf_entry(f->config, "architectures"), 0));
-    return kind != NULL && strcasestr(kind, "eagle3") != NULL;
+    return kind != NULL ? kind : "";
+}
+
+const char *
+arch_hf_head(const struct hf_folder *f)
+{
+    if (strcasestr(head_class(f), "eagle3") != NULL)
+        return "eagle3";
+    return strcasestr(head_class(f), "dflash") != NULL || strcasestr(head_class(f), "dspark") != NULL ? "dflash" : NULL;
 }
 
 /* The head's layer has the name "midlayer" (SpecForge, AngelSlim) or is the first of a list (speculators). */
@@ -261,102 +271,214 @@ head_tensor(const struct arch_source *s, const char *name, struct arch_tensor *o
     return false;
 }
 
-/* Returns the entry of a head: at the top, or in the object that SpecForge writes. */
+/* Returns the entry of a drafter: at the top, or in the objects that z-lab, SpecForge and speculators write. */
 static const cJSON *
 head_entry(const cJSON *config, const char *name)
 {
-    const cJSON *v = arch_hf_entry(config, name);
-    return v != NULL ? v : arch_hf_entry(arch_hf_entry(config, "eagle_config"), name);
+    static const char *const objects[] = {"dflash_config", "dspark_config", NULL, "eagle_config",
+                                          "transformer_layer_config"};
+    const cJSON *v = NULL;
+    for (size_t i = 0; i < sizeof objects / sizeof objects[0] && v == NULL; i++)
+        v = arch_hf_entry(objects[i] != NULL ? arch_hf_entry(config, objects[i]) : config, name);
+    return v;
 }
 
-/* Reads the layers whose features the head reads. At the top (vLLM, speculators) they are those whose inputs are read;
- * in the object that SpecForge writes they are those whose outputs are read, and both are counted from 0. */
+/* Reads the layers whose features the drafter reads. The ids that vLLM and speculators write, at the top, are those of
+ * the layers whose inputs are read. Those in the object of SpecForge, and the target_layer_ids of z-lab and DeepSpec,
+ * are of layers whose outputs are read. Both are counted from 0; DeepSpec's -1 is the embedding. */
 static bool
 read_head_layers(const struct hf_folder *f, struct arch_head *h, struct err *err)
 {
-    static const char name[] = "eagle_aux_hidden_state_layer_ids";
+    const char *name = h->is_block ? "aux_hidden_state_layer_ids" : "eagle_aux_hidden_state_layer_ids";
     const cJSON *layers = arch_hf_entry(f->config, name), *one;
     const uint32_t after = layers == NULL;
-    if (layers == NULL)
+    if (layers == NULL) {
+        name = h->is_block ? "target_layer_ids" : name;
         layers = head_entry(f->config, name);
+    }
     if (layers != NULL &&
         !(cJSON_IsArray(layers) && cJSON_GetArraySize(layers) >= 1 && cJSON_GetArraySize(layers) <= MODEL_FEATURES))
         return err_set(err, ERR_WORK, "%s: config.json's '%s' should list one to %d layers; " REMEDY, f->path, name,
                        MODEL_FEATURES);
     cJSON_ArrayForEach(one, layers)
     {
-        if (!cJSON_IsNumber(one) || !(one->valuedouble >= 0 && one->valuedouble < INT32_MAX))
+        if (!cJSON_IsNumber(one) ||
+            !(one->valuedouble >= (h->is_block && after > 0 ? -1 : 0) && one->valuedouble < INT32_MAX))
             return err_set(err, ERR_WORK,
                            "%s: config.json's '%s' contains an entry that is not the number of a layer; " REMEDY,
                            f->path, name);
-        h->layer[h->layers++] = (uint32_t)one->valuedouble + after;
+        h->layer[h->layers++] = (uint32_t)(one->valuedouble + after);
     }
     return true;
 }
 
 static bool
-read_head_form(const struct hf_folder *f, struct arch_head *h, struct err *err)
+read_eagle_form(const struct hf_folder *f, struct arch_head *h, struct err *err)
 {
-    const cJSON *width = head_entry(f->config, "target_hidden_size");
     *h = (struct arch_head){.norms_features = cJSON_IsTrue(head_entry(f->config, "norm_before_fc")),
                             .norms_each = cJSON_IsTrue(head_entry(f->config, "fc_norm")),
                             .input_normed = cJSON_IsTrue(head_entry(f->config, "norm_before_residual")),
                             .output_normed = cJSON_IsTrue(head_entry(f->config, "norm_output")),
                             .norm = "input_norm.weight",
                             .feature_norm = "layers.0.hidden_norm.weight"};
-    if (cJSON_IsNumber(width) && width->valuedouble >= 1 && width->valuedouble <= INT32_MAX)
-        h->target_width = (uint32_t)width->valuedouble;
     return read_head_layers(f, h, err);
 }
 
-/* Returns the configuration of the head's layer as that of a Llama; speculators nests it. The caller deletes it. */
+/* Fails if the drafter's form is known and not supported. */
+static bool
+refuse_block_forms(const struct hf_folder *f, struct err *err)
+{
+    static const char *const others[] = {"dflash2", "gemma4", "deepseek"};
+    const char *kind = head_class(f), *type = cJSON_GetStringValue(arch_hf_entry(f->config, "speculators_model_type")),
+               *markov = cJSON_GetStringValue(head_entry(f->config, "markov_head_type"));
+    char shown[40];
+    for (size_t i = 0; i < sizeof others / sizeof others[0]; i++)
+        if (strcasestr(kind, others[i]) != NULL)
+            return err_set(err, ERR_WORK, "%s: is a '%s', a block drafter of a form that is not supported", f->path,
+                           printable_line(shown, sizeof shown, kind, strlen(kind)));
+    if (type != NULL && strcmp(type, "dflash") != 0 && strcmp(type, "dspark") != 0)
+        return err_set(err, ERR_WORK,
+                       "%s: is a '%s' of speculators; of its block drafters dflash and dspark are supported", f->path,
+                       printable_line(shown, sizeof shown, type, strlen(type)));
+    if (markov != NULL && strcmp(markov, "vanilla") != 0)
+        return err_set(err, ERR_WORK, "%s: its Markov head is of the kind '%s', which is not supported; vanilla is",
+                       f->path, printable_line(shown, sizeof shown, markov, strlen(markov)));
+    return true;
+}
+
+/* Reads a whole number of 32 bits; missing: `otherwise`. */
+static bool
+read_block_number(const struct hf_folder *f, const char *name, uint32_t otherwise, uint32_t *out, struct err *err)
+{
+    double v = otherwise;
+    const enum arch_value kind = arch_hf_kind(head_entry(f->config, name), &v);
+    if ((kind != VALUE_WHOLE && kind != VALUE_MISSING) || !(v >= 0 && v <= UINT32_MAX))
+        return err_set(err, ERR_WORK, "%s: config.json's '%s' should be a whole number; " REMEDY, f->path, name);
+    *out = (uint32_t)v;
+    return true;
+}
+
+/* DeepSpec's drafters predict the first draft in the block's first row; z-lab's do not, nor do those of speculators
+ * without sample_from_anchor, as vLLM and llama.cpp read them. */
+static bool
+read_block_form(const struct hf_folder *f, struct arch_head *h, struct err *err)
+{
+    static const char w1[] = "markov_head.markov_w1.weight";
+    const cJSON *anchor = head_entry(f->config, "sample_from_anchor");
+    *h = (struct arch_head){.is_block = true,
+                            .feature_norm = "hidden_norm.weight",
+                            .markov = "markov_head.markov_",
+                            .confidence = "confidence_head.proj"};
+    h->from_anchor = cJSON_IsBool(anchor)
+                         ? cJSON_IsTrue(anchor)
+                         : arch_hf_entry(f->config, "speculators_model_type") == NULL &&
+                               (strcasestr(head_class(f), "dspark") != NULL || hf_folder_find(f, w1) != NULL);
+    return refuse_block_forms(f, err) && read_head_layers(f, h, err) &&
+           read_block_number(f, "block_size", 16, &h->block, err) &&
+           read_block_number(f, "mask_token_id", UINT32_MAX, &h->mask, err);
+}
+
+/* Decides whether rows of a block attend to later rows. If config.json does not say so, those of layers with a window
+ * do not, unless speculators' sliding_window_non_causal is true (as in z-lab's code and vLLM). */
+static bool
+read_causality(const struct model *m, const struct hf_folder *f, struct arch_head *h, struct err *err)
+{
+    const cJSON *said = head_entry(f->config, "is_causal");
+    uint32_t causal = 0;
+    said = said != NULL ? said : head_entry(f->config, "causal");
+    for (uint32_t l = 0; l < m->desc.n_layers; l++)
+        causal += m->desc.window > 0 && !m->desc.layers[l].form.sees_all;
+    if (cJSON_IsTrue(head_entry(f->config, "sliding_window_non_causal")))
+        causal = 0;
+    h->causal = cJSON_IsBool(said) ? cJSON_IsTrue(said) : causal > 0;
+    return cJSON_IsBool(said) || causal == 0 || causal == m->desc.n_layers ||
+           err_set(err, ERR_WORK,
+                   "%s: in %" PRIu32 " of its %" PRIu32 " layers rows attend to no later rows of their block; drafters "
+                   "in which they do so in all layers or in none are supported",
+                   f->path, causal, m->desc.n_layers);
+}
+
+/* Entries of block drafters that have other names in models. */
+static bool
+rename_entries(cJSON *c, const cJSON *config)
+{
+    static const char *const names[][2] = {{"swa_window_size", "sliding_window"},
+                                           {"final_logit_softcapping", "final_logit_softcapping"},
+                                           {"output_multiplier", "logit_scale"},
+                                           {"input_embedding_scale", "embedding_multiplier"}};
+    bool ok = true;
+    if (cJSON_IsTrue(head_entry(config, "use_swa"))) {
+        cJSON_DeleteItemFromObjectCaseSensitive(c, "layer_types");
+        cJSON_DeleteItemFromObjectCaseSensitive(c, "use_sliding_window");
+        ok = cJSON_AddTrueToObject(c, "use_sliding_window") != NULL;
+    }
+    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
+        cJSON *v = cJSON_Duplicate(head_entry(config, names[i][0]), true);
+        cJSON_DeleteItemFromObjectCaseSensitive(v != NULL ? c : NULL, names[i][1]);
+        ok = (v == NULL || cJSON_AddItemToObject(c, names[i][1], v)) && ok;
+    }
+    return ok;
+}
+
+/* Returns the configuration of the drafter's layers as that of a model; speculators nests it. The caller deletes it.
+ * NULL: out of memory. */
 static cJSON *
-head_config(const struct hf_folder *f)
+head_config(const struct hf_folder *f, bool is_block)
 {
     const cJSON *inner = arch_hf_entry(f->config, "transformer_layer_config");
     cJSON *c = cJSON_Duplicate(cJSON_IsObject(inner) ? inner : f->config, true);
     static const char *const foreign[] = {"architectures", "model_type", "layer_types", "use_sliding_window"};
-    for (size_t i = 0; c != NULL && i < sizeof foreign / sizeof foreign[0]; i++)
+    for (size_t i = 0; c != NULL && i < (is_block ? 2 : sizeof foreign / sizeof foreign[0]); i++)
         cJSON_DeleteItemFromObjectCaseSensitive(c, foreign[i]);
-    return c;
+    if (c == NULL || !is_block || rename_entries(c, f->config))
+        return c;
+    cJSON_Delete(c);
+    return NULL;
 }
 
+/* Reads a drafter from a folder whose config.json has been normalised; `f` has the original one. */
 static bool
-read_head(struct model *m, const struct hf_folder *f, const struct arch_head *h, const struct arch *arch,
-          const struct model *target, struct err *err)
+read_head(struct model *m, const struct hf_folder *layers, const struct hf_folder *f, struct arch_head *h,
+          const struct arch *arch, const struct model *target, struct err *err)
 {
     struct arch_names names = hf_names;
     remove_part(names.embedding);
     remove_part(names.final_norm);
     remove_part(names.layer);
     names.computable[COMPUTABLE] = "t2d";
-    const struct hf_source file = {f, NULL};
+    const struct hf_source file = {layers, NULL};
     const struct arch_source s = source_of(&file, arch, &names, head_tensor);
     bool *used = blocks_take(&m->blocks, s.n_tensors + 1, sizeof *used);
     if (used == NULL)
         return err_set(err, ERR_WORK, "%s: out of memory", f->path);
     const struct arch_taking taking = {.model = m, .source = &s, .used = used, .err = err};
     m->desc.rope = arch_rope(arch, LAYER_NAMED_HF);
-    return arch_read_numbers(m, &s, err) && arch_make_layers(m, &s, err) && arch_hf_form(m, f, arch, err) &&
-           arch_hf_read_rope(m, f, arch, err) && arch_take_head(&taking, h, target);
+    return arch_read_numbers(m, &s, err) && arch_make_layers(m, &s, err) && arch_hf_form(m, layers, arch, err) &&
+           arch_hf_read_rope(m, layers, arch, err) && (!h->is_block || read_causality(m, f, h, err)) &&
+           arch_take_head(&taking, h, target);
 }
 
 bool
 arch_read_hf_head(struct model *m, const struct hf_folder *f, const struct model *target, struct err *err)
 {
-    const struct arch *arch = arch_of_hf(f->path, "llama", err);
+    const bool is_block = strcmp(arch_hf_head(f), arch_block.gguf) == 0;
+    const struct arch *arch = is_block ? &arch_block : arch_of_hf(f->path, "llama", err);
     struct arch_head h;
     struct hf_folder layer = *f;
-    if (arch == NULL || !read_head_form(f, &h, err))
+    if (arch == NULL || !(is_block ? read_block_form(f, &h, err) : read_eagle_form(f, &h, err)))
         return false;
-    cJSON *config = layer.config = head_config(f);
+    const cJSON *width = head_entry(f->config, "target_hidden_size");
+    if (cJSON_IsNumber(width) && width->valuedouble >= 1 && width->valuedouble <= INT32_MAX)
+        h.target_width = (uint32_t)width->valuedouble;
+    cJSON *config = layer.config = head_config(f, is_block);
     layer.config = config != NULL ? arch_hf_understood(&layer, arch, err) : NULL;
     cJSON_Delete(config);
     if (layer.config == NULL)
         return config != NULL ? false : err_set(err, ERR_WORK, "%s: out of memory for config.json", f->path);
     struct arch this = *arch;
     arch_hf_switch(layer.config, &this);
-    const bool ok = read_head(m, &layer, &h, &this, target, err);
+    this.may |= arch->may & LAYER_QK_NORM; /* no entry switches them on */
+    const bool ok = read_head(m, &layer, f, &h, &this, target, err);
     cJSON_Delete(layer.config);
     return ok;
 }

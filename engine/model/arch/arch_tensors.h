@@ -75,16 +75,27 @@ bool arch_refuse_leftovers(const struct arch_taking *);
 
 /* ---- feature drafters (arch_drafter.c) ---- */
 
-/* What config.json or the metadata of an EAGLE-3 head contains besides the numbers of its layer. */
+#define ARCH_BLOCK_MOST 64u /* rows of a block */
+
+/* What config.json or the metadata of an EAGLE-3 head or of a block drafter contains besides the numbers of its
+ * layers. */
 struct arch_head {
+    bool is_block;                          /* a block drafter */
     uint32_t layers, layer[MODEL_FEATURES]; /* layers of the target; 0: the usual three */
     uint32_t target_width;                  /* 0: the head's own */
     bool norms_features, norms_each;        /* over all features, over those of each layer */
     bool input_normed, output_normed;       /* as in struct drafter_desc */
     bool absolute;                          /* d2t contains ids, not their distances */
     const char *norm, *feature_norm;        /* names of tensors */
+    /* Of a block drafter: as in struct drafter_desc; a mask of UINT32_MAX is missing. */
+    uint32_t block, mask;
+    bool causal, from_anchor;
+    const char *markov, *confidence; /* names of tensors, without "w1.weight" and ".weight" */
+    bool tied;                       /* without a head of its own, its own embedding is the head */
 };
-/* Reads the tensors of an EAGLE-3 head whose numbers have been read, and checks that it fits its target. */
+/* The form of block drafters: Qwen 3's layers, and entries of config.json that have other names in their folders. */
+extern const struct arch arch_block;
+/* Reads the tensors of a drafter whose numbers have been read, and checks that it fits its target. */
 bool arch_take_head(const struct arch_taking *, const struct arch_head *, const struct model *target);
 /* The part of arch_read_tensors() that reads the model itself, without layers for multi-token prediction
  * (model.ahead). */

@@ -18,6 +18,7 @@
 
 #include "base/utf8.h"
 #include "engine/model/arch/arch_hf.h"
+#include "engine/model/arch/arch_tensors.h"
 
 /* ---- words that several lines share ---- */
 
@@ -368,6 +369,12 @@ const struct arch architectures[] = {
      "max_position_embeddings:131072", .may = ONLY(CORRECTION), .flags = ARCH_ADJACENT | ARCH_TIED | ARCH_LOOKS_AHEAD,
      .hf_names = "exp_probs_b:=mlp.moe_statics.e_score_correction_bias", .experts = &ernie_experts},
 };
+/* clang-format on */
+
+/* clang-format off */
+const struct arch arch_block = {"dflash", "block drafter", RMS "use_sliding_window sliding_window layer_types "
+    "attention_bias=false final_logit_softcapping logit_scale embedding_multiplier num_key_value_heads=32 head_dim:128 "
+    "max_position_embeddings:32768", .may = LAYER_QK_NORM | QKVO_BIAS};
 /* clang-format on */
 
 const size_t n_architectures = sizeof architectures / sizeof architectures[0];

@@ -199,7 +199,7 @@ refuses(const char *head, const char *target, const char *why)
 TEST(a_head_of_another_model_is_refused)
 {
     refuses(FOLDER "specforge/head", "models/fables-q8_0.gguf", "reads hidden states of width 32, but those of");
-    refuses(FOLDER "gguf/head.gguf", "models/fables-q8_0.gguf", "the head belongs to another model");
+    refuses(FOLDER "gguf/head.gguf", "models/fables-q8_0.gguf", "the drafter belongs to another model");
     struct model *m;
     struct err err = {.kind = ERR_NONE};
     assert_false(model_open(&m, FOLDER "specforge/head", &err));
