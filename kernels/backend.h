@@ -293,7 +293,8 @@ struct probe {
         versus_final; /* also compute kl_final and rank_final against layer L of the same ring entry; with set 0 only */
     uint32_t set;
     /* In a block drafter, at layer L, with set 0: the logits are those that the last predict() with probes that are not
-     * kept has computed for this ring entry, increased by markov_w2 * markov_w1[before]; before = TOKEN_NONE: not. */
+     * kept computed for this ring entry, increased by markov_w2 * markov_w1[before]; before = TOKEN_NONE: not increased.
+     * Logits of the first max_rows ring entries of such a call are kept. All or none of a call's probes are kept. */
     bool kept;
     token_t before;
 };
@@ -312,7 +313,7 @@ struct dist_req {
     struct sampling sampling;
     dist_t out;
     uint32_t set; /* tokens outside the set have probability 0 */
-    bool kept;    /* as in struct probe */
+    bool kept;    /* this and `before` as in struct probe; in all or none of a call's requests */
     token_t before;
 };
 
@@ -455,7 +456,7 @@ struct backend_ops {
      * which are slots of a path at its end, at depth kv_cache_desc.depth, whose entries in the ring have not been
      * reused. `to` may be `from`. NULL: the backend computes no recurrent layers. */
     bool (*advance)(struct kv_cache *, uint32_t to, uint32_t from, const slot_t *slots, size_t n);
-    /* Reads only token, slot, ring and position of a row. */
+    /* Reads only token, slot, ring and position of a row. Of drafters, only block drafters have it. */
     bool (*embed)(struct kv_cache *, const struct row *, size_t n);
     /* embed() of a drafter (struct drafter_desc): computes the layer's input of at most max_rows rows from features (n,
      * drafter.features), or, if features is NULL, from the outputs of the rows at the ring entries `before` (n), which

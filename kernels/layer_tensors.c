@@ -165,11 +165,42 @@ layer_fits(const struct model_desc *d, layer_set_t optional, uint32_t layer, str
 }
 
 static bool
+block_drafter_fits(const struct model_desc *d, struct err *err)
+{
+    const struct drafter_desc *f = d->drafter;
+    const bool projects = tensor_present(&f->projection), biases = tensor_present(&f->markov_w1);
+    const uint32_t rank = biases ? f->markov_w1.cols : 0;
+    bool ok = f->block <= VERIFY_NODES && f->block > !f->from_anchor && f->mask >= 0 && (uint32_t)f->mask < d->vocab &&
+              f->features > 0 && f->features <= INT32_MAX && (projects || f->features == d->width) &&
+              (!tensor_present(&f->norm) || (f->parts > 0 && f->features % f->parts == 0)) && d->form.per_layer == 0 &&
+              !tensor_present(&f->join) && biases == tensor_present(&f->markov_w2) && rank <= INT32_MAX - d->width;
+    for (uint32_t l = 0; l < d->n_layers; l++)
+        ok = ok && d->layers[l].form.kind == LAYER_ATTENTION && d->layers[l].experts == NULL;
+    if (!ok)
+        return err_set(err, ERR_WORK,
+                       "a block drafter of %" PRIu32 " layers with blocks of %" PRIu32 " that reads %" PRIu32
+                       " numbers cannot be run",
+                       d->n_layers, f->block, f->features);
+    const struct tensor *c = &f->confidence;
+    if (tensor_present(c) && (c->data == NULL || c->type != WEIGHT_F32 || c->rows != 1 ||
+                              (c->cols != d->width && c->cols != d->width + rank)))
+        return err_set(err, ERR_WORK, "the confidence head reads %" PRIu32 " numbers, not %" PRIu32 " or %" PRIu32,
+                       c->cols, d->width, d->width + rank);
+    return (!tensor_present(&f->norm) || tensor_fits(&f->norm, "norm of features", 0, true, 1, f->features, err)) &&
+           (!projects || tensor_fits(&f->projection, "fc", 0, false, d->width, f->features, err)) &&
+           tensor_fits(&f->feature_norm, "hidden_norm", 0, true, 1, d->width, err) &&
+           (!biases || (tensor_fits(&f->markov_w1, "markov_w1", 0, false, d->vocab, rank, err) &&
+                        tensor_fits(&f->markov_w2, "markov_w2", 0, false, d->head.rows, rank, err)));
+}
+
+static bool
 drafter_fits(const struct model_desc *d, struct err *err)
 {
     const struct drafter_desc *f = d->drafter;
     if (f == NULL)
         return true;
+    if (f->block > 0)
+        return block_drafter_fits(d, err);
     const bool joins = tensor_present(&f->join), projects = tensor_present(&f->projection);
     if (d->n_layers != 1 || f->features == 0 || f->features > INT32_MAX || d->width > INT32_MAX / 2 ||
         (tensor_present(&f->norm) && (f->parts == 0 || f->features % f->parts != 0)) ||

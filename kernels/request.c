@@ -95,13 +95,14 @@ are_rows(struct request_limits m, const struct row *rows, size_t n)
 bool
 request_embed(struct request_limits m, const struct row *rows, size_t n)
 {
-    return m.model->drafter == NULL && are_rows(m, rows, n);
+    return (m.model->drafter == NULL || m.model->drafter->block > 0) && are_rows(m, rows, n);
 }
 
 bool
 request_feed(struct request_limits m, const struct row *rows, size_t n, const float *features, const uint32_t *before)
 {
-    if (m.model->drafter == NULL || n > m.kv_cache->max_rows || (features == NULL && before == NULL))
+    if (m.model->drafter == NULL || n > m.kv_cache->max_rows ||
+        (features == NULL && (before == NULL || m.model->drafter->block > 0)))
         return false;
     for (size_t i = 0; features == NULL && i < n; i++)
         if (before[i] >= m.kv_cache->ring)
@@ -124,15 +125,17 @@ request_draft_set(struct request_limits m, uint32_t set, uint32_t base, const to
 bool
 request_forward(struct request_limits m, const struct forward_pass *w)
 {
+    const bool blocks = m.model->drafter != NULL && m.model->drafter->block > 0;
     if (w->n > m.kv_cache->max_rows || w->to > request_depth(m.model, m.kv_cache))
         return false;
     for (size_t i = 0; i < w->n; i++) {
         const struct row *r = &w->rows[i];
         if (r->slot >= m.kv_cache->slots || r->ring >= m.kv_cache->ring || r->seq >= m.kv_cache->seqs ||
-            r->n_trunk > m.kv_cache->trunk || r->tail > w->n_tails || r->n_tail > w->n_tails - r->tail ||
-            r->n_tail == 0 || (uint64_t)r->n_trunk + r->n_tail > m.kv_cache->slots ||
+            r->n_trunk > m.kv_cache->trunk || r->tail > w->n_tails ||
+            (uint64_t)r->n_tail + r->n_after > w->n_tails - r->tail || r->n_tail == 0 ||
+            (uint64_t)r->n_trunk + r->n_tail + r->n_after > m.kv_cache->slots ||
             w->tails[r->tail + r->n_tail - 1] != r->slot ||
-            (m.model->form.per_layer > 0 && !is_token(r->token, m.model->vocab)))
+            (m.model->form.per_layer > 0 && !is_token(r->token, m.model->vocab)) || (r->n_after > 0 && !blocks))
             return false;
     }
     for (size_t i = 0; i < w->n_tails; i++)
@@ -170,6 +173,15 @@ request_read_dist(struct request_limits m, dist_t dist)
     return dist < m.dists.n;
 }
 
+/* Returns whether a request for kept logits is well-formed, or asks for none. */
+static bool
+is_kept(struct request_limits m, bool kept, uint32_t layer, uint32_t set, token_t before)
+{
+    const struct drafter_desc *d = m.model->drafter;
+    return !kept || (d != NULL && d->block > 0 && layer == m.model->n_layers && set == 0 &&
+                     (before == TOKEN_NONE || (is_token(before, m.model->vocab) && tensor_present(&d->markov_w1))));
+}
+
 bool
 request_predict(struct request_limits m, const struct probe *probes, size_t n)
 {
@@ -178,7 +190,8 @@ request_predict(struct request_limits m, const struct probe *probes, size_t n)
     for (size_t i = 0; i < n; i++)
         if (!request_read(m, probes[i].ring, probes[i].layer) || !is_head(probes[i].head) ||
             !(probes[i].temperature > 0) || probes[i].set > m.kv_cache->sets ||
-            (probes[i].versus_final && probes[i].set > 0) ||
+            (probes[i].versus_final && (probes[i].set > 0 || probes[i].kept)) || probes[i].kept != probes[0].kept ||
+            !is_kept(m, probes[i].kept, probes[i].layer, probes[i].set, probes[i].before) ||
             (probes[i].versus_final && !request_read(m, probes[i].ring, m.model->n_layers)))
             return false;
     return true;
@@ -189,7 +202,9 @@ request_dist(struct request_limits m, const struct dist_req *requests, size_t n)
 {
     for (size_t i = 0; i < n; i++)
         if (!request_read(m, requests[i].ring, requests[i].layer) || !is_head(requests[i].head) ||
-            !request_read_dist(m, requests[i].out) || requests[i].set > m.kv_cache->sets)
+            !request_read_dist(m, requests[i].out) || requests[i].set > m.kv_cache->sets ||
+            requests[i].kept != requests[0].kept ||
+            !is_kept(m, requests[i].kept, requests[i].layer, requests[i].set, requests[i].before))
             return false;
     return true;
 }

@@ -64,7 +64,7 @@ allocate(struct context *c, const struct model_desc *model)
     c->rounds = blocks_take(b, o->seqs, sizeof *c->rounds);
     c->counted = blocks_take(b, c->n_layers + 1u, sizeof *c->counted);
     c->sets = blocks_take(b, (size_t)o->sets + 1, sizeof *c->sets);
-    c->before = c->feeds ? blocks_take(b, o->max_rows, sizeof *c->before) : NULL;
+    c->before = c->continues ? blocks_take(b, o->max_rows, sizeof *c->before) : NULL;
     context_features_open(c);
     context_experts_open(c, model);
     context_states_open(c, model);
@@ -105,6 +105,10 @@ context_open(struct context **out, const struct backend_ops *ops, struct backend
     c->vocab = model->vocab;
     c->width = model->width;
     c->feeds = model->drafter != NULL;
+    c->drafts_blocks = c->feeds && model->drafter->block > 0;
+    c->continues = c->feeds && !c->drafts_blocks;
+    c->attends_after = c->drafts_blocks && !model->drafter->causal;
+    c->markov_load = c->drafts_blocks ? (double)model->drafter->markov_w2.cols / model->width : 0;
     c->trained_load = limits.heads == HEAD_FULL ? 1 : (double)model->width / model->vocab;
     c->n_slots = limits.ctx + limits.spare;
     atomic_init(&c->never, false);

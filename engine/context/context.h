@@ -168,6 +168,10 @@ dist_t context_dist(struct context *, slot_t, uint32_t layer, enum head_choice h
  * all tokens. */
 bool context_dists(struct context *, const slot_t *, size_t n, uint32_t layer, enum head_choice head,
                    const uint32_t *sets, const struct sampling *, dist_t *out);
+/* The same for rows of a block drafter, from the logits that the last context_predict() of rows that are not kept left
+ * (context_probe.kept), increased by the Markov head for the token before[i]; TOKEN_NONE: not increased. */
+bool context_block_dists(struct context *, const slot_t *, size_t n, const token_t *before, const struct sampling *,
+                         dist_t *out);
 /* Draws a token that is not in `without`. Returns TOKEN_NONE on failure, or (context_error() is ERR_NONE) if no token
  * is left. */
 token_t context_draw(struct context *, dist_t, const struct rng_key *, const token_t *without, size_t n_without);
@@ -210,7 +214,8 @@ struct loads { /* running totals, in units of the target's layers and head */
      * layer of experts counts what one row reads; each further expert that rows of the call use adds its share. */
     double layers;
     /* Head calls; a call on several rows is one load. A layer's affine head adds its parameters' share of the LM
-     * head's. A full head is a load of its own. Of a head over a set, only the set's share of the vocabulary counts. */
+     * head's. A full head is a load of its own. Of a head over a set, only the set's share of the vocabulary counts.
+     * A call on kept logits counts the Markov head's share of the LM head, if it adds a bias. */
     double heads;
 };
 struct loads context_loads(const struct context *);

@@ -18,6 +18,8 @@ hidden_at(struct context *c, slot_t s, uint32_t layer)
     if (layer > row->depth)
         err_set(&c->err, ERR_WORK, "slot %" PRIu32 " has no hidden state at layer %" PRIu32 ": it is at %" PRIu32, s,
                 layer, row->depth);
+    else if (row->embedding == EMBED_NONE)
+        err_set(&c->err, ERR_WORK, "slot %" PRIu32 " has no hidden states: it was fed to a block drafter", s);
     else if (row->ring == RING_NONE)
         err_set(&c->err, ERR_WORK,
                 "the hidden states of position %" PRIu32 " are no longer kept: the ring holds %" PRIu32 " rows",
@@ -71,7 +73,14 @@ static void
 count_heads(struct context *c, const struct probe *probes, size_t n)
 {
     struct head_call lens = {0};
+    bool biased = false;
     c->calls++;
+    for (size_t i = 0; i < n && probes[i].kept; i++)
+        biased = biased || probes[i].before != TOKEN_NONE;
+    if (n > 0 && probes[0].kept) { /* kept logits are not computed again */
+        c->loads.heads += biased ? c->markov_load : 0;
+        return;
+    }
     for (size_t i = 0; i < n; i++) {
         const uint32_t layer = probes[i].layer;
         const bool trained =
@@ -120,7 +129,9 @@ context_predict(struct context *c, const struct context_probe *probes, size_t n,
                                           .head = p->head,
                                           .temperature = p->temperature,
                                           .versus_final = p->versus_final,
-                                          .set = p->set};
+                                          .set = p->set,
+                                          .kept = p->kept,
+                                          .before = p->before};
         }
         if (!c->ops->predict(c->kv_cache, c->probes, part, out + at))
             return context_refused(c, "probe rows");
@@ -158,9 +169,10 @@ wait_for_maker(struct context *c, dist_t d)
     return made;
 }
 
-bool
-context_dists(struct context *c, const slot_t *rows, size_t n, uint32_t layer, enum head_choice head,
-              const uint32_t *sets, const struct sampling *sampling, dist_t *out)
+/* With `before` the distributions are those of kept logits. */
+static bool
+queue_dists(struct context *c, const slot_t *rows, size_t n, uint32_t layer, enum head_choice head,
+            const uint32_t *sets, const token_t *before, const struct sampling *sampling, dist_t *out)
 {
     struct dist_pool *pool = c->pool;
     struct dist_req requests[VERIFY_NODES];
@@ -178,8 +190,14 @@ context_dists(struct context *c, const slot_t *rows, size_t n, uint32_t layer, e
                                         .head = head,
                                         .sampling = *sampling,
                                         .out = out[i],
-                                        .set = sets != NULL ? sets[i] : 0};
-        counted[i] = (struct probe){.layer = layer, .head = head, .set = requests[i].set};
+                                        .set = sets != NULL ? sets[i] : 0,
+                                        .kept = before != NULL,
+                                        .before = before != NULL ? before[i] : TOKEN_NONE};
+        counted[i] = (struct probe){.layer = layer,
+                                    .head = head,
+                                    .set = requests[i].set,
+                                    .kept = requests[i].kept,
+                                    .before = requests[i].before};
     }
     if (!check_sampling(c, sampling) || !context_flush(c))
         return false;
@@ -194,6 +212,20 @@ context_dists(struct context *c, const slot_t *rows, size_t n, uint32_t layer, e
         pool->maker[out[i]] = c;
     pool->used += (uint32_t)n;
     return true;
+}
+
+bool
+context_dists(struct context *c, const slot_t *rows, size_t n, uint32_t layer, enum head_choice head,
+              const uint32_t *sets, const struct sampling *sampling, dist_t *out)
+{
+    return queue_dists(c, rows, n, layer, head, sets, NULL, sampling, out);
+}
+
+bool
+context_block_dists(struct context *c, const slot_t *rows, size_t n, const token_t *before,
+                    const struct sampling *sampling, dist_t *out)
+{
+    return queue_dists(c, rows, n, c->n_layers, USE_LENS, NULL, before, sampling, out);
 }
 
 dist_t

@@ -207,14 +207,14 @@ ring_before(const struct context *c, const struct slot *row)
     return before->depth == c->depth ? before->ring : RING_NONE;
 }
 
-/* Rows of a drafter continue the rows before them. */
+/* Rows of a drafter continue the rows before them, unless it is a block drafter. */
 static bool
 embed(struct context *c, size_t n)
 {
-    if (n > 0 &&
-        !(c->feeds ? c->ops->feed(c->kv_cache, c->rows, n, NULL, c->before) : c->ops->embed(c->kv_cache, c->rows, n)))
+    if (n > 0 && !(c->continues ? c->ops->feed(c->kv_cache, c->rows, n, NULL, c->before)
+                                : c->ops->embed(c->kv_cache, c->rows, n)))
         return context_refused(c, "embed new rows");
-    c->loads.layers += n > 0 && c->feeds ? c->limits.refeed_load : 0;
+    c->loads.layers += n > 0 && c->continues ? c->limits.refeed_load : 0;
     for (size_t i = 0; i < n; i++)
         c->slots[c->rows[i].slot].embedding = EMBED_QUEUED;
     return true;
@@ -234,15 +234,15 @@ context_flush(struct context *c)
     size_t n = 0;
     for (uint32_t i = 0; i < c->n_open; i++) {
         const struct slot *row = &c->slots[c->open[i]];
-        const uint32_t before = c->feeds && row->embedding == EMBED_NO ? ring_before(c, row) : RING_NONE;
-        if (row->embedding != EMBED_NO || (c->feeds && before == RING_NONE))
+        const uint32_t before = c->continues && row->embedding == EMBED_NO ? ring_before(c, row) : RING_NONE;
+        if (row->embedding != EMBED_NO || (c->continues && before == RING_NONE))
             continue;
         if (n == c->limits.max_rows) {
             if (!embed(c, n))
                 return false;
             n = 0;
         }
-        if (c->feeds)
+        if (c->continues)
             c->before[n] = before;
         c->rows[n++] = (struct row){
             .token = row->token, .slot = c->open[i], .ring = row->ring, .seq = row->seq, .n_trunk = row->pos + 1};
@@ -252,27 +252,53 @@ context_flush(struct context *c)
 
 /* ---- drafters ---- */
 
+/* Checks a row that is to be fed. In a block drafter it reaches the full depth, so its parent must have done so, or be
+ * before it in the call, where rows are marked. */
+static bool
+check_fed(struct context *c, slot_t s, const struct slot *row)
+{
+    if (row == NULL)
+        return false;
+    if (row->depth > 0 || row->ring == RING_NONE || row->marked)
+        return err_set(&c->err, ERR_WORK, "slot %" PRIu32 " can't be fed: it has run already", s);
+    return !c->drafts_blocks || row->parent == SLOT_NONE || c->slots[row->parent].marked ||
+           c->slots[row->parent].depth == c->depth ||
+           err_set(&c->err, ERR_WORK, "slot %" PRIu32 " can't be fed: its parent %" PRIu32 " is not complete", s,
+                   row->parent);
+}
+
 bool
 context_feed(struct context *c, const slot_t *slots, size_t n, const float *features)
 {
+    bool ok = true;
+    size_t n_rows = 0;
     context_clear_error(c);
     if (!c->feeds || n > c->limits.max_rows)
         return err_set(&c->err, ERR_WORK, "%zu rows cannot be fed at a time, or this model takes no features", n);
-    for (size_t i = 0; i < n; i++) {
-        const struct slot *row = context_row(c, slots[i]);
-        if (row == NULL)
-            return false;
-        if (row->depth > 0 || row->ring == RING_NONE)
-            return err_set(&c->err, ERR_WORK, "slot %" PRIu32 " can't be fed: it has run already", slots[i]);
-        c->rows[i] = (struct row){
-            .token = row->token, .slot = slots[i], .ring = row->ring, .seq = row->seq, .n_trunk = row->pos + 1};
+    for (; n_rows < n && ok; n_rows += ok) {
+        struct slot *row = context_row(c, slots[n_rows]);
+        ok = check_fed(c, slots[n_rows], row);
+        if (ok) {
+            row->marked = true;
+            c->rows[n_rows] = (struct row){.token = row->token,
+                                           .slot = slots[n_rows],
+                                           .ring = row->ring,
+                                           .seq = row->seq,
+                                           .n_trunk = row->pos + 1};
+        }
     }
+    for (size_t i = 0; i < n_rows; i++)
+        c->slots[slots[i]].marked = false;
+    if (!ok)
+        return false;
     if (!c->ops->feed(c->kv_cache, c->rows, n, features, NULL))
         return context_refused(c, "feed rows");
     if (!context_wait(c))
         return false;
-    for (size_t i = 0; i < n; i++)
-        c->slots[slots[i]].embedding = EMBED_DONE;
+    for (size_t i = 0; i < n; i++) {
+        c->slots[slots[i]].embedding = c->drafts_blocks ? EMBED_NONE : EMBED_DONE;
+        c->slots[slots[i]].depth = c->drafts_blocks ? c->depth : 0;
+    }
     c->loads.layers += c->limits.feed_load;
     return true;
 }
@@ -356,6 +382,9 @@ gather(struct context *c, const slot_t *slots, size_t n, uint32_t to, struct for
     }
     for (size_t i = 0; i < w->n; i++)
         c->slots[c->rows[i].slot].marked = false;
+    for (size_t i = w->n; c->attends_after && i-- > 1;) /* rows of a chain share its tail */
+        if (c->rows[i - 1].tail == c->rows[i].tail)
+            c->rows[i - 1].n_after = c->rows[i].n_after + 1;
     return ok;
 }
 

@@ -5,7 +5,12 @@
 #include "engine/context/context.h"
 
 /* State of a row's embedding. A cancel may drop queued work, so an embedding counts as done only after a wait(). */
-enum embedding { EMBED_NO, EMBED_QUEUED, EMBED_DONE };
+enum embedding {
+    EMBED_NO,
+    EMBED_QUEUED,
+    EMBED_DONE,
+    EMBED_NONE /* of a block drafter: the row was fed, so it has keys and values and no hidden states */
+};
 
 struct slot {      /* a row */
     uint32_t refs; /* number of trunks that hold it, or 1 while it is uncommitted; 0: free */
@@ -85,8 +90,12 @@ struct context {
     struct verify_req *rounds; /* (seqs) */
     struct features features;
     uint32_t width;
-    bool feeds;       /* a drafter's: rows are fed */
-    uint32_t *before; /* (max_rows) ring entries of the parents of rows that are fed */
+    bool feeds;         /* a drafter's: rows can be fed, */
+    bool continues;     /* and other rows continue the row before them; */
+    bool drafts_blocks; /* a block drafter's: fed rows are complete; */
+    bool attends_after; /* and rows of a block attend to later ones */
+    uint32_t *before;   /* (max_rows) ring entries of the parents of rows that continue them */
+    double markov_load; /* loads of a head call that reads the Markov head only */
     struct loads loads;
     double trained_load;      /* loads that a layer's trained head adds */
     struct context_set *sets; /* (limits.sets), from set 1 on */

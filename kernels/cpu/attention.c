@@ -198,7 +198,7 @@ attend_some(const struct kv_cache *s, struct widened widened, const struct kv_he
     slot_t at[ATTEND_BLOCK];
     for (size_t r = 0; r < n; r++) {
         memset(out + r * ld, 0, n_heads * dim * sizeof *out);
-        asking[r] = (struct asking){q + r * ld, own.slopes, n_heads, paths[r].n - 1};
+        asking[r] = (struct asking){q + r * ld, own.slopes, n_heads, paths[r].own};
         for (size_t h = 0; h < n_heads; h++) {
             flows[r].max[h] = own.sinks != NULL ? own.sinks[h] : -INFINITY;
             flows[r].sum[h] = own.sinks != NULL ? 1 : 0;

@@ -171,6 +171,9 @@ cpu_predict(struct kv_cache *s, const struct probe *probes, size_t n, struct pre
 {
     if (!request_predict(s->limits, probes, n))
         return false;
+    for (size_t i = 0; i < n && probes[0].kept; i++)
+        if (head_kept(s, probes[i].ring) == NULL)
+            return false;
     if (n == 0 || cpu_kv_cache_stopped(s))
         return true;
     struct prediction *staged = cpu_kv_cache_stage(s, out, n * sizeof *out);
@@ -217,14 +220,20 @@ cpu_dist(struct kv_cache *s, const struct dist_req *requests, size_t n)
 {
     if (!request_dist(s->limits, requests, n))
         return false;
+    for (size_t i = 0; i < n && requests[0].kept; i++)
+        if (head_kept(s, requests[i].ring) == NULL)
+            return false;
     for (size_t first = 0; first < n; first += HEAD_TILE) {
         if (cpu_kv_cache_stopped(s))
             return true;
         const size_t part = n - first < HEAD_TILE ? n - first : HEAD_TILE;
         s->head.n = s->head.ready = 0;
-        for (size_t i = 0; i < part; i++)
-            add_row(&s->head, requests[first + i].ring, requests[first + i].layer, requests[first + i].set,
-                    requests[first + i].head);
+        for (size_t i = 0; i < part; i++) {
+            const struct dist_req *r = &requests[first + i];
+            add_row(&s->head, r->ring, r->layer, r->set, r->head);
+            s->head.rows[i].kept = r->kept;
+            s->head.rows[i].before = r->before;
+        }
         head_run(s, false);
         worker_for(s, work_of_rows(part, SAMPLING * s->weights->desc.vocab), make_dists, requests + first);
     }

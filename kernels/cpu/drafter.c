@@ -1,5 +1,5 @@
-/* The input of a drafter of one layer (struct drafter_desc): rows begin with features of another model's rows, or with
- * the output of the row before them. */
+/* The input of a drafter (struct drafter_desc): rows begin with features of another model's rows, or with the output of
+ * the row before them. Rows of a block drafter that are fed have keys and values only. */
 #include "kernels/cpu/forward.h"
 
 #include "kernels/cpu/isa.h"
@@ -75,7 +75,7 @@ feed_product(struct kv_cache *s, struct feeding *f)
     worker_for(s, work_of_outputs(f->m->rows, f->n, f->m->cols), feed_outputs, f);
 }
 
-/* From g in s->y: the pairs that are joined, or the layer's input. */
+/* From g in s->y: the pairs that are joined, or the layer's input; in a block drafter norm(g) in s->pairs. */
 static void
 begin_rows(const struct worker *w, const void *arg, struct range rows)
 {
@@ -85,7 +85,9 @@ begin_rows(const struct worker *w, const void *arg, struct range rows)
     for (size_t i = rows.first; i < rows.last; i++) {
         const float *g = s->y + i * d->width;
         float *input = cpu_kv_cache_hidden(s, f->rows[i].ring, 0);
-        if (f->m != NULL)
+        if (d->drafter->block > 0)
+            form_norm(s->weights, &s->weights->drafter.feature_norm, g, d->width, s->pairs + i * d->width);
+        else if (f->m != NULL)
             drafter_pair(s, f->rows[i].token, g, false, s->pairs + 2 * i * d->width);
         else if (d->drafter->input_normed)
             form_norm(s->weights, &s->weights->drafter.feature_norm, g, d->width, input);
@@ -107,6 +109,8 @@ forward_feed(struct kv_cache *s, const struct row *rows, size_t n, const float *
         feed_product(s, &f);
     f.m = tensor_present(&d->drafter->join) ? &s->weights->drafter.join : NULL;
     worker_for(s, work_of_rows(n, 16 * (size_t)d->width), begin_rows, &f);
+    if (d->drafter->block > 0)
+        forward_keys(s, rows, n, s->pairs);
     if (f.m == NULL)
         return;
     feed_product(s, &f);

@@ -32,6 +32,7 @@ struct pass {
     uint32_t from;          /* depth of the hidden state that the sublayer adds to */
     size_t heads_of_q;      /* number of heads whose queries are computed */
     size_t heads, rows;     /* attention: number of heads and rows computed together */
+    float *g;               /* (n, width) input of k and v of rows that are fed to a block drafter, or NULL */
 };
 
 static const struct row *
@@ -243,7 +244,9 @@ project(struct kv_cache *s, struct pass *p, bool skipped)
     p->heads_of_q = skipped ? 0 : d->heads;
     const size_t kv = s->weights->layer_forms[p->l].kv_layer > 0 ? 0 : p->sizes.kv_heads;
     const struct work heads = {p->heads_of_q + 2 * kv, 1, p->n * d->width * p->sizes.head_dim};
-    if (model_pairs(d)) {
+    if (p->g != NULL) {
+        worker_prepare(s, p->n, d->width, in_int8, (struct norm){0}, NULL, NULL, p->g);
+    } else if (model_pairs(d)) {
         worker_for(s, work_of_rows(p->n, 16 * (size_t)d->width), pair_rows, p);
         worker_prepare(s, p->n, 2 * d->width, in_int8, (struct norm){0}, NULL, NULL, s->pairs);
     } else {
@@ -272,7 +275,8 @@ path_of(const struct kv_cache *s, const struct forward_pass *forward, uint32_t l
     return (struct path){.trunk = s->trunk + (size_t)row->seq * s->desc.trunk,
                          .tail = forward->tails + row->tail,
                          .n_trunk = row->n_trunk,
-                         .n = (size_t)row->n_trunk + row->n_tail,
+                         .n = (size_t)row->n_trunk + row->n_tail + row->n_after,
+                         .own = position_of(row),
                          .first = first_seen(s->weights, l, row)};
 }
 
@@ -696,6 +700,27 @@ run_layers(struct kv_cache *s, const struct forward_pass *forward, uint32_t l, c
         }
         if (l == forward->to || cpu_kv_cache_stopped(s))
             return l;
+    }
+}
+
+void
+forward_keys(struct kv_cache *s, const struct row *rows, size_t n, float *g)
+{
+    const struct forward_pass forward = {.rows = rows, .n = n, .to = request_depth(&s->weights->desc, &s->desc)};
+    worker_for(s, work_of_rows(n, 64 * (size_t)s->weights->desc.rope_dims), rotate_rows, &forward);
+    for (size_t i = 0; i < n; i++)
+        s->active[i] = (uint32_t)i;
+    for (uint32_t l = 1; l <= forward.to && !cpu_kv_cache_stopped(s); l++) {
+        struct pass p = {.forward = &forward,
+                         .layer = &s->weights->layers[l],
+                         .l = l,
+                         .sizes = cpu_layer_sizes(s, l),
+                         .n = n,
+                         .active = s->active,
+                         .g = g};
+        if (l > 1) /* the first layer's unit contains the projection of the features, and is in use */
+            worker_unit(s, l, &s->layer_use);
+        project(s, &p, true);
     }
 }
 

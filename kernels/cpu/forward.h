@@ -65,10 +65,12 @@ void moe(struct kv_cache *, uint32_t l, size_t n);
 
 /* Attention of single rows, and rotary position embeddings. */
 
-/* The slots that a row sees, in position order: a part of a trunk, then a tail that ends with the row itself. */
+/* The slots that a row sees, in position order: a part of a trunk, then a tail that ends with the row itself, or with
+ * later rows of its block. */
 struct path {
     const slot_t *trunk, *tail;
     size_t n_trunk, n;
+    size_t own;   /* position of the row */
     size_t first; /* positions below it are not visible */
 };
 
@@ -104,6 +106,8 @@ void rope(enum rope_layout, uint32_t dims, const float *rotations, float *x);
 void embed_token(const struct kv_cache *, token_t, float *e);
 /* pair (2 width) = [norm(e); norm(g)] for a drafter's token and g; `normed`: g is normed already. */
 void drafter_pair(const struct kv_cache *, token_t, const float *g, bool normed, float *pair);
+/* In a block drafter: computes and stores the keys and values of n rows in every layer from their g (n, width). */
+void forward_keys(struct kv_cache *, const struct row *, size_t n, float *g);
 /* backend_ops.feed, for requests that request_feed() has checked. */
 void forward_feed(struct kv_cache *, const struct row *, size_t n, const float *features, const uint32_t *before);
 

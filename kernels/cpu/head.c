@@ -7,6 +7,7 @@
 #include "kernels/cpu/draft_rows.h"
 #include "kernels/cpu/isa.h"
 #include "kernels/cpu/weights.h"
+#include "kernels/tensor.h"
 
 /* Returns the number of pieces of a row of the table. */
 static size_t
@@ -146,6 +147,33 @@ head_broken(struct kv_cache *s, uint32_t layer)
 
 /* ---- probes ---- */
 
+const float *
+head_kept(const struct kv_cache *s, uint32_t ring)
+{
+    const struct head_table *t = &s->head;
+    for (uint32_t i = 0; i < t->n_kept; i++)
+        if (t->kept[i] == ring)
+            return t->kept_logits + i * head_stride(s);
+    return NULL;
+}
+
+/* Keeps the logits of the last layer in rows `first`..n-1 of a block drafter's table. */
+static void
+keep_logits(struct kv_cache *s, size_t first)
+{
+    struct head_table *t = &s->head;
+    const struct drafter_desc *d = s->weights->desc.drafter;
+    for (size_t i = first; d != NULL && d->block > 0 && i < t->n; i++) {
+        const struct head_row *row = &t->rows[i];
+        if (row->kept || row->layer != s->weights->desc.n_layers || row->set > 0 || t->n_kept == s->desc.max_rows ||
+            head_kept(s, row->ring) != NULL)
+            continue;
+        memcpy(t->kept_logits + t->n_kept * head_stride(s), t->logits + i * head_stride(s),
+               s->weights->head.rows * sizeof *t->logits);
+        t->kept[t->n_kept++] = row->ring;
+    }
+}
+
 /* Runs the table and writes its predictions to `out`. Row `keep`, if >= 0, and its logits stay as the first row of the
  * table. */
 static void
@@ -153,7 +181,9 @@ run_table(struct kv_cache *s, struct prediction *out, int32_t keep)
 {
     struct head_table *t = &s->head;
     if (t->n > t->ready && !cpu_kv_cache_stopped(s)) {
+        const size_t first = t->ready;
         head_run(s, true);
+        keep_logits(s, first);
         for (size_t i = 0; i < t->n; i++)
             if (t->rows[i].request >= 0)
                 out[t->rows[i].request] = head_named(s, t->rows[i].set, &t->predictions[i]);
@@ -204,7 +234,9 @@ add_family(struct kv_cache *s, const struct probe *probes, size_t n, size_t i, s
                                             .head = probes[j].head,
                                             .temperature = probes[j].temperature,
                                             .final = probes[j].versus_final ? final : -1,
-                                            .request = (int32_t)j};
+                                            .request = (int32_t)j,
+                                            .kept = probes[j].kept,
+                                            .before = probes[j].before};
     }
 }
 
@@ -232,11 +264,13 @@ prediction_alone(struct kv_cache *s, const struct probe *probes, size_t n, struc
 void
 head_predict(struct kv_cache *s, const struct probe *probes, size_t n, struct prediction *out)
 {
-    bool versus = false;
+    const struct drafter_desc *drafter = s->weights->desc.drafter;
+    bool stores = drafter != NULL && drafter->block > 0; /* logits are stored for later use */
     s->head.n = s->head.ready = 0;
-    for (size_t i = 0; i < n && !versus; i++)
-        versus = probes[i].versus_final;
-    if (!versus && head_streams(s)) { /* then each worker has a whole piece */
+    s->head.n_kept = probes[0].kept ? s->head.n_kept : 0;
+    for (size_t i = 0; i < n && !stores; i++)
+        stores = probes[i].versus_final;
+    if (!stores && head_streams(s)) { /* then each worker has a whole piece */
         prediction_alone(s, probes, n, out);
         return;
     }
@@ -416,6 +450,44 @@ apply_heads(struct kv_cache *s, size_t n)
     worker_prepare(s, n, m->head.cols, m->head.q != NULL, m->final_norm, seen_row, NULL, NULL);
 }
 
+/* The logits of rows ready..n-1, which are kept, increased by the Markov head's outputs `part`. */
+static void
+biased_logits(const struct worker *w, const void *biased, struct range part)
+{
+    const struct kv_cache *s = w->kv_cache;
+    const struct head_table *t = &s->head;
+    const size_t n = t->n - t->ready, stride = head_stride(s);
+    float *z = t->logits + t->ready * stride;
+    if (*(const bool *)biased)
+        worker_multiply(w, s->head_use, &s->weights->drafter.markov_w2, worker_acts(w), n, part, z, stride);
+    for (size_t i = 0; i < n; i++) {
+        const struct head_row *row = &t->rows[t->ready + i];
+        const float *kept = head_kept(s, row->ring);
+        for (size_t o = part.first; o < part.last; o++)
+            z[i * stride + o] = row->before == TOKEN_NONE ? kept[o] : kept[o] + z[i * stride + o];
+    }
+}
+
+static void
+kept_logits(struct kv_cache *s, size_t n)
+{
+    const struct matrix *m = &s->weights->drafter.markov_w2;
+    const struct head_row *rows = s->head.rows + s->head.ready;
+    bool biased = false;
+    for (size_t i = 0; i < n; i++) {
+        biased = biased || rows[i].before != TOKEN_NONE;
+        if (rows[i].before != TOKEN_NONE)
+            tensor_row(&s->weights->desc.drafter->markov_w1, (size_t)rows[i].before, s->pairs + i * m->cols);
+        else
+            memset(s->pairs + i * m->cols, 0, m->cols * sizeof *s->pairs);
+    }
+    if (biased) {
+        worker_unit(s, 0, &s->head_use);
+        worker_prepare(s, n, m->cols, m->q != NULL, (struct norm){0}, NULL, NULL, s->pairs);
+    }
+    worker_for(s, work_of_outputs(s->weights->head.rows, n, 1 + m->cols), biased_logits, &biased);
+}
+
 static void
 logits_in(const struct worker *w, const void *n, struct range part)
 {
@@ -430,6 +502,10 @@ head_logits(struct kv_cache *s)
     const size_t n = s->head.n - s->head.ready, outputs = longest_row(s);
     if (n == 0)
         return;
+    if (s->head.rows[s->head.ready].kept) {
+        kept_logits(s, n);
+        return;
+    }
     apply_heads(s, n);
     worker_for(s, work_of_outputs(outputs, n, s->weights->head.cols), logits_in, &n);
 }

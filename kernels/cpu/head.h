@@ -32,6 +32,9 @@ void head_combine(const struct kv_cache *, size_t row, struct prediction *, doub
 /* Computes the logits of the table, and with `predictions` the predictions. */
 void head_run(struct kv_cache *, bool predictions);
 
+/* Returns the kept logits of a ring entry; NULL: there are none. */
+const float *head_kept(const struct kv_cache *, uint32_t ring);
+
 /* Carries out predict() for any number of probes, filling the table several times if needed. Marks the KV cache if it
  * was cancelled. */
 void head_predict(struct kv_cache *, const struct probe *, size_t n, struct prediction *out);

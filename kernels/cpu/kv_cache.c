@@ -91,7 +91,10 @@ take_all(struct kv_cache *s)
 {
     const struct model_desc *d = &s->weights->desc;
     const size_t heads = (size_t)d->heads * d->head_dim, kv = (size_t)d->kv_heads * d->head_dim;
-    const size_t pair = d->drafter != NULL ? largest(2 * (size_t)d->width, d->drafter->features) : 0;
+    const bool blocks = d->drafter != NULL && d->drafter->block > 0;
+    const size_t pair = d->drafter == NULL
+                            ? 0
+                            : largest(largest(2 * (size_t)d->width, d->drafter->features), d->drafter->markov_w2.cols);
     const size_t rows = s->desc.max_rows, gates = d->form.output_gate ? 2 * heads : 0;
     const size_t inner = largest(largest(d->ffn, d->form.per_layer), LAYER_RV(d));
     const size_t widest = largest(largest(largest(d->width, heads), inner), pair);
@@ -112,13 +115,15 @@ take_all(struct kv_cache *s)
     s->gate = blocks_take(&s->blocks, rows * largest(d->ffn, d->form.per_layer), sizeof *s->gate);
     s->up = blocks_take(&s->blocks, rows * d->ffn, sizeof *s->up);
     s->y = blocks_take(&s->blocks, rows * d->width, sizeof *s->y);
-    s->pairs = blocks_take(&s->blocks, rows * pair, sizeof *s->pairs);
+    s->pairs = blocks_take(&s->blocks, largest(rows, HEAD_TILE) * pair, sizeof *s->pairs);
     s->beside = blocks_take(&s->blocks, s->weights->has_beside ? rows * d->width : 1, sizeof *s->beside);
     s->inputs = blocks_take(&s->blocks, rows * d->form.per_layer + 1, sizeof *s->inputs);
     s->rotations = blocks_take(&s->blocks, rows * (d->rope_dims + s->weights->local_dims) + 2, sizeof *s->rotations);
     s->head.logits = blocks_take(&s->blocks, HEAD_TILE * head_stride(s), sizeof *s->head.logits);
     s->head.pieces = blocks_take(&s->blocks, HEAD_ROWS * s->head.n_pieces, sizeof *s->head.pieces);
     s->head.shifted = blocks_take(&s->blocks, (size_t)HEAD_ROWS * d->width, sizeof *s->head.shifted);
+    s->head.kept_logits = blocks_take(&s->blocks, blocks ? rows * head_stride(s) : 0, sizeof *s->head.kept_logits);
+    s->head.kept = blocks_take(&s->blocks, blocks ? rows : 0, sizeof *s->head.kept);
     s->active = blocks_take(&s->blocks, rows, sizeof *s->active);
     s->workers = blocks_take(&s->blocks, s->weights->backend->threads, sizeof *s->workers);
     if (s->blocks.starved || !moe_open(s, rows) || !recurrent_open(s) || !draft_open(s))

@@ -49,6 +49,8 @@ struct head_row {
     float temperature;
     int32_t final;   /* row of this table with layer L of the same ring entry, or -1 */
     int32_t request; /* index of the caller's probe that receives the prediction, or -1 */
+    bool kept;       /* this and `before` as in struct probe; the same in all rows of a table */
+    token_t before;
 };
 
 struct summary { /* statistics of one piece of one row's logits */
@@ -68,8 +70,12 @@ struct head_table {
     float *logits;                         /* (HEAD_TILE, n_pieces * PIECE): a row begins every head_stride() numbers */
     float *shifted;                        /* (HEAD_ROWS, width): h + A h + b of rows with an affine head */
     struct summary *pieces;                /* (HEAD_ROWS, n_pieces) */
-    size_t n_pieces;                       /* most pieces of a row of any set */
-    size_t used;                           /* most pieces of the rows in use */
+    /* Block drafters: the logits of the last predict() with rows that are not kept, (max_rows) rows as in `logits`, and
+     * the n_kept ring entries that they are of. */
+    float *kept_logits;
+    uint32_t *kept, n_kept;
+    size_t n_pieces; /* most pieces of a row of any set */
+    size_t used;     /* most pieces of the rows in use */
 };
 
 /* ---- sets of tokens (draft_rows.c) ---- */
@@ -162,7 +168,7 @@ struct kv_cache {
     float *y;         /* (n, width): output of a sublayer */
     float *beside;    /* (n, width): output of the MLP beside experts */
     float *inputs;    /* (n, form.per_layer): the layer's per-layer inputs */
-    float *pairs;     /* (n, widest input of a drafter), NULL in other models */
+    float *pairs;     /* (n or HEAD_TILE, widest input of a drafter), NULL in other models */
     float *rotations; /* (n, rope_dims/2, 2), then (n, local_dims/2, 2): cosine and sine; local_dims are those */
                       /* of the layers with local rotation */
     uint32_t *active; /* (n): indices of the rows that take part in a layer */

@@ -194,7 +194,8 @@ load_drafter(struct weights *w, const struct drafter_desc *d, struct err *err)
                          load_vector(w, &d->token_norm, &w->drafter.token_norm.weight, err) &&
                          load_vector(w, &d->feature_norm, &w->drafter.feature_norm.weight, err) &&
                          load_matrix(w, &d->projection, &w->drafter.projection, err) &&
-                         load_matrix(w, &d->join, &w->drafter.join, err));
+                         load_matrix(w, &d->join, &w->drafter.join, err) &&
+                         load_matrix(w, &d->markov_w2, &w->drafter.markov_w2, err));
 }
 
 static bool
@@ -344,7 +345,7 @@ matrix_at(const struct weights *w, uint32_t unit, size_t i)
     const struct matrix *of_layer[] = {FOR_LAYER_TENSORS(MATRIX_FIELD, NO_FIELD, NO_FIELD)};
     const size_t n_layer = sizeof of_layer / sizeof of_layer[0], n = n_layer + (unit == 1 ? 2 : 0);
     if (unit == 0)
-        return i == 0 ? &w->head : NULL;
+        return i == 0 ? &w->head : i == 1 ? &w->drafter.markov_w2 : NULL;
     if (i < n_layer)
         return of_layer[i];
     if (i < n) /* a drafter's belong to its layer */

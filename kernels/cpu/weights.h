@@ -58,7 +58,7 @@ struct weights {
     struct norm embedding_norm;      /* (width), or no norm */
     struct {                         /* tensors of desc.drafter */
         struct norm norm, token_norm, feature_norm;
-        struct matrix projection, join;
+        struct matrix projection, join, markov_w2;
     } drafter;
     struct blocks blocks;  /* matrices */
     struct blocks vectors; /* small tensors: they are written at load, and would occupy the huge pages of matrices */
