@@ -9,7 +9,8 @@ void
 what_if_begin(struct what_if *w, const struct layer_record *record, struct tally *out)
 {
     *out = (struct tally){0};
-    *w = (struct what_if){.record = record, .out = out, .at = record->begin, .unread = 1};
+    /* A block drafter has read the whole prompt, the others all but its last row. */
+    *w = (struct what_if){.record = record, .out = out, .at = record->begin, .unread = record->draft.role != AUX_BLOCK};
     w->recent = record->base > 0 ? layer_record_recent(record, 0, record->first + record->begin + 1) : 0;
 }
 
@@ -226,6 +227,38 @@ what_if_draft(struct what_if *w)
     what_if_count(w, COST_DRAFT_HEAD, 1, share_of_head(w));
     what_if_propose_token(w, w->drafted + 1, right);
     w->unread = 1;
+}
+
+void
+what_if_block(struct what_if *w, uint32_t drafts)
+{
+    const struct record_drafter *d = &w->record->draft;
+    const uint32_t feeds = (w->unread + READ_ROWS - 1) / READ_ROWS;
+    w->layers += feeds * d->next_load + d->pass_load;
+    w->heads += d->head_load;
+    if (feeds > 0)
+        what_if_count(w, COST_FEED, (w->unread + feeds - 1) / feeds, feeds);
+    what_if_count(w, COST_DRAFT, d->block, 1);
+    what_if_count(w, COST_DRAFT_HEAD, drafts, 1);
+    w->steps.first_draft += 1;
+    w->unread = 0;
+    w->drafts = true;
+}
+
+double
+what_if_follow(struct what_if *w)
+{
+    const struct record_drafter *d = &w->record->draft;
+    w->heads += d->markov_load + d->accept_load;
+    what_if_count(w, COST_MARKOV, 1, d->markov ? 1 : 0);
+    return d->confidence != NULL ? (double)d->confidence[w->at * d->drafts + w->drafted] : (double)NAN;
+}
+
+void
+what_if_propose_block(struct what_if *w)
+{
+    const bool right = w->record->accepts || (!w->wrong && layer_record_draft_agrees(w->record, w->drafted, w->at));
+    what_if_propose_token(w, w->drafted + 1, right);
 }
 
 /* Returns the acceptance of a wrong draft, drawn from the run's own; the same for every setting. */

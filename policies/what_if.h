@@ -45,6 +45,13 @@ void what_if_draft(struct what_if *);
 /* Returns the probability by the acceptance head of the last draft, which the draft model reads first. After a wrong
  * draft it is an estimate. */
 double what_if_acceptance(struct what_if *);
+/* Runs the block of the record's block drafter, which first reads the tokens that it has not read; its head predicts
+ * the first `drafts` drafts. */
+void what_if_block(struct what_if *, uint32_t drafts);
+/* Computes the block's next draft, by the Markov head if the record's drafts have its bias; returns its confidence, right
+ * or wrong. NAN: unknown. */
+double what_if_follow(struct what_if *);
+void what_if_propose_block(struct what_if *); /* proposes that draft */
 /* Proposes a draft that no layer predicted, `depth` tokens after the pending one; right: it is on the text's path. */
 void what_if_propose_token(struct what_if *, uint32_t depth, bool right);
 

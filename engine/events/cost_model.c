@@ -15,9 +15,9 @@
 #define COST_16     7 /* cost_rows[7] is 16 */
 
 const uint32_t cost_rows[COST_ROWS] = {1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64};
-static const char *const cost_array_names[COST_ARRAYS] = {"layer",         "pass",      "head",          "probe",
-                                                          "trained_probe", "exits",     "trained_exits", "draft",
-                                                          "draft_head",    "set_probe", "set_exits"};
+static const char *const cost_array_names[COST_ARRAYS] = {
+    "layer", "pass",       "head",      "probe",     "trained_probe", "exits", "trained_exits",
+    "draft", "draft_head", "set_probe", "set_exits", "feed",          "markov"};
 static const char *const far_names[COST_FAR] = {"far_layer", "far_draft"};
 
 /* further: the call that each further row of a step costs as much as. Passes and probes are of one row for each
@@ -35,6 +35,8 @@ static const struct {
     [COST_PROBE] = {COST_OF_PROBE, COST_OF_PROBE, COST_HEADS},
     [COST_DRAFT] = {COST_OF_DRAFT, COST_OF_DRAFT, COST_MODEL},
     [COST_DRAFT_HEAD] = {COST_OF_DRAFT_HEAD, COST_OF_DRAFT_HEAD, COST_HEADS},
+    [COST_FEED] = {COST_OF_FEED, COST_OF_FEED, COST_MODEL},
+    [COST_MARKOV] = {COST_OF_MARKOV, COST_OF_MARKOV, COST_HEADS},
     [COST_SET_PROBE] = {COST_OF_SET_PROBE, COST_OF_SET_PROBE, COST_HEADS},
     [COST_SET_EXITS] = {COST_OF_SET_EXITS, COST_OF_SET_PROBE, COST_EXIT_HEADS},
     [COST_LAYER] = {COST_OF_LAYER, COST_OF_LAYER, COST_VERIFICATION},

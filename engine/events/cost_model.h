@@ -25,6 +25,8 @@ enum cost_step {
     COST_TRAINED_EXITS, /* the same with trained heads */
     COST_DRAFT,         /* a forward pass of the draft model */
     COST_DRAFT_HEAD,    /* its head call */
+    COST_FEED,          /* rows of a block drafter that read the target's features; its blocks are COST_DRAFT */
+    COST_MARKOV,        /* a call of its Markov head, which changes the logits of a head call */
     COST_SET_PROBE,     /* a head call of the target over cost_set_tokens() tokens */
     COST_SET_EXITS,     /* probes within a pass over as many */
     COST_PASS,          /* the pass of a single row up to the layer where other rows join, in a verification */
@@ -71,6 +73,8 @@ enum cost_array {
     COST_OF_DRAFT_HEAD,
     COST_OF_SET_PROBE,
     COST_OF_SET_EXITS,
+    COST_OF_FEED,
+    COST_OF_MARKOV,
     COST_ARRAYS
 };
 

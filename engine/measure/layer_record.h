@@ -41,8 +41,10 @@ struct record_drafter {
     bool known;          /* word[] has all rows but the last; or the model is the target's layers 1..exit_layer */
     bool acceptance;     /* so has its `acceptance` */
     uint32_t exit_layer; /* 0: a model of its own */
-    double pass_load, head_load, accept_load; /* as in run_info.h */
-    double next_load; /* of a feature drafter's pass after the round's first one, which has no features of the target */
+    double pass_load, head_load, accept_load; /* as in run_info.h; accept_load of a block drafter's confidence head */
+    double
+        next_load; /* of a feature drafter's pass after the round's first one, which has no features of the target; */
+                   /* of a block drafter: of feeding rows, without which pass_load is */
     /* (n_rejected) probabilities by the acceptance head of the run's latest drafts that were wrong or followed a wrong
      * one */
     float rejected[RECORD_REJECTED];

@@ -117,6 +117,18 @@ model_markov_bytes(const struct model *m, bool exact)
     return m->desc.drafter != NULL ? tensor_bytes(&m->desc.drafter->markov_w2, exact) : 0;
 }
 
+double
+model_confidence(const struct drafter_desc *d, uint32_t width, float *x, token_t before)
+{
+    const float *weight = d->confidence.data;
+    double sum = (double)d->confidence_bias;
+    if (d->confidence.cols > width)
+        tensor_row(&d->markov_w1, (uint32_t)before, x + width);
+    for (uint32_t i = 0; i < d->confidence.cols; i++)
+        sum += (double)weight[i] * (double)x[i];
+    return 1 / (1 + exp(-sum));
+}
+
 #define FEATURES_BYTES ((size_t)64 << 20)
 #define FEATURES_ROWS  512 /* at least, even if they take more */
 

@@ -75,6 +75,9 @@ double model_head_bytes(const struct model *, bool exact);
 double model_feed_bytes(const struct model *, bool features, bool exact);
 /* Bytes that a call which adds the bias of a block drafter's Markov head reads; 0: there is none. */
 double model_markov_bytes(const struct model *, bool exact);
+/* Applies the confidence head of a block drafter to a row's hidden state after the final norm, the first `width` numbers
+ * of x, which has room for all that the head reads. `before`: the token before the row's draft. */
+double model_confidence(const struct drafter_desc *, uint32_t width, float *x, token_t before);
 /* The rows whose features a target keeps until the drafter reads them, and the most bytes that they take at ctx
  * positions, of all sequences. */
 uint32_t model_features_window(const struct model *drafter, const struct model *target);

@@ -17,11 +17,16 @@ struct reader {          /* a model that reads the text */
     seq_t seq;
     uint32_t layers, vocab;
     token_t unknown; /* replaces a token that the model lacks */
-    /* Of a feature drafter: its row at position P has the token at P + ahead, with the target's features at P; 1, else
-     * 0. feature: the first of its n_features among those that the target keeps; fed: (CHUNK, all of a row's). */
+    /* Of a feature drafter: its row at position P has the token at P + ahead, 0 in a block drafter, with the target's
+     * features at P. feature: the first of its n_features among those that the target keeps; fed: (CHUNK, all of a
+     * row's). */
+    const struct drafter_desc *form; /* NULL: no feature drafter */
     uint32_t ahead, feature, n_features;
     float *fed;
-    struct record_drafter *read; /* of the part that is read; NULL: the target */
+    struct final_norm norm; /* of a block drafter with a confidence head, which reads x: (confidence.cols) */
+    float *x;
+    struct record_drafter *read; /* of the part that is read; NULL: the target. The next reader's is that with the bias
+                                  * of a block drafter's Markov head */
 };
 
 struct reading_state {
@@ -31,7 +36,7 @@ struct reading_state {
     struct engine *engine;
     struct reading_options options;
     struct reader reader[1 + READING_DRAFTS]; /* the target, the drafters */
-    uint32_t features[2 * MODEL_FEATURES], n_features;
+    uint32_t features[3 * MODEL_FEATURES], n_features;
     bool probes_layers;
     struct context_probe *probes;   /* (CHUNK, L) */
     struct prediction *predictions; /* (CHUNK, L) */
@@ -52,8 +57,8 @@ open_reader(const struct reading_state *s, struct reader *r, const struct model 
             struct err *err)
 {
     const struct engine *e = s->engine;
-    const bool target = m == e->model, forks = r->ahead > 0;
-    const struct context_options limits = {.ctx = s->options.ctx,
+    const bool target = m == e->model, forks = r->form != NULL;
+    const struct context_options limits = {.ctx = s->options.ctx + (forks ? r->form->block : 0),
                                            .spare = forks ? CHUNK * (READING_CHAIN + 2) : 0,
                                            .ring = forks ? 4 * CHUNK : 0,
                                            .seqs = forks ? CHUNK + 1 : 1,
@@ -73,40 +78,77 @@ open_reader(const struct reading_state *s, struct reader *r, const struct model 
     return true;
 }
 
-/* Adds a drafter whose model is its own, or the target's first layers, which need the lens but no reader. */
-static bool
-open_drafter(struct reading_state *s, enum aux_role role, const struct aux_model *of, int32_t draft, struct err *err)
+/* Returns what records have of a drafter with a model of its own, without its predictions. */
+static struct record_drafter
+describe_drafter(const struct engine *e, enum aux_role role, const struct model *m, bool markov)
 {
-    const struct model *m = of->model, *target = s->engine->model;
-    const uint32_t number = s->out.n_drafters;
-    struct reader *r = &s->reader[1 + number];
-    struct reading_drafter *d = &s->out.drafter[number];
-    struct record_drafter read = {.role = role, .known = true, .exit_layer = of->exit_layer};
-    const bool exact = s->engine->exact;
-    if ((m == NULL && !(of->exit_layer > 0 && s->options.lens)) || number == READING_DRAFTS)
-        return true;
-    s->out.n_drafters++;
-    *d = (struct reading_drafter){.role = role, .draft = draft};
-    snprintf(d->name, sizeof d->name, "self:%u", (unsigned)of->exit_layer);
-    if (m != NULL) {
-        const double layer = model_layer_bytes(target, exact), own = m->desc.n_layers * model_layer_bytes(m, exact);
-        snprintf(d->name, sizeof d->name, "%s", m->name);
-        read.pass_load = (own + model_feed_bytes(m, true, exact)) / layer;
-        read.next_load = (own + model_feed_bytes(m, false, exact)) / layer;
-        read.head_load = model_head_bytes(m, exact) / model_head_bytes(target, exact);
+    const double layer = model_layer_bytes(e->model, e->exact), head = model_head_bytes(e->model, e->exact),
+                 own = m->desc.n_layers * model_layer_bytes(m, e->exact), feed = model_feed_bytes(m, true, e->exact);
+    struct record_drafter d = {.role = role,
+                               .known = true,
+                               .pass_load = (own + feed) / layer,
+                               .next_load = (own + model_feed_bytes(m, false, e->exact)) / layer,
+                               .head_load = model_head_bytes(m, e->exact) / head};
+    if (role == AUX_BLOCK) {
+        const struct drafter_desc *form = m->desc.drafter;
+        d.pass_load = own / layer;
+        d.next_load = feed / layer;
+        d.block = form->block;
+        d.drafts = form->block - !form->from_anchor;
+        d.markov = markov;
+        d.markov_load = markov ? model_markov_bytes(m, e->exact) / head : 0;
+        d.accept_load = form->confidence.cols * sizeof(float) / head;
     }
-    for (uint32_t i = 0; i < READING_PARTS; i++) {
-        read.word = m != NULL ? blocks_take(&s->blocks, READING_RECORD, sizeof *read.word) : NULL;
-        read.run = m != NULL ? blocks_take(&s->blocks, READING_RECORD, sizeof *read.run) : NULL;
-        s->out.part[i].draft[number] = read;
-    }
-    if (role != AUX_DRAFT) {
-        *r = (struct reader){.ahead = 1, .feature = s->n_features, .n_features = m->n_features};
-        r->fed = blocks_take(&s->blocks, (size_t)CHUNK * m->n_features * target->desc.width, sizeof *r->fed);
+    return d;
+}
+
+/* Opens the context of a drafter, which reads features from number s->n_features on of those that the target keeps. */
+static bool
+open_own_reader(struct reading_state *s, struct reader *r, const struct aux_model *of, struct err *err)
+{
+    const struct model *m = of->model;
+    if (m->desc.drafter != NULL) {
+        *r = (struct reader){.form = m->desc.drafter,
+                             .ahead = m->desc.drafter->block > 0 ? 0 : 1,
+                             .feature = s->n_features,
+                             .n_features = m->n_features};
+        r->fed = blocks_take(&s->blocks, (size_t)CHUNK * m->n_features * s->engine->model->desc.width, sizeof *r->fed);
         memcpy(s->features + s->n_features, m->features, m->n_features * sizeof *m->features);
         s->n_features += m->n_features;
     }
-    return m == NULL || open_reader(s, r, m, of->weights, err);
+    r->x = r->form != NULL ? blocks_take(&s->blocks, r->form->confidence.cols, sizeof *r->x) : NULL;
+    return (r->form == NULL || r->form->confidence.cols == 0 || final_norm_open(&r->norm, &m->desc, err)) &&
+           open_reader(s, r, m, of->weights, err);
+}
+
+/* Adds a drafter whose model is its own, or the target's first layers, which need the lens but no reader. The one with
+ * the bias of a Markov head has the reader of the drafter before it. */
+static bool
+open_drafter(struct reading_state *s, enum aux_role role, const struct aux_model *of, int32_t draft, bool markov,
+             struct err *err)
+{
+    const struct model *m = of->model;
+    const uint32_t number = s->out.n_drafters;
+    struct reading_drafter *d = &s->out.drafter[number];
+    struct record_drafter read = {.role = role, .known = true, .exit_layer = of->exit_layer};
+    if ((m == NULL && !(of->exit_layer > 0 && s->options.lens)) || number == READING_DRAFTS ||
+        (markov && !tensor_present(&m->desc.drafter->markov_w1)))
+        return true;
+    s->out.n_drafters++;
+    *d = (struct reading_drafter){.role = role, .draft = draft, .markov = markov};
+    snprintf(d->name, sizeof d->name, "self:%u", (unsigned)of->exit_layer);
+    if (m != NULL) {
+        snprintf(d->name, sizeof d->name, "%s", m->name);
+        read = describe_drafter(s->engine, role, m, markov);
+    }
+    for (uint32_t i = 0; i < READING_PARTS; i++) {
+        const size_t drafts = (size_t)READING_RECORD * read.drafts;
+        read.word = m != NULL ? blocks_take(&s->blocks, READING_RECORD, sizeof *read.word) : NULL;
+        read.run = m != NULL ? blocks_take(&s->blocks, READING_RECORD, sizeof *read.run) : NULL;
+        read.confidence = drafts > 0 ? blocks_take(&s->blocks, drafts, sizeof *read.confidence) : NULL;
+        s->out.part[i].draft[number] = read;
+    }
+    return m == NULL || markov || open_own_reader(s, &s->reader[1 + number], of, err);
 }
 
 static bool
@@ -142,9 +184,11 @@ reading_open(struct reading **out, struct engine *e, const struct reading_option
     for (struct reading_records *r = s->out.part; r < s->out.part + READING_PARTS && ok; r++)
         ok = open_record(&r->lens, s, 0, err) && (!o->trained || open_record(&r->trained, s, trained, err));
     for (enum aux_role role = 0; role < AUX_MODELS && ok; role++)
-        ok = role == AUX_COMPANION || open_drafter(s, role, &e->aux[role], -1, err);
+        ok = role == AUX_COMPANION ||
+             (open_drafter(s, role, &e->aux[role], -1, false, err) &&
+              (role != AUX_BLOCK || e->aux[role].model == NULL || open_drafter(s, role, &e->aux[role], -1, true, err)));
     for (uint32_t i = 0; i < o->n_drafts && ok; i++)
-        ok = open_drafter(s, AUX_DRAFT, &o->drafts[i].model, (int32_t)i, err);
+        ok = open_drafter(s, AUX_DRAFT, &o->drafts[i].model, (int32_t)i, false, err);
     ok = ok && open_reader(s, s->reader, e->model, e->weights, err) &&
          (!s->blocks.starved || err_set(err, ERR_WORK, "out of memory for reading texts"));
     *out = ok ? &s->out : NULL;
@@ -159,8 +203,10 @@ reading_close(struct reading *r)
     if (r == NULL)
         return;
     struct reading_state *s = r->state;
-    for (uint32_t i = 0; i <= r->n_drafters; i++)
+    for (uint32_t i = 0; i <= r->n_drafters; i++) {
         context_close(s->reader[i].ctx);
+        final_norm_free(&s->reader[i].norm);
+    }
     for (uint32_t i = 0; i < READING_PARTS; i++) {
         layer_record_close(&r->part[i].lens);
         layer_record_close(&r->part[i].trained);
@@ -198,12 +244,12 @@ read_rows(const struct reading_state *s, const struct reader *r, const struct pa
         const token_t token = as_read_by(r, p->text[at + i + r->ahead]);
         if ((rows[i] = context_append(r->ctx, r->seq, i > 0 ? rows[i - 1] : SLOT_NONE, token)) == SLOT_NONE)
             return false;
-        const slot_t fed = r->ahead > 0 ? context_at(s->reader->ctx, s->reader->seq, at + i) : SLOT_NONE;
-        if (r->ahead > 0)
+        const slot_t fed = r->form != NULL ? context_at(s->reader->ctx, s->reader->seq, at + i) : SLOT_NONE;
+        if (r->form != NULL)
             memcpy(r->fed + i * each, context_features(s->reader->ctx, fed) + r->feature * width,
                    each * sizeof *r->fed);
     }
-    return (r->ahead == 0 || context_feed(r->ctx, rows, n, r->fed)) &&
+    return (r->form == NULL || context_feed(r->ctx, rows, n, r->fed)) &&
            context_advance(r->ctx, rows, n, r->layers, NULL) && context_keep(r->ctx, r->seq, rows, n);
 }
 
@@ -252,12 +298,17 @@ add_to_records(struct reading_state *s, const struct part *p, uint32_t at, uint3
            (!s->options.trained || add_rows(s, p, &s->to->trained, true, at, n, rows));
 }
 
-/* Predicts the tokens after rows of a drafter. */
+/* Predicts the tokens after rows of a drafter. before: of a block drafter's rows whose logits are kept, the tokens whose
+ * bias increases them; NULL: of other rows. */
 static bool
-predict(const struct reading_state *s, const struct reader *r, const slot_t *rows, uint32_t n)
+predict(const struct reading_state *s, const struct reader *r, const slot_t *rows, uint32_t n, const token_t *before)
 {
     for (uint32_t i = 0; i < n; i++)
-        s->probes[i] = (struct context_probe){.slot = rows[i], .layer = r->layers, .temperature = 1};
+        s->probes[i] = (struct context_probe){.slot = rows[i],
+                                              .layer = r->layers,
+                                              .temperature = 1,
+                                              .kept = before != NULL,
+                                              .before = before != NULL ? before[i] : TOKEN_NONE};
     return context_predict(r->ctx, s->probes, n, s->predictions);
 }
 
@@ -265,7 +316,7 @@ static bool
 add_words(const struct reading_state *s, const struct part *p, const struct reader *r, uint32_t at, uint32_t n,
           const slot_t *rows)
 {
-    if (!predict(s, r, rows, n))
+    if (!predict(s, r, rows, n, NULL))
         return false;
     for (uint32_t i = 0; i < n; i++) {
         const struct prediction *of = &s->predictions[i];
@@ -297,7 +348,7 @@ draft_chains(const struct reading_state *s, const struct part *p, const struct r
         }
     while (live > 0) {
         const uint32_t all = live;
-        if (!predict(s, r, last, all))
+        if (!predict(s, r, last, all, NULL))
             return false;
         live = 0;
         for (uint32_t i = 0; i < all; i++) {
@@ -321,6 +372,86 @@ draft_chains(const struct reading_state *s, const struct part *p, const struct r
                 return false;
     }
     return true;
+}
+
+struct read_blocks { /* blocks with the pending tokens at positions first, first + 1, … */
+    uint32_t first, n;
+    slot_t rows[CHUNK];    /* (n, block), */
+    slot_t drafts[CHUNK];  /* (drafts, n): those of them that predict drafts, by draft */
+    token_t before[CHUNK]; /* (n) the token before the next draft */
+};
+
+/* Returns the confidence head's value for a row's draft, after the token before it; NAN: there is none, or the row is
+ * lost. */
+static double
+confidence(const struct reader *r, slot_t row, token_t before)
+{
+    if (r->form->confidence.cols == 0 || !context_read_hidden(r->ctx, row, r->layers, r->x))
+        return NAN;
+    final_norm_apply(&r->norm, r->x, r->x);
+    return model_confidence(r->form, r->norm.width, r->x, before);
+}
+
+/* Takes draft number i of all blocks from predictions (n). */
+static void
+take_drafts(const struct part *p, const struct reader *r, struct record_drafter *read, struct read_blocks *b,
+            uint32_t i, const struct prediction *of)
+{
+    for (uint32_t k = 0; k < b->n; k++) {
+        const uint32_t pending = b->first + k, row = pending - p->first, at = pending + 1 + i;
+        const double by_head = confidence(r, b->drafts[i * b->n + k], b->before[k]);
+        if (read->run[row] == i && at < p->n && of[k].token == p->text[at])
+            read->run[row]++;
+        read->confidence[row * read->drafts + i] = isnan(by_head) ? of[k].confidence : (float)by_head;
+        b->before[k] = as_read_by(r, of[k].token);
+    }
+}
+
+/* Predicts the drafts of all blocks: in one head call, and, with the bias of the Markov head, one after the other. */
+static bool
+predict_blocks(const struct reading_state *s, const struct part *p, const struct reader *r, struct read_blocks *b)
+{
+    struct record_drafter *read = r->read;
+    const bool markov = tensor_present(&r->form->markov_w1);
+    bool ok = predict(s, r, b->drafts, b->n * read->drafts, NULL);
+    for (uint32_t bias = 0; bias <= markov && ok; bias++, read = r[1].read)
+        for (uint32_t i = 0; i < read->drafts && ok; i++) {
+            for (uint32_t k = 0; k < b->n && i == 0; k++) {
+                read->run[b->first + k - p->first] = 0;
+                b->before[k] = as_read_by(r, p->text[b->first + k]);
+            }
+            ok = bias == 0 || predict(s, r, b->drafts + i * b->n, b->n, b->before);
+            if (ok)
+                take_drafts(p, r, read, b, i, s->predictions + (bias == 0 ? i * b->n : 0));
+        }
+    return ok;
+}
+
+/* Drafts blocks from rows of a block drafter: as many in one pass as it has rows for. Each block has a fork of the rows
+ * before it. */
+static bool
+draft_blocks(const struct reading_state *s, const struct part *p, const struct reader *r, uint32_t at, uint32_t n)
+{
+    const uint32_t block = r->form->block, drafts = r->read->drafts, end = at + n + 1 < p->n ? at + n + 1 : p->n - 1;
+    struct read_blocks b = {.first = at + 1 > p->begin ? at + 1 : p->begin};
+    bool ok = true;
+    for (; b.first < end && ok; b.first += b.n) {
+        seq_t fork[CHUNK];
+        b.n = end - b.first < CHUNK / block ? end - b.first : CHUNK / block;
+        for (uint32_t k = 0; k < b.n; k++) {
+            slot_t *row = &b.rows[k * block];
+            fork[k] = context_fork(r->ctx, r->seq, b.first + k);
+            for (uint32_t i = 0; i < block; i++)
+                row[i] = context_append(r->ctx, fork[k], i > 0 ? row[i - 1] : SLOT_NONE,
+                                        i > 0 ? r->form->mask : as_read_by(r, p->text[b.first + k]));
+            for (uint32_t i = 0; i < drafts; i++)
+                b.drafts[i * b.n + k] = row[block - drafts + i];
+        }
+        ok = context_advance(r->ctx, b.rows, b.n * block, r->layers, NULL) && predict_blocks(s, p, r, &b);
+        for (uint32_t k = 0; k < b.n; k++)
+            context_drop(r->ctx, fork[k]);
+    }
+    return ok;
 }
 
 /* ---- a part ---- */
@@ -347,12 +478,15 @@ read_chunk(struct reading_state *s, const struct part *p, const struct reader *f
     const bool recorded = at >= p->first;
     if (first > s->reader && recorded && !add_to_records(s, p, at, n, NULL))
         return false;
-    for (const struct reader *r = first; r <= s->reader + s->out.n_drafters; r++)
-        if (r->ctx != NULL &&
-            (!read_rows(s, r, p, at, n, rows) || (r->ahead > 0 && !draft_chains(s, p, r, at, n, rows)) ||
-             (r->ahead == 0 && recorded &&
-              !(r == s->reader ? add_to_records(s, p, at, n, rows) : add_words(s, p, r, at, n, rows)))))
+    for (const struct reader *r = first; r <= s->reader + s->out.n_drafters; r++) {
+        bool ok = r->ctx == NULL || read_rows(s, r, p, at, n, rows);
+        if (ok && r->form != NULL)
+            ok = r->form->block > 0 ? draft_blocks(s, p, r, at, n) : draft_chains(s, p, r, at, n, rows);
+        else if (ok && r->ctx != NULL && recorded)
+            ok = r == s->reader ? add_to_records(s, p, at, n, rows) : add_words(s, p, r, at, n, rows);
+        if (!ok)
             return false;
+    }
     if (s->n_features > 0)
         context_features_need(s->reader->ctx, s->reader->seq, at + n);
     return true;

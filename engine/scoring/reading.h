@@ -6,6 +6,8 @@
  *   draft models     read the text as a prompt; the first choice after each row
  *   feature drafters EAGLE-3 heads and layers for multi-token prediction read the text with the target's features. From
  *                    each row of an answer a chain is drafted as long as it equals the text, in forks of many rows
+ *   block drafters   read it, too. From each row of an answer a whole block is drafted, without and with the bias of
+ *                    the Markov head: two drafters of records
  *
  * The text is the truth: a prediction agrees if it is the text's next token. Bits are those of runs. */
 #pragma once
@@ -16,7 +18,7 @@
 #define READING_ROWS   1024                             /* most tokens of a part; longer answers are read in parts */
 #define READING_RECORD (READING_ROWS + RECORD_LEAD + 1) /* rows of a record at most */
 #define READING_CHAIN  32                               /* most drafts of a chain */
-#define READING_DRAFTS 19 /* the engine's and 16 further draft models, two feature drafters */
+#define READING_DRAFTS 21 /* the engine's and 16 further draft models, four feature drafters */
 #define READING_PARTS  8  /* whose records are kept at a time */
 
 struct reading_options {
@@ -30,7 +32,8 @@ struct reading_options {
 };
 
 struct reading_drafter {
-    enum aux_role role; /* AUX_DRAFT, AUX_EAGLE, AUX_MTP */
+    enum aux_role role; /* AUX_DRAFT, AUX_EAGLE, AUX_BLOCK, AUX_MTP */
+    bool markov;        /* a block drafter with the bias of its Markov head; without it, it is another drafter */
     char name[64];
     int32_t draft; /* index in the options' drafts; -1: the engine's own. self:E needs the lens */
 };

@@ -291,24 +291,20 @@ draft_passes(struct bench_rows *b, uint32_t rep)
     return ok;
 }
 
-/* The further time of a first draft after a verification by the target, over the mean of the drafts after it. The
- * drafts are rows of `b`, up to a layer. */
+/* The further time of a first draft after a verification by the target, over the mean of other drafts. The drafts are
+ * rows of `b` up to a layer, in blocks of so many rows. */
 static bool
-first_draft(struct bench_rows *b, struct bench_rows *target, uint32_t depth, uint32_t rep)
+first_draft(struct bench_rows *b, struct bench_rows *target, uint32_t depth, uint32_t block, uint32_t rep)
 {
     double us[DRAFTS], head[DRAFTS], unused, rest = 0;
-    slot_t first = SLOT_NONE;
     bool ok = append(target, target->seq, DRAFTS) && advance(target, DRAFTS, target->layers, &unused) &&
               verify(target, DRAFTS, &unused);
     discard(target);
     for (uint32_t i = 0; i < DRAFTS && ok; i++) {
-        b->row[0] = context_append(b->ctx, b->seq, i == 0 ? SLOT_NONE : b->row[0], draw(b));
-        first = i == 0 ? b->row[0] : first;
-        ok = b->row[0] != SLOT_NONE && advance(b, 1, depth, &us[i]) && probe(b, 1, depth, USE_LENS, &head[i]);
+        ok = append(b, b->seq, block) && advance(b, block, depth, &us[i]) && probe(b, block, depth, USE_LENS, &head[i]);
         rest += i > 0 && ok ? (us[i] + head[i]) / (DRAFTS - 1) : 0;
+        discard(b);
     }
-    if (first != SLOT_NONE)
-        context_discard(b->ctx, first);
     b->of.first[rep] = ok ? us[0] + head[0] - rest : 0;
     return ok;
 }
@@ -503,7 +499,7 @@ measure_model(struct engine *e, const struct model *m, struct weights *w, double
     }
     for (uint32_t rep = 0; rep < REPEATS && ok; rep++)
         ok = all ? fixed_costs(b, rep, &step) && whole_passes(b, rep) && draft_passes(b, rep) && exits_of_all(b, rep) &&
-                       first_draft(b, b, (b->layers + 1) / 2, rep)
+                       first_draft(b, b, (b->layers + 1) / 2, 1, rep)
                  : stairs(b, rep);
     if (ok)
         take_all(out, b, all);
@@ -537,27 +533,82 @@ fed_passes(struct bench_rows *b, uint32_t values, struct cost_model *out)
     return ok;
 }
 
+/* Calls of the Markov head on rows whose logits are kept. */
+static bool
+markov_probe(struct bench_rows *b, uint32_t n, double *us)
+{
+    for (uint32_t i = 0; i < n; i++) {
+        b->probe[i].kept = true;
+        b->probe[i].before = draw(b);
+    }
+    const double start = clock_fine_us();
+    const bool ok = context_predict(b->ctx, b->probe, n, b->prediction);
+    *us = clock_fine_us() - start;
+    return ok;
+}
+
+/* Passes, head calls and calls of the Markov head on blocks of some numbers of rows, and rows that are fed. */
+static bool
+block_passes(struct bench_rows *b, const float *features, bool markov, uint32_t rep)
+{
+    bool ok = true;
+    for (uint32_t c = 0; c < COST_ROWS && ok; c++) {
+        const uint32_t n = cost_rows[c];
+        if (!is_measured(n))
+            continue;
+        const double start = clock_fine_us();
+        ok = append(b, b->seq, n) && context_feed(b->ctx, b->row, n, features);
+        b->of.us[COST_OF_FEED][c][rep] = clock_fine_us() - start;
+        discard(b);
+        ok = ok && append(b, b->seq, n) && advance(b, n, b->layers, &b->of.us[COST_OF_LAYER][c][rep]) &&
+             probe(b, n, b->layers, USE_LENS, &b->of.us[COST_OF_PROBE][c][rep]) &&
+             (!markov || markov_probe(b, n, &b->of.us[COST_OF_MARKOV][c][rep]));
+        b->of.us[COST_OF_LAYER][c][rep] /= b->layers;
+        discard(b);
+    }
+    return ok;
+}
+
+/* The steps of a block drafter, whose committed rows read features of the target: any values. */
+static bool
+fed_blocks(struct bench_rows *b, const struct drafter_desc *d, struct cost_model *out)
+{
+    static const enum cost_array arrays[] = {COST_OF_LAYER, COST_OF_PROBE, COST_OF_FEED, COST_OF_MARKOV};
+    const float *features = blocks_take(&b->blocks, (size_t)MOST_ROWS * d->features, sizeof *features);
+    bool ok = features != NULL && append(b, b->seq, MOST_ROWS) && context_feed(b->ctx, b->row, MOST_ROWS, features) &&
+              context_keep(b->ctx, b->seq, b->row, MOST_ROWS);
+    for (uint32_t rep = 0; rep < REPEATS && ok; rep++)
+        ok = block_passes(b, features, tensor_present(&d->markov_w1), rep);
+    for (size_t i = 0; i < sizeof arrays / sizeof *arrays; i++)
+        take(out->us[arrays[i]], b->of.us[arrays[i]]);
+    return ok;
+}
+
 bool
 engine_drafter_costs(struct engine *e, const struct aux_model *drafter, const atomic_bool *cancel,
                      struct cost_model *out)
 {
     const struct model *m = drafter->model;
-    const bool fed = m->desc.drafter != NULL;
+    const struct drafter_desc *form = m->desc.drafter;
+    const uint32_t block = form != NULL && form->block > 0 ? form->block : 1;
     struct bench_rows *both = calloc(2, sizeof *both);
     struct cost_model own = e->costs;
     double unused;
     *out = e->costs;
     memset(out->us[COST_OF_DRAFT], 0, sizeof out->us[COST_OF_DRAFT]);
     bool ok = cost_known(out) && both != NULL &&
-              (fed || measure_model(e, m, drafter->weights, INFINITY, cancel, &own, &unused)) &&
+              (form != NULL || measure_model(e, m, drafter->weights, INFINITY, cancel, &own, &unused)) &&
               open_rows(&both[0], e, m, drafter->weights, 0, cancel) &&
               open_rows(&both[1], e, e->model, e->weights, 0, cancel) &&
-              (!fed || fed_passes(&both[0], m->desc.drafter->features, &own));
+              (form == NULL ||
+               (form->block > 0 ? fed_blocks(&both[0], form, &own) : fed_passes(&both[0], form->features, &own)));
     for (uint32_t rep = 0; rep < REPEATS && ok; rep++)
-        ok = first_draft(&both[0], &both[1], both[0].layers, rep);
+        ok = first_draft(&both[0], &both[1], both[0].layers, block, rep);
     if (ok) {
         scale(out->us[COST_OF_DRAFT], own.us[COST_OF_LAYER], m->desc.n_layers);
         memcpy(out->us[COST_OF_DRAFT_HEAD], own.us[COST_OF_PROBE], sizeof own.us[COST_OF_PROBE]);
+        memcpy(out->us[COST_OF_FEED], own.us[COST_OF_FEED], sizeof own.us[COST_OF_FEED]);
+        memcpy(out->us[COST_OF_MARKOV], own.us[COST_OF_MARKOV], sizeof own.us[COST_OF_MARKOV]);
         scale(out->far[COST_FAR_DRAFT], own.far[COST_FAR_LAYER], m->desc.n_layers);
         out->first_draft = rounded(quartile(both[0].of.first));
     }
