@@ -33,6 +33,8 @@ check(const struct search *s, const struct model *m)
 {
     const struct model *target = s->engine->model;
     struct err err;
+    if (m->desc.drafter != NULL)
+        return DRAFT_FEATURES;
     if (!vocabularies_match(target->tokenizer, target->name, m->tokenizer, m->name, &err))
         return DRAFT_VOCABULARY;
     if (memory_need(m, 0, s->engine->exact, false) >= memory_need(target, 0, s->engine->exact, false))
@@ -46,7 +48,7 @@ static bool
 add(void *user, const char *name, const char *path)
 {
     struct search *s = user;
-    const struct model_options glance = {.glance = true};
+    const struct model_options glance = {.glance = true, .target = s->engine->model};
     struct draft *d = &s->drafts->draft[s->drafts->n];
     struct model *m;
     struct err err;
@@ -72,6 +74,7 @@ static void
 print_counts(const struct drafts *d, const char *place)
 {
     static const char *const reasons[DRAFT_REASONS] = {"not readable",
+                                                       "EAGLE-3 heads or block drafters, which --draft takes",
                                                        "with another vocabulary",
                                                        "not smaller than the target",
                                                        "listed twice or given by --draft",

@@ -9,6 +9,7 @@
 /* Why a model is not raced, in the order of the checks. */
 enum draft_skipped {
     DRAFT_UNREADABLE, /* it is damaged or of an unknown kind */
+    DRAFT_FEATURES,   /* an EAGLE-3 head or a block drafter: only --draft takes it */
     DRAFT_VOCABULARY, /* it differs from the target's */
     DRAFT_TOO_LARGE,  /* it is not smaller than the target */
     DRAFT_REPEATED,   /* it is the engine's own draft model, or one of the others */

@@ -65,6 +65,8 @@ extern const char *const aux_names[AUX_MODELS]; /* AUX_ROLES: also names of opti
 #define NEEDS_PROFILE     NEEDS(AUX_MODELS + 1) /* a verification profile: measured agreement of the three models */
 #define NEEDS_MARKOV      NEEDS(AUX_MODELS + 2) /* the block drafter's Markov head */
 #define NEEDS_KINDS       (AUX_MODELS + 3)
+/* models that draft; a policy needs at most one of them */
+#define NEEDS_DRAFTER (NEEDS(AUX_DRAFT) | NEEDS(AUX_EAGLE) | NEEDS(AUX_BLOCK) | NEEDS(AUX_MTP))
 extern const char *const need_names[NEEDS_KINDS]; /* by bit: aux_names, "accept_head", "profile", "markov_head" */
 
 /* Declarations of a policy. They outlive the policy, for the screen, the trace and the replay. */

@@ -39,10 +39,9 @@ layer_record_close(struct layer_record *r)
 const char *
 layer_record_lacks(const struct layer_record *r, unsigned needs)
 {
-    const unsigned drafters = NEEDS(AUX_DRAFT) | NEEDS(AUX_EAGLE) | NEEDS(AUX_BLOCK) | NEEDS(AUX_MTP) | NEEDS_MARKOV,
-                   markov = r->draft.markov ? NEEDS_MARKOV : 0,
+    const unsigned markov = r->draft.markov ? NEEDS_MARKOV : 0,
                    known = r->draft.known ? NEEDS(r->draft.role) | markov : 0;
-    if ((needs & drafters & ~known) != 0)
+    if ((needs & (NEEDS_DRAFTER | NEEDS_MARKOV) & ~known) != 0)
         return (needs & NEEDS(AUX_DRAFT)) != 0 ? "what-if needs the draft model's predictions of a few tokens"
                                                : "what-if needs the drafter's chains at each position of a text";
     if ((needs & NEEDS_ACCEPT_HEAD) != 0 && !r->draft.acceptance)

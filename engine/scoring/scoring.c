@@ -293,16 +293,26 @@ enter(struct scoring *s, const struct policy *p, int drafter, const struct cost_
         s->entry[s->n_entries++] = e;
 }
 
-/* Enters the policies with each drafter of the role that they need. */
+/* A policy that needs a Markov head drafts with its bias, and all others without it. */
+static bool
+drafts_with(const struct policy *p, const struct reading_drafter *d)
+{
+    const unsigned needs = d != NULL ? NEEDS(d->role) | (d->markov ? NEEDS_MARKOV : 0) : 0;
+    return (p->ops->needs & (NEEDS_DRAFTER | NEEDS_MARKOV)) == needs;
+}
+
+/* Enters the policies with each drafter that they can use. */
 static void
 enter_all(struct scoring *s)
 {
     const struct reading *r = s->reading;
+    struct cost_model costs = {.context = 0};
     for (int d = -1; d < (int)r->n_drafters; d++) {
-        const struct cost_model costs = costs_with(s, d);
+        const struct reading_drafter *with = d >= 0 ? &r->drafter[d] : NULL;
+        if (d < 0 || !with->markov) /* else it is the drafter before it */
+            costs = costs_with(s, d);
         for (const struct policy *p = s->policies; p < s->policies + s->n_policies; p++)
-            if ((p->ops->needs & (NEEDS(AUX_DRAFT) | NEEDS(AUX_EAGLE) | NEEDS(AUX_MTP))) ==
-                (d >= 0 ? NEEDS(r->drafter[d].role) : 0))
+            if (drafts_with(p, with))
                 enter(s, p, d, &costs);
     }
 }
@@ -318,8 +328,10 @@ measure_again(struct scoring *s)
         s->engine->costs = before;
         return;
     }
+    struct cost_model costs = {.context = 0};
     for (int d = -1; d < (int)s->reading->n_drafters; d++) {
-        const struct cost_model costs = costs_with(s, d);
+        if (d < 0 || !s->reading->drafter[d].markov)
+            costs = costs_with(s, d);
         for (uint32_t k = 0; k < s->n_entries; k++)
             if (s->entry[k].drafter == d)
                 score_measured_again(s->score, k, &costs);
