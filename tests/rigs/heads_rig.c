@@ -8,6 +8,7 @@
 #include "base/rng.h"
 #include "engine/model/model.h"
 #include "engine/model/model_open.h"
+#include "kernels/experts.h"
 #include "kernels/tensor.h"
 
 bool
@@ -64,51 +65,101 @@ made_up(struct model *m, uint32_t rows, uint32_t cols, float mean, float scale, 
     return (struct tensor){.data = values, .type = WEIGHT_F32, .rows = rows, .cols = cols};
 }
 
-/* Makes a drafter whose layer is the target's first one with attention, with an input near the embedding. */
-static struct model *
-drafter_of(const struct model *target, bool eagle, uint64_t *random)
+enum { MADE_LAYERS = 2, MADE_BLOCK = 6 }; /* of block drafters */
+
+/* Copies `n` of the target's first layers with attention and keys of their own, the last one again if there are fewer.
+ * Those with experts get the first expert as their MLP if `dense`. */
+static void
+take_layers(struct model *m, const struct model *target, struct layer_desc *layers, uint32_t n, bool dense)
 {
-    struct model *m = calloc(1, sizeof *m);
-    struct layer_desc *layer = calloc(1, sizeof *layer);
-    struct drafter_desc *form = blocks_take(&m->blocks, 1, sizeof *form);
-    const uint32_t width = target->desc.width, layers = target->desc.n_layers;
-    uint32_t l = 0;
-    while (l + 1 < layers && target->desc.layers[l].form.kind != LAYER_ATTENTION)
-        l++;
-    *layer = target->desc.layers[l];
-    m->path = strdup(target->path);
-    snprintf(m->name, sizeof m->name, "%s", eagle ? "head" : "MTP layer");
-    m->desc = target->desc;
-    m->desc.n_layers = 1;
-    m->desc.layers = layer;
-    m->desc.drafter = form;
-    m->desc.form.per_layer = 0; /* per-layer inputs belong to the target's layers */
-    m->desc.form.recurrent = (struct recurrent_form){0};
-    for (enum layer_tensor i = 0; i < LAYER_TENSORS; i++)
-        if ((LAYER_INPUTS >> i & 1u) != 0)
-            layer->all[i] = (struct tensor){.data = NULL};
-    m->ctx_train = target->ctx_train;
-    m->n_features = eagle ? 3 : 1;
-    for (uint32_t i = 0; i < m->n_features; i++)
-        m->features[i] = eagle ? i * layers / 2 : layers;
-    *form = (struct drafter_desc){.features = m->n_features * width, .parts = 1, .output_normed = !eagle};
-    form->token_norm = made_up(m, 1, width, 1, 0.1f, false, random);
-    form->feature_norm = made_up(m, 1, width, 1, 0.1f, false, random);
-    form->join = made_up(m, width, 2 * width, 0, 0.02f, true, random);
-    if (!eagle) {
-        form->norm = made_up(m, 1, width, 1, 0.1f, false, random);
-        return m;
+    const struct model_desc *d = &target->desc;
+    uint32_t found = 0;
+    for (uint32_t i = 0, l = 0; i < n; i++, l++) {
+        while (l < d->n_layers && (d->layers[l].form.kind != LAYER_ATTENTION || d->layers[l].form.kv_layer > 0))
+            l++;
+        found = l < d->n_layers ? l : found;
+        const struct expert_desc *expert = dense ? d->layers[found].experts : NULL;
+        layer_set_t without = LAYER_INPUTS; /* per-layer inputs belong to the target's layers */
+        layers[i] = d->layers[found];
+        if (expert != NULL) {
+            without |= LAYER_ROUTING;
+            layers[i].experts = NULL;
+        }
+        if (expert != NULL && !tensor_present(&layers[i].up)) {
+            layers[i].gate = expert->gate;
+            layers[i].up = expert->up;
+            layers[i].down = expert->down;
+            layers[i].bgate = expert->bgate;
+            layers[i].bup = expert->bup;
+            layers[i].bdown = expert->bdown;
+            layers[i].form.ffn = expert->up.rows;
+            m->desc.ffn = m->desc.ffn < expert->up.rows ? expert->up.rows : m->desc.ffn;
+        }
+        for (enum layer_tensor t = 0; t < LAYER_TENSORS; t++)
+            if ((without >> t & 1u) != 0)
+                layers[i].all[t] = (struct tensor){.data = NULL};
     }
-    form->projection = made_up(m, width, form->features, 0, 0.1f, true, random);
-    token_t *tokens = blocks_take(&m->blocks, 1, target->desc.vocab * sizeof *tokens);
+    m->desc.n_layers = n;
+    m->desc.layers = layers;
+    m->desc.form.per_layer = 0;
+    m->desc.form.recurrent = (struct recurrent_form){0};
+    if (dense)
+        m->desc.form.experts = (struct experts_form){0};
+}
+
+/* Leaves out the first quarter of the vocabulary, whose tokens are rare, if the head is in memory. */
+static void
+reduce_vocabulary(struct model *m, struct drafter_desc *form)
+{
     struct tensor *head = &m->desc.head;
-    const uint32_t without = head->data != NULL ? target->desc.vocab / 4 : 0; /* the first tokens, which are rare */
+    const uint32_t without = head->data != NULL ? m->desc.vocab / 4 : 0;
+    token_t *tokens = blocks_take(&m->blocks, 1, m->desc.vocab * sizeof *tokens);
     head->data =
         head->data != NULL ? (const char *)head->data + without * tensor_row_bytes(head->type, head->cols) : NULL;
     head->rows -= without;
     for (uint32_t i = 0; i < head->rows; i++)
         tokens[i] = (token_t)(i + without);
     form->tokens = tokens;
+}
+
+/* Makes a drafter of the target's first layers, with an input near the embedding. */
+static struct model *
+drafter_of(const struct model *target, enum aux_role role, uint64_t *random)
+{
+    const bool blocks = role == AUX_BLOCK;
+    struct model *m = calloc(1, sizeof *m);
+    struct layer_desc *layers = calloc(MADE_LAYERS, sizeof *layers);
+    struct drafter_desc *form = blocks_take(&m->blocks, 1, sizeof *form);
+    const uint32_t width = target->desc.width, target_layers = target->desc.n_layers;
+    m->path = strdup(target->path);
+    snprintf(m->name, sizeof m->name, "%s", blocks ? "block" : role == AUX_EAGLE ? "head" : "MTP layer");
+    m->desc = target->desc;
+    take_layers(m, target, layers, blocks ? MADE_LAYERS : 1, blocks);
+    m->desc.drafter = form;
+    m->ctx_train = target->ctx_train;
+    m->n_features = role == AUX_MTP ? 1 : 3;
+    for (uint32_t i = 0; i < m->n_features; i++)
+        m->features[i] = role == AUX_MTP ? target_layers : i * target_layers / 2;
+    *form = (struct drafter_desc){.features = m->n_features * width, .parts = 1, .output_normed = role == AUX_MTP};
+    if (!blocks)
+        form->token_norm = made_up(m, 1, width, 1, 0.1f, false, random);
+    form->feature_norm = made_up(m, 1, width, 1, 0.1f, false, random);
+    if (!blocks)
+        form->join = made_up(m, width, 2 * width, 0, 0.02f, true, random);
+    if (role != AUX_MTP)
+        form->projection = made_up(m, width, form->features, 0, 0.1f, true, random);
+    if (blocks) { /* its Markov head is the model without layers */
+        form->block = MADE_BLOCK;
+        form->mask = (token_t)m->desc.vocab - 1;
+        form->from_anchor = true;
+        form->markov_w1 = m->desc.embedding;
+        form->markov_w2 = m->desc.head;
+        form->confidence = made_up(m, 1, 2 * width, 0, 2 / sqrtf((float)width), false, random);
+    }
+    if (role == AUX_MTP)
+        form->norm = made_up(m, 1, width, 1, 0.1f, false, random);
+    if (role == AUX_EAGLE)
+        reduce_vocabulary(m, form);
     return m;
 }
 
@@ -119,7 +170,7 @@ heads_rig_drafters(struct engine *e, uint64_t seed, struct err *err)
         struct aux_model *h = &e->aux[role];
         if (h->model != NULL)
             continue;
-        h->model = drafter_of(e->model, role == AUX_EAGLE, &seed);
+        h->model = drafter_of(e->model, role, &seed);
         if (!e->ops->load(e->backend, &h->model->desc, NULL, NULL, &h->weights, err))
             return false;
     }

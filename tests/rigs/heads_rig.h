@@ -11,6 +11,7 @@ bool heads_rig_write_beside(const char *model_path, enum head_kind, uint64_t see
  * confident about some candidates and not about others. */
 bool heads_rig_accept(struct engine *, uint32_t blocks, uint64_t seed, struct err *);
 
-/* Gives the engine a random EAGLE-3 head and a layer for multi-token prediction, so that every policy runs. The layer
- * is the target's first one, so some of its drafts are accepted. Does nothing if the backend has no drafters. */
+/* Gives the engine a random EAGLE-3 head, a layer for multi-token prediction, and a block drafter with a Markov and a
+ * confidence head, so that every policy runs. Their layers are the target's first ones, so some of their drafts are
+ * accepted. Does nothing if the backend has no drafters. */
 bool heads_rig_drafters(struct engine *, uint64_t seed, struct err *);
