@@ -34,19 +34,22 @@ aggregates_reset(struct aggregates *a)
     memset(a->asked, 0, 3 * ((size_t)a->drafts.layers + 1) * sizeof *a->asked);
     draft_counts_reset(&a->drafts);
     a->positions = (struct positions){0};
-    a->rounds = 0;
+    a->rounds = a->forecasts = 0;
     a->low = a->high = NAN;
 }
 
 static void
-add_drafts(struct aggregates *a, const struct scope_round *r)
+add_drafts(struct aggregates *a, const struct scope_round *r, const struct scope_block *b)
 {
     struct step_draft drafts[VERIFY_NODES];
     struct draft_step steps[VERIFY_NODES];
     uint32_t n = 0;
     for (; n < r->n_drafts && n < VERIFY_NODES; n++) {
         const struct scope_draft *d = &r->drafts[n];
-        drafts[n] = (struct step_draft){d->parent, d->candidate, d->exit_layer, d->confidence, d->accepted};
+        const float forecast = scope_block_confidence(b, d->pos);
+        a->forecasts += isnan(forecast) ? 0 : 1;
+        drafts[n] = (struct step_draft){d->parent, d->candidate, d->exit_layer,
+                                        isnan(forecast) ? d->confidence : forecast, d->accepted};
     }
     n = draft_steps(drafts, n, steps);
     for (uint32_t i = 0; i < n; i++)
@@ -75,7 +78,7 @@ static void
 add_round(struct aggregates *a, const struct scope *s, const struct scope_sequence *q, const struct scope_round *r)
 {
     const float t = r->end.threshold;
-    add_drafts(a, r);
+    add_drafts(a, r, ring_at(&q->blocks, r->number));
     positions_round(&a->positions, &r->end);
     a->rounds++;
     a->low = isnan(t) ? a->low : fminf(a->low, t); /* fminf ignores NAN */

@@ -79,6 +79,7 @@ struct aggregates {
     struct draft_counts drafts;
     struct positions positions;
     uint64_t rounds;
+    uint64_t forecasts; /* drafts with a forecast of the block drafter's confidence head, in place of a probability */
     /* (layers + 1) asked: positions with a known final prediction where both heads were probed (with the lens alone:
      * all probed ones); spurious: those where the head (0: lens, 1: trained) was confident and wrong; owned */
     uint64_t *asked, *spurious[2];

@@ -70,7 +70,21 @@ struct scope_draft { /* a candidate of a round's tree */
 };
 
 #define SCOPE_DRAFTS (VERIFY_NODES - 1)
-#define ROUND_OPEN   (-1) /* scope_round.last: the target has emitted no token of its own yet */
+#define SCOPE_BLOCK  32 /* positions of a block in memory; further ones are dropped */
+
+struct scope_block { /* of a block drafter, in one round: its predictions, from the first draft's position on */
+    uint32_t first, n;
+    struct scope_block_row {
+        struct {
+            bool known;
+            token_t top[PREDICTION_TOP]; /* TOKEN_NONE after the last */
+            float top_p[PREDICTION_TOP];
+        } head[2];        /* without and with the Markov head's bias */
+        float confidence; /* forecast of the confidence head; NAN: none */
+    } row[SCOPE_BLOCK];
+};
+
+#define ROUND_OPEN (-1) /* scope_round.last: the target has emitted no token of its own yet */
 
 struct scope_round {        /* one line of the rounds panel */
     struct round_event end; /* zeros until the round is complete */
@@ -193,6 +207,10 @@ double scope_model_agreement(const struct scope *, enum layer_model, uint32_t la
 token_t scope_model_final(const struct scope *, enum layer_model, const struct scope_column *);
 /* The same for a layer of an auxiliary model, which has no threshold; final is the target's token. */
 bool scope_model_spurious(const struct scope *, enum layer_model, uint32_t pos, uint32_t layer);
+
+/* The block of a round of the sequence in focus; NULL: none, or not in memory. */
+const struct scope_block *scope_block(const struct scope *, uint32_t round);
+float scope_block_confidence(const struct scope_block *, uint32_t pos); /* the block may be NULL; NAN: none */
 
 /* ---- experts, of a mixture ---- */
 

@@ -73,10 +73,39 @@ compare(struct scope_sequence *q, const struct layer_event *g, struct scope_cell
     q->agreed[!trained][g->layer] += other->agreed;
 }
 
+/* A prediction of a block drafter, which the cell contains. */
+static void
+block_event(struct scope_sequence *q, const struct event *e, const struct scope_cell *cell)
+{
+    const struct layer_event *g = &e->layer;
+    const uint32_t i = g->pos - q->base;
+    if (g->probed_by != PROBED_POLICY || !q->open || sequence_newest(q)->number != e->round || i >= SCOPE_BLOCK)
+        return;
+    struct scope_block *b = ring_keep(&q->blocks, q->max_rounds, sizeof *b, e->round);
+    if (b == NULL) {
+        q->starved = true;
+        return;
+    }
+    struct scope_block_row *row = &b->row[i];
+    const int head = g->head == 1;
+    b->first = q->base;
+    b->n = b->n > i ? b->n : i + 1;
+    if (!row->head[!head].known || !isnan(g->acceptance))
+        row->confidence = g->acceptance;
+    row->head[head].known = true;
+    memcpy(row->head[head].top, cell->top, sizeof cell->top);
+    memcpy(row->head[head].top_p, cell->top_p, sizeof cell->top_p);
+    if (cell->top[0] == TOKEN_NONE) { /* a trace may have only the best token */
+        row->head[head].top[0] = g->token;
+        row->head[head].top_p[0] = g->confidence;
+    }
+}
+
 /* A layer of an auxiliary model. */
 static void
-aux_layer_event(struct scope *s, struct scope_sequence *q, const struct layer_event *g)
+aux_layer_event(struct scope *s, struct scope_sequence *q, const struct event *e)
 {
+    const struct layer_event *g = &e->layer;
     struct aux_cells *h = &q->aux[g->model - LAYERS_OF(0)];
     struct scope_cell *cells =
         aux_cells_at(h, run_info_layers(run_info_of(s->info, q->seq), g->model), q->max_columns, g->pos);
@@ -85,6 +114,8 @@ aux_layer_event(struct scope *s, struct scope_sequence *q, const struct layer_ev
     struct scope_cell *cell = &cells[g->layer];
     store_prediction(s, h->probed, cell, g);
     scope_need_word(s, g->token);
+    if (g->model == MODEL_BLOCK)
+        block_event(q, e, cell);
     if (g->final_agrees < 0 || cell->compared)
         return;
     cell->compared = true;
@@ -106,7 +137,7 @@ scope_layer_event(struct scope *s, struct scope_sequence *q, const struct event 
         (q->length > q->max_columns && g->pos < q->length - q->max_columns))
         return;
     if (g->model != MODEL_TARGET) {
-        aux_layer_event(s, q, g);
+        aux_layer_event(s, q, e);
         return;
     }
     const bool trained = g->head == 1, last = (uint32_t)g->layer == s->info->layers;
@@ -208,7 +239,7 @@ scope_draft_origin(const struct scope *s)
 {
     const struct policy_info *p = scope_policy(s);
     const struct draft_counts *so_far = &scope_run_aggregates(s)->drafts;
-    if ((p->needs & (NEEDS(AUX_DRAFT) | NEEDS(AUX_EAGLE) | NEEDS(AUX_MTP))) != 0)
+    if ((p->needs & (NEEDS(AUX_DRAFT) | NEEDS(AUX_EAGLE) | NEEDS(AUX_BLOCK) | NEEDS(AUX_MTP))) != 0)
         return DRAFTS_ELSEWHERE;
     if (policy_series_of_form(p, SERIES_MASK) >= 0)
         return DRAFTS_SUBLAYERS;

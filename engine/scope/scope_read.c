@@ -311,6 +311,19 @@ scope_round_values(const struct scope *s, uint32_t index, uint32_t round)
     return round_values_up_to(&s->focus->by_round[index], round);
 }
 
+const struct scope_block *
+scope_block(const struct scope *s, uint32_t round)
+{
+    return ring_at(&s->focus->blocks, round);
+}
+
+float
+scope_block_confidence(const struct scope_block *b, uint32_t pos)
+{
+    const struct scope_block_row *row = b != NULL && pos - b->first < b->n ? &b->row[pos - b->first] : NULL;
+    return row != NULL && (row->head[0].known || row->head[1].known) ? row->confidence : NAN;
+}
+
 static const struct scope_word *
 word_of(const struct scope *s, token_t token)
 {

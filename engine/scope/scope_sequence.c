@@ -173,6 +173,7 @@ sequence_close(struct scope_sequence *q)
     for (enum aux_role role = 0; role < AUX_MODELS; role++)
         aux_cells_close(&q->aux[role]);
     expert_cells_close(&q->experts);
+    ring_close(&q->blocks);
     ring_close(&q->glimpses);
     free(q->probed);
     free(q->compared);
@@ -183,7 +184,7 @@ sequence_close(struct scope_sequence *q)
 size_t
 sequence_bytes(const struct scope_sequence *q)
 {
-    size_t n = q->bytes + ring_bytes(&q->glimpses) + ring_bytes(&q->experts.rows);
+    size_t n = q->bytes + ring_bytes(&q->blocks) + ring_bytes(&q->glimpses) + ring_bytes(&q->experts.rows);
     for (enum aux_role role = 0; role < AUX_MODELS; role++)
         n += ring_bytes(&q->aux[role].cells);
     for (uint32_t i = 0; i < POLICY_SERIES; i++)
@@ -205,6 +206,7 @@ sequence_begin(struct scope_sequence *q, const struct policy_info *policy)
     for (enum aux_role role = 0; role < AUX_MODELS; role++)
         aux_cells_begin(&q->aux[role]);
     expert_cells_begin(&q->experts);
+    ring_close(&q->blocks);
     ring_close(&q->glimpses);
     q->n_rounds = 0;
     q->open = false;

@@ -28,6 +28,7 @@ struct scope_sequence {
         *agreed[2]; /* (L + 1) compared: positions where both heads were probed; agreed: with the last layer, by head */
     struct aux_cells aux[AUX_MODELS];
     struct expert_cells experts;
+    struct ring blocks;   /* struct scope_block, by round */
     struct ring glimpses; /* of all positions, also those whose cells were dropped */
     struct wrong_paths wrong;
 

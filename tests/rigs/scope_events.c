@@ -115,6 +115,22 @@ say_draft_layer(struct stream *s, uint32_t pos, int layer, token_t token, float 
     return e;
 }
 
+struct event *
+say_block(struct stream *s, uint32_t pos, int head, token_t token, float confidence)
+{
+    struct event *e = say_layer(s, pos, FAKE_BLOCK, token, confidence);
+    e->layer.model = MODEL_BLOCK;
+    e->layer.head = head;
+    return e;
+}
+
+void
+open_block(struct run_info *run, uint32_t policy)
+{
+    run->aux[AUX_BLOCK] = (struct aux_info){.name = "blocky", .layers = FAKE_BLOCK};
+    run->policies[policy].needs = NEEDS(AUX_BLOCK);
+}
+
 void
 say_vocab(struct stream *s, token_t token, const char *bytes, size_t n)
 {

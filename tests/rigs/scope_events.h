@@ -31,6 +31,11 @@ void say_verdict(struct stream *, int candidate, bool accepted, bool committed);
 struct event *say_layer(struct stream *, uint32_t pos, int layer, token_t, float confidence);
 /* Adds a prediction of a layer of the draft model; fake_run() has FAKE_DRAFT of them. */
 struct event *say_draft_layer(struct stream *, uint32_t pos, int layer, token_t, float confidence);
+/* Adds a prediction of the block drafter, at its last layer, which open_block() gives the run: without (head 0) or with
+ * (1) the Markov head's bias. */
+struct event *say_block(struct stream *, uint32_t pos, int head, token_t token, float confidence);
+#define FAKE_BLOCK 3                                 /* layers of the block drafter */
+void open_block(struct run_info *, uint32_t policy); /* the run has one, and the policy needs it */
 void say_vocab(struct stream *, token_t, const char *bytes, size_t n);
 struct event *say_round(struct stream *, uint32_t verified, uint32_t accepted, uint32_t emitted);
 

@@ -1,5 +1,5 @@
-/* The layers × tokens panel in three files: panel_layers.c (view state, cells, keys), layers_rows.c (which layers and
- * positions are shown), layers_experts.c (layers × experts, in place of the cells). The panel of the whole run shares
+/* The layers × tokens panel in four files: panel_layers.c (view state, cells, keys), layers_rows.c (which layers and
+ * positions are shown), layers_experts.c (layers × experts, in place of the cells), layers_block.c (a block drafter's rows). The panel of the whole run shares
  * layers_beyond(). */
 #pragma once
 
@@ -35,7 +35,9 @@ struct layers_panel {
     bool mono; /* the heat map has a column of its own */
     int n_rows;
     struct {
-        enum layer_model model; /* companion, draft model, target; each model's deepest layer first */
+        /* companion, drafter, target; each model's deepest layer first. Of MODEL_BLOCK, `layer` is the draft's number in
+         * the block, from 1, here and in the selection. */
+        enum layer_model model;
         int layer, y;
     } row[LAYERS_ROWS];
     int edge_y[LAYER_MODELS]; /* the row below an auxiliary model's layers, with its name; -1: none */
@@ -65,8 +67,21 @@ layers_lacked(const struct scope_cell *cell)
 }
 /* The token's rank in the cell: 0 is first; PREDICTION_TOP: after the listed ones; -1: unknown. */
 int32_t layers_rank(const struct scope_cell *, token_t final);
-/* "L16", "d4", "c6": a layer of the target, the draft model, the companion. */
+/* "L16", "d4", "c6", "+3": a layer of the target, the draft model, the companion; the third draft of a block. */
 const char *layers_name(enum layer_model, int layer, char out[16]);
+
+/* Draws the first choices of a prediction with their probabilities. */
+void layers_top(const struct scope *, const struct canvas *, const token_t top[PREDICTION_TOP],
+                const float top_p[PREDICTION_TOP]);
+
+/* The block shown is that of the cursor's round, or the newest one. layers_block_rows() returns the number of its
+ * drafts, or that of the newest rounds' if that is larger; 0: none. The others draw the block's rows, a summary from
+ * column x on, and what is known of the selected draft: in a line, or in an opened cell. */
+int layers_block_rows(const struct view *);
+void layers_block(const struct layers_panel *, const struct view *, const struct canvas *);
+void layers_block_summary(const struct view *, const struct canvas *, int y, int x);
+void layers_block_readout(const struct view *, const struct canvas *, int y);
+void layers_block_popup(const struct view *, const struct canvas *);
 
 /* Draws layers × experts; the rows' labels are already drawn. */
 void layers_experts(struct layers_panel *, const struct view *, const struct canvas *);

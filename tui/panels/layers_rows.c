@@ -17,7 +17,8 @@ column_width(const struct layers_panel *p, const struct scope *s, uint32_t pos)
     for (int i = 0; i < p->n_rows; i++) {
         const enum layer_model model = p->row[i].model;
         const int layer = p->row[i].layer;
-        const struct scope_cell *cells = scope_model_cells(s, model, pos), *cell = cells != NULL ? &cells[layer] : NULL;
+        const struct scope_cell *cells = model != MODEL_BLOCK ? scope_model_cells(s, model, pos) : NULL,
+                                *cell = cells != NULL ? &cells[layer] : NULL;
         if (cell == NULL)
             continue;
         const int spurious = scope_model_spurious(s, model, pos, (uint32_t)layer);
@@ -136,7 +137,7 @@ layers_rank(const struct scope_cell *cell, token_t final)
 const char *
 layers_name(enum layer_model model, int layer, char out[16])
 {
-    static const char letters[LAYER_MODELS] = {'L', 'd', 'c', 'e', 'm'};
+    static const char letters[LAYER_MODELS] = {'L', 'd', 'c', 'e', '+', 'm'};
     snprintf(out, 16, "%c%d", letters[model], layer);
     return out;
 }
@@ -272,11 +273,19 @@ mark_probed(const struct scope *s, enum layer_model model, int layers, bool prob
         probed[l] = scope_model_probed(s, model, (uint32_t)l) > 0;
 }
 
+/* Returns how many rows an auxiliary model fills without its edge: its layers, or the positions of a block. */
+static int
+aux_rows(const struct view *v, enum layer_model model)
+{
+    return model == MODEL_BLOCK ? layers_block_rows(v) : layers_with_predictions(v->scope, model);
+}
+
 /* Adds an auxiliary model's rows and the edge below them, in at most `lines` rows. Returns the next y. */
 static int
-fold_aux_model(struct layers_panel *p, const struct scope *s, enum layer_model model, int y, int lines)
+fold_aux_model(struct layers_panel *p, const struct view *v, enum layer_model model, int y, int lines)
 {
-    const int layers = (int)scope_model_layers(s, model), all = layers_with_predictions(s, model);
+    const struct scope *s = v->scope;
+    const int layers = (int)scope_model_layers(s, model), all = aux_rows(v, model);
     const bool edge = lines >= 3 || lines > all;
     int rows = lines - edge < all ? lines - edge : all;
     rows = rows < LAYERS_ROWS - p->n_rows ? rows : LAYERS_ROWS - p->n_rows;
@@ -286,10 +295,10 @@ fold_aux_model(struct layers_panel *p, const struct scope *s, enum layer_model m
     int chosen[LAYERS_ROWS];
     mark_probed(s, model, layers, probed);
     const int must[] = {layers, probed[1] ? 1 : 0};
-    const int n = layers_choose(layers, rows, must, 2, probed, chosen);
+    const int n = model == MODEL_BLOCK ? rows : layers_choose(layers, rows, must, 2, probed, chosen);
     for (int i = 0; i < n; i++) {
         p->row[p->n_rows].model = model;
-        p->row[p->n_rows].layer = chosen[i];
+        p->row[p->n_rows].layer = model == MODEL_BLOCK ? i + 1 : chosen[i];
         p->row[p->n_rows++].y = y++;
     }
     if (edge)
@@ -302,11 +311,12 @@ fold_aux_model(struct layers_panel *p, const struct scope *s, enum layer_model m
 static int
 fold_aux_models(struct layers_panel *p, const struct view *v, int y, int lines, int target)
 {
-    static const enum layer_model models[] = {MODEL_COMPANION, MODEL_MTP, MODEL_EAGLE, MODEL_DRAFT}; /* from the top */
+    /* from the top */
+    static const enum layer_model models[] = {MODEL_COMPANION, MODEL_MTP, MODEL_BLOCK, MODEL_EAGLE, MODEL_DRAFT};
     enum { N = sizeof models / sizeof *models };
     int wanted[N], room[N], left = 0, spare = lines - target;
     for (int i = 0; i < N; i++) {
-        wanted[i] = in_view(p, v, models[i]) ? layers_with_predictions(v->scope, models[i]) + 1 : 0; /* with its edge */
+        wanted[i] = in_view(p, v, models[i]) ? aux_rows(v, models[i]) + 1 : 0; /* with its edge */
         left += wanted[i] > 1;
     }
     const int quarter = (lines + 1) / 4, half = left > 0 ? lines / (2 * left) : 0;
@@ -321,7 +331,7 @@ fold_aux_models(struct layers_panel *p, const struct view *v, int y, int lines, 
         spare -= more > 0 ? more : 0;
     }
     for (int i = 0; i < N; i++)
-        y = wanted[i] > 1 ? fold_aux_model(p, v->scope, models[i], y, room[i]) : y;
+        y = wanted[i] > 1 ? fold_aux_model(p, v, models[i], y, room[i]) : y;
     return y;
 }
 
@@ -368,7 +378,7 @@ layers_row(const struct layers_panel *p, enum layer_model model, int layer)
         if (p->row[i].model != model)
             continue;
         at = i;
-        if (p->row[i].layer <= layer)
+        if (model == MODEL_BLOCK ? p->row[i].layer >= layer : p->row[i].layer <= layer)
             break;
     }
     if (at < 0 && model != MODEL_TARGET)

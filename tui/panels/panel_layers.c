@@ -145,7 +145,8 @@ draw_label(const struct layers_panel *p, const struct scope *s, const struct can
     else
         snprintf(name, sizeof name, "%s", name_of(s, model, layer, text));
     /* layers between this row and the one above are not shown */
-    const bool gap = row > 0 && p->row[row - 1].model == model && p->row[row - 1].layer != layer + 1;
+    const bool gap =
+        model != MODEL_BLOCK && row > 0 && p->row[row - 1].model == model && p->row[row - 1].layer != layer + 1;
     if (gap && p->line_y != y - 1)
         canvas_text(c, y, 0, ROLE_DIM, "┆");
     canvas_print(c, y, strlen(name) > 3 ? 0 : 1, exit ? ROLE_TITLE : ROLE_DIM, "%3s%s", name, exit ? "►" : "");
@@ -162,7 +163,8 @@ shares_width(const struct layers_panel *p, const struct scope *s, int cols)
     if (scope_head(s)[0] != '\0')
         return LAYERS_SHARES;
     for (int row = 0; row < p->n_rows; row++)
-        any = any || !isnan(scope_model_agreement(s, p->row[row].model, (uint32_t)p->row[row].layer));
+        any = any || (p->row[row].model != MODEL_BLOCK &&
+                      !isnan(scope_model_agreement(s, p->row[row].model, (uint32_t)p->row[row].layer)));
     return any ? LAYERS_SHARES / 2 : 0;
 }
 
@@ -184,6 +186,8 @@ draw_shares(const struct layers_panel *p, const struct scope *s, const struct ca
     }
     for (int row = 0; row < p->n_rows; row++) {
         const bool target = p->row[row].model == MODEL_TARGET;
+        if (p->row[row].model == MODEL_BLOCK)
+            continue;
         const uint32_t layer = (uint32_t)p->row[row].layer;
         for (int head = 0; head < (target && both ? 2 : 1); head++) {
             const double share =
@@ -207,7 +211,10 @@ draw_edges(const struct layers_panel *p, const struct view *v, const struct canv
         char name[80];
         const char *from = scope_model_name(v->scope, (enum layer_model)model);
         printable_text(from, strlen(from), name, sizeof name);
-        canvas_print(c, p->edge_y[model], 1, ROLE_TITLE, " %s %s %s ", "▲", layer_model_names[model], name);
+        const int x =
+            1 + canvas_print(c, p->edge_y[model], 1, ROLE_TITLE, " %s %s %s ", "▲", layer_model_names[model], name);
+        if (model == MODEL_BLOCK)
+            layers_block_summary(v, c, p->edge_y[model], x);
         if (v->focused && model != MODEL_COMPANION && c->cols >= LAYERS_SHARES_FROM)
             canvas_text(c, p->edge_y[model], c->cols - 10, ROLE_DIM, " d hides ");
     }
@@ -278,6 +285,10 @@ draw_readout(const struct layers_panel *p, const struct view *v, const struct ca
     const struct scope_column *column = scope_column(s, sel->pos);
     if (column == NULL || p->n_rows == 0)
         return;
+    if (sel->model == MODEL_BLOCK) {
+        layers_block_readout(v, c, y);
+        return;
+    }
     int x = canvas_fit(c, y, 0, ROLE_TITLE, "%u '%s'", (unsigned)sel->pos, panel_word(s, column->token));
     const struct scope_cell *cells = scope_model_cells(s, sel->model, sel->pos);
     const int layer = sel->layer;
@@ -314,19 +325,20 @@ draw_readout(const struct layers_panel *p, const struct view *v, const struct ca
         canvas_fit(c, y, x, ROLE_DIM, "  %u siblings", (unsigned)column->siblings);
 }
 
-static void
-draw_top(const struct scope *s, const struct canvas *c, const struct scope_cell *cell)
+void
+layers_top(const struct scope *s, const struct canvas *c, const token_t top[PREDICTION_TOP],
+           const float top_p[PREDICTION_TOP])
 {
     const int bar = c->cols > 34 ? c->cols - 26 : c->cols > 24 ? c->cols - 18 : 0;
     const int word = c->cols - 7 - bar - (bar > 0);
     for (int i = 0; i < PREDICTION_TOP; i++) {
-        if (cell->top[i] == TOKEN_NONE)
+        if (top[i] == TOKEN_NONE)
             continue;
         const struct canvas left = canvas_inside(c, i, 0, 1, word);
-        canvas_print(&left, 0, 0, i == 0 ? ROLE_TITLE : ROLE_TEXT, "%s", panel_word(s, cell->top[i]));
-        canvas_print(c, i, word + 1, ROLE_TEXT, "%.3f", (double)cell->top_p[i]);
+        canvas_print(&left, 0, 0, i == 0 ? ROLE_TITLE : ROLE_TEXT, "%s", panel_word(s, top[i]));
+        canvas_print(c, i, word + 1, ROLE_TEXT, "%.3f", (double)top_p[i]);
         if (bar > 0)
-            canvas_bar(c, i, c->cols - bar, bar, (double)cell->top_p[i], ROLE_KNOB);
+            canvas_bar(c, i, c->cols - bar, bar, (double)top_p[i], ROLE_KNOB);
     }
 }
 
@@ -365,39 +377,52 @@ draw_ranks(const struct scope *s, const struct canvas *c, int y, enum layer_mode
         canvas_text(c, y + 1, 0, ROLE_DIM, "first at no layer that was probed");
 }
 
+/* Opens the place of an opened cell: below the rows if there is room, otherwise over them, on the side without the
+ * cursor. */
+static struct canvas
+popup_frame(const struct layers_panel *p, const struct canvas *c, uint32_t pos, const char *title)
+{
+    int at = 0;
+    for (int i = 0; i < p->n_columns; i++)
+        if (p->column[i].pos == pos)
+            at = p->column[i].x;
+    if (p->spare_rows >= LAYERS_BELOW) {
+        for (int x = 0; x < c->cols; x++)
+            canvas_text(c, p->spare_y, x, ROLE_BORDER, "─");
+        canvas_print(c, p->spare_y, 1, ROLE_TITLE, " %s ", title);
+        return canvas_inside(c, p->spare_y + 1, 1, LAYERS_BELOW - 1, c->cols - 2);
+    }
+    const int width = c->cols / 2 > 52 ? 52 : c->cols / 2 < 24 ? 24 : c->cols / 2;
+    const int height = c->rows < LAYERS_POPUP ? c->rows : LAYERS_POPUP;
+    const struct canvas box =
+        canvas_inside(c, c->rows > height + 2 ? 2 : 0, at > c->cols / 2 ? 0 : c->cols - width, height, width);
+    canvas_clear(&box);
+    canvas_box(&box, title, "Esc", true);
+    return canvas_inside(&box, 1, 2, box.rows - 2, box.cols - 4);
+}
+
 static void
 layers_popup(const struct layers_panel *p, const struct view *v, const struct canvas *c)
 {
     const struct scope *s = v->scope;
     const struct selection *sel = v->selection;
     const struct scope_column *column = scope_column(s, sel->pos);
-    const struct scope_cell *cells = scope_model_cells(s, sel->model, sel->pos);
     const int layer = sel->layer, layers = (int)scope_model_layers(s, sel->model);
-    if (column == NULL || layer < 1 || layer > layers || c->rows < 3 || c->cols < 24)
+    const bool block = sel->model == MODEL_BLOCK;
+    if (column == NULL || layer < 1 || (layer > layers && !block) || c->rows < 3 || c->cols < 24)
         return;
-    /* below the rows if there is room, otherwise over them, on the side without the cursor */
-    int at = 0;
-    for (int i = 0; i < p->n_columns; i++)
-        if (p->column[i].pos == sel->pos)
-            at = p->column[i].x;
     char title[160], name[16], deepest[16];
-    snprintf(title, sizeof title, "%s at %u '%.60s'", name_of(s, sel->model, layer, name), (unsigned)sel->pos,
-             panel_word(s, column->token));
-    struct canvas inside;
-    if (p->spare_rows >= LAYERS_BELOW) {
-        inside = canvas_inside(c, p->spare_y + 1, 1, LAYERS_BELOW - 1, c->cols - 2);
-        for (int x = 0; x < c->cols; x++)
-            canvas_text(c, p->spare_y, x, ROLE_BORDER, "─");
-        canvas_print(c, p->spare_y, 1, ROLE_TITLE, " %s ", title);
-    } else {
-        const int width = c->cols / 2 > 52 ? 52 : c->cols / 2 < 24 ? 24 : c->cols / 2;
-        const int height = c->rows < LAYERS_POPUP ? c->rows : LAYERS_POPUP;
-        const struct canvas box =
-            canvas_inside(c, c->rows > height + 2 ? 2 : 0, at > c->cols / 2 ? 0 : c->cols - width, height, width);
-        canvas_clear(&box);
-        canvas_box(&box, title, "Esc", true);
-        inside = canvas_inside(&box, 1, 2, box.rows - 2, box.cols - 4);
+    if (block)
+        snprintf(title, sizeof title, "draft %d of round %u", layer, (unsigned)column->round);
+    else
+        snprintf(title, sizeof title, "%s at %u '%.60s'", name_of(s, sel->model, layer, name), (unsigned)sel->pos,
+                 panel_word(s, column->token));
+    const struct canvas inside = popup_frame(p, c, sel->pos, title);
+    if (block) {
+        layers_block_popup(v, &inside);
+        return;
     }
+    const struct scope_cell *cells = scope_model_cells(s, sel->model, sel->pos);
     const bool gone = sel->pos < scope_first_cells(s);
     if (cells == NULL || !cells[layer].known) {
         const char *probe = scope_now(s)->probe;
@@ -411,7 +436,7 @@ layers_popup(const struct layers_panel *p, const struct view *v, const struct ca
         if (v->live && !gone && probe[0] != '\0' && strcmp(probe, "all") != 0)
             canvas_text(&inside, 2, 0, ROLE_DIM, "(:probe all probes every layer)");
     } else {
-        draw_top(s, &inside, &cells[layer]);
+        layers_top(s, &inside, cells[layer].top, cells[layer].top_p);
     }
     const token_t final = scope_model_final(s, sel->model, column);
     if (layers <= 1)
@@ -466,9 +491,11 @@ layers_draw(struct layers_panel *p, const struct view *v, const struct canvas *c
             draw_fate(s, c, x, width, column);
         }
         for (int row = 0; row < p->n_rows; row++)
-            draw_cell(p, s, c, row, x, width, pos,
-                      here && sel->model == p->row[row].model && sel->layer == p->row[row].layer);
+            if (p->row[row].model != MODEL_BLOCK)
+                draw_cell(p, s, c, row, x, width, pos,
+                          here && sel->model == p->row[row].model && sel->layer == p->row[row].layer);
     }
+    layers_block(p, v, c);
     draw_edges(p, v, c);
     draw_line(p, s, c);
     if (shares > 0)
@@ -513,7 +540,8 @@ rows_layers(const struct view *v, int *good, int *more)
     for (int model = MODEL_DRAFT; model < LAYER_MODELS; model++)
         if (scope_model_used(v->scope, (enum layer_model)model) &&
             scope_model_layers(v->scope, (enum layer_model)model) > 0)
-            *good += (int)scope_model_layers(v->scope, (enum layer_model)model) + 1;
+            *good += 1 + (model == MODEL_BLOCK ? layers_block_rows(v)
+                                               : (int)scope_model_layers(v->scope, (enum layer_model)model));
     *more = LAYERS_BELOW;
 }
 
@@ -679,8 +707,8 @@ mouse_layers(void *state, const struct view *v, const struct canvas *c, int y, i
         move(p, v, 0, 2 * mouse_wheel(action));
         return true;
     }
-    for (int row = 0; shows_experts(p, v) && row < p->n_rows; row++)
-        if (p->row[row].y == y && place_cursor(p, v)) {
+    for (int row = 0; row < p->n_rows; row++)
+        if (p->row[row].y == y && (shows_experts(p, v) || p->row[row].model == MODEL_BLOCK) && place_cursor(p, v)) {
             point_at(p, v->selection, row);
             return true;
         }
@@ -715,7 +743,8 @@ static const struct key_help keys[] = {
     {"f, End", "follow the newest position again"},
     {"c", "show confidence, entropy, KL to the final layer, rank of the final token"},
     {"E", "of a mixture of experts: the experts of the token's row at each layer; v: how often each expert was chosen"},
-    {"d", "hide and show the layers of the draft model and the companion"},
+    {"d", "hide and show the layers of the draft model and the companion, and the block of a block drafter"},
+    {"+1 +2 …", "a block: the first choices for each draft, ≠ the one without the Markov bias, c the confidence head"},
     {"+ -", "wider and narrower columns"},
     {NULL, NULL},
 };

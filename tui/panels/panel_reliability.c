@@ -170,8 +170,10 @@ draw_reliability(void *state, const struct view *v, const struct canvas *c)
         const int x =
             canvas_print(c, 0, 0, ROLE_TEXT, "ECE %.3f of %llu draft%s", calibration_error(&a->drafts.calibration),
                          (unsigned long long)a->drafts.calibration.all, plural(a->drafts.calibration.all));
+        const struct canvas rest = canvas_inside(c, 0, x, 1, c->cols - x);
+        const int forecast = a->forecasts > 0 ? canvas_fit(&rest, 0, 0, ROLE_DIM, " · confidence head") : 0;
         if (all)
-            canvas_text(c, 0, x, ROLE_DIM, " · │ 95% (Wilson) · ···· as often as sure");
+            canvas_text(&rest, 0, forecast, ROLE_DIM, " · │ 95% (Wilson) · ···· as often as sure");
         draw_diagram(&diagram, a, all);
     }
     if (below > 0)
@@ -191,6 +193,7 @@ active_reliability(const struct view *v)
 static const struct key_help keys[] = {
     {"v", "which rounds: of the segment in which the cursor is, the last 32 up to it, the run"},
     {"█ ·", "how often drafts of that confidence were accepted, with 95% (│); dots: as often as they were sure"},
+    {"confidence", "the confidence head's forecast if a block drafter has one, else the draft's probability"},
     {"τ ┊", "the threshold in force: the lowest and the highest"},
     {"ECE", "expected calibration error: how far the bars are from the dots, weighted by drafts"},
     {"▓",

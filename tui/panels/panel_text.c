@@ -219,10 +219,10 @@ note_sources(const struct text_panel *p, const struct scope *s, const char *scro
         const char *name;
     } sources[] = {
         {ROLE_PROMPT, "prompt"}, {ROLE_ACCEPTED, "draft"}, {ROLE_CORRECTION, "correction"}, {ROLE_BONUS, "bonus"}};
-    const enum layer_model drafter = scope_model_used(s, MODEL_EAGLE) ? MODEL_EAGLE
-                                     : scope_model_used(s, MODEL_MTP) ? MODEL_MTP
-                                                                      : MODEL_DRAFT;
-    const char *model = scope_model_used(s, drafter) ? scope_model_name(s, drafter) : NULL;
+    const char *model = NULL;
+    for (int m = MODEL_DRAFT; m < LAYER_MODELS; m++)
+        if (m != MODEL_COMPANION && scope_model_used(s, (enum layer_model)m))
+            model = scope_model_name(s, (enum layer_model)m);
     const bool wide = p->flow.width >= 60;
     size_t at = (size_t)snprintf(out, (size_t)n, "%s%s", scrolled, wide ? "source: " : "");
     for (size_t i = 0; i < sizeof sources / sizeof sources[0] && at < (size_t)n; i++) {
