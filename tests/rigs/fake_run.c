@@ -91,6 +91,7 @@ fake_run(struct run_info *run)
     run->prompts = 17;
     run->aux[AUX_DRAFT] =
         (struct aux_info){.name = "small \"draft\"", .path = "a\\b\n", .hash = 77, .layers = FAKE_DRAFT};
+    run->aux[AUX_BLOCK] = (struct aux_info){.name = "blocky", .layers = FAKE_BLOCK};
     ask_for_much(run);
     snprintf(run->policy, sizeof run->policy, "specbound");
     snprintf(run->started, sizeof run->started, "2024-02-29T12:34:56Z");

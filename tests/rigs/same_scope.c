@@ -99,6 +99,10 @@ assert_same_rounds(const struct scope *a, const struct scope *b)
             assert_int_equal(x->drafts[k].committed, y->drafts[k].committed);
             assert_int_equal(x->drafts[k].main_line, y->drafts[k].main_line);
         }
+        const struct scope_block *p = scope_block(a, x->number), *q = scope_block(b, x->number);
+        assert_int_equal(p != NULL, q != NULL);
+        if (p != NULL)
+            assert_memory_equal(p, q, sizeof *p);
     }
 }
 

@@ -125,13 +125,6 @@ say_block(struct stream *s, uint32_t pos, int head, token_t token, float confide
 }
 
 void
-open_block(struct run_info *run, uint32_t policy)
-{
-    run->aux[AUX_BLOCK] = (struct aux_info){.name = "blocky", .layers = FAKE_BLOCK};
-    run->policies[policy].needs = NEEDS(AUX_BLOCK);
-}
-
-void
 say_vocab(struct stream *s, token_t token, const char *bytes, size_t n)
 {
     struct event *e = stream_add(s, EVENT_VOCAB);
@@ -291,6 +284,15 @@ report_forms(struct decoder *d)
     report_judging(d);
 }
 
+static void
+block_at(struct decoder *d, uint32_t pos, uint32_t n)
+{
+    const int heads = 1 + (int)stream_below(d->stream, 2);
+    for (int head = 0; head < heads; head++)
+        for (uint32_t i = 0; i < n; i++)
+            say_block(d->stream, pos + i, head, any(d), share(d))->layer.acceptance = head == 0 ? NAN : share(d);
+}
+
 /* Adds a round: its drafts are a chain, or a tree with siblings off the chain. A prefix is accepted, sometimes a
  * sibling at its end. Sometimes the round is cut at its last token. */
 void
@@ -302,6 +304,8 @@ decode_round(struct decoder *d)
     const uint32_t w = stream_below(s, 9), at = d->length;
     int chain[8] = {0}, sibling[8] = {0}, n = 0, tail = 0;
     token_t sibling_token[8];
+    if (d->block)
+        block_at(d, at, w + 1);
     for (uint32_t i = 0; i < w; i++) {
         const int exit = 1 + (int)stream_below(s, d->info->layers - 1);
         layers_at(d, at + i, (uint32_t)exit, PROBED_POLICY);

@@ -15,6 +15,7 @@ struct decoder {
     uint32_t length; /* tokens committed */
     bool trees;      /* drafts with siblings */
     bool probe_all;
+    bool block;       /* the policy's predictions include a block of as many positions as drafts, and one more */
     bool draft_model; /* the policy's predictions include its last layer's, the scope's include all its layers' */
 };
 
@@ -31,11 +32,8 @@ void say_verdict(struct stream *, int candidate, bool accepted, bool committed);
 struct event *say_layer(struct stream *, uint32_t pos, int layer, token_t, float confidence);
 /* Adds a prediction of a layer of the draft model; fake_run() has FAKE_DRAFT of them. */
 struct event *say_draft_layer(struct stream *, uint32_t pos, int layer, token_t, float confidence);
-/* Adds a prediction of the block drafter, at its last layer, which open_block() gives the run: without (head 0) or with
- * (1) the Markov head's bias. */
+/* Adds a prediction of the block drafter's last layer, without (head 0) or with (1) the Markov head's bias. */
 struct event *say_block(struct stream *, uint32_t pos, int head, token_t token, float confidence);
-#define FAKE_BLOCK 3                                 /* layers of the block drafter */
-void open_block(struct run_info *, uint32_t policy); /* the run has one, and the policy needs it */
 void say_vocab(struct stream *, token_t, const char *bytes, size_t n);
 struct event *say_round(struct stream *, uint32_t verified, uint32_t accepted, uint32_t emitted);
 

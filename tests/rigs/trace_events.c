@@ -155,8 +155,9 @@ add_layers(struct stream *s, uint32_t n, enum probed_by by)
                                   .probed_by = by,
                                   .draft_vocab = stream_below(s, 2) * 4100};
         if (stream_below(s, 4) == 0) { /* from another model */
-            l->model = MODEL_DRAFT;
-            l->layer = 1 + (int32_t)stream_below(s, FAKE_DRAFT);
+            const bool block = stream_below(s, 2) == 0;
+            l->model = block ? MODEL_BLOCK : MODEL_DRAFT;
+            l->layer = 1 + (int32_t)stream_below(s, block ? FAKE_BLOCK : FAKE_DRAFT);
         }
         uint32_t n_top = stream_below(s, PREDICTION_TOP + 1);
         for (uint32_t k = 0; k < PREDICTION_TOP; k++) {

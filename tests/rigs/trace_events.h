@@ -7,6 +7,7 @@
 
 #define FAKE_LAYERS  6
 #define FAKE_DRAFT   2 /* layers of the draft model */
+#define FAKE_BLOCK   3 /* layers of the block drafter */
 #define FAKE_EXPERTS 40
 #define FAKE_USED    3
 #define FAKE_CTX     512

@@ -107,7 +107,8 @@ draw_reliability(struct figure *f, struct err *err)
     for (int i = 0; i < CALIBRATION_BINS; i++)
         most = fmax(most, (double)c.n[i]);
     const double width = f->width - AXES_LEFT - AXES_RIGHT, height = fmin(width, 190);
-    const struct axis across = {{0, 1}, false, "confidence of the draft"};
+    const struct axis across = {
+        {0, 1}, false, r->n_forecasts > 0 ? "forecast of the confidence head" : "confidence of the draft"};
     const struct panel_area p =
         axes_panel(AXES_LEFT, AXES_TITLE + 10, width, height, across, (struct axis){{0, 1.03}, false, "accepted"});
     const struct panel_area below =

@@ -110,6 +110,24 @@ draft_of(struct reading *t, const struct event *e, int32_t candidate)
 }
 
 static void
+read_layer(struct reading *t, const struct event *e)
+{
+    const struct layer_event *g = &e->layer;
+    if (g->model == MODEL_BLOCK && g->probed_by == PROBED_POLICY && !isnan(g->acceptance) && in_range(t, e->round))
+        PUSH(t, forecasts, (struct record_forecast){e->round, e->seq, g->pos, g->acceptance});
+}
+
+/* Returns the confidence of a draft: the forecast about it comes before it, in its round. */
+static float
+confidence_of(const struct record *r, const struct event *e)
+{
+    for (size_t i = r->n_forecasts; i-- > 0 && r->forecasts[i].round == e->round;)
+        if (r->forecasts[i].pos == e->token.pos && r->forecasts[i].seq == e->seq)
+            return r->forecasts[i].p;
+    return e->token.confidence;
+}
+
+static void
 read_token(struct reading *t, const struct event *e)
 {
     const struct token_event *k = &e->token;
@@ -130,7 +148,7 @@ read_token(struct reading *t, const struct event *e)
                                            .candidate = k->candidate,
                                            .exit_layer = k->exit_layer,
                                            .token = k->token,
-                                           .confidence = k->confidence,
+                                           .confidence = confidence_of(t->r, e),
                                            .accepted = -1,
                                            .committed = -1};
         PUSH(t, drafts, draft);
@@ -243,6 +261,7 @@ read_event(struct reading *t, const struct event *e)
         metrics_event(&t->r->metrics, e);
     switch (e->type) {
     case EVENT_TOKEN: read_token(t, e); break;
+    case EVENT_LAYER: read_layer(t, e); break;
     case EVENT_VERDICT: read_verdict(t, e); break;
     case EVENT_ROUND: read_round(t, e); break;
     case EVENT_SERIES: read_series(t, e); break;
@@ -370,6 +389,7 @@ record_close(struct record *r)
         trace_reader_close(r->reader);
     free(r->rounds);
     free(r->drafts);
+    free(r->forecasts);
     free(r->steps);
     free(r->tokens);
     free(r->values);

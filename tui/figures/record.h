@@ -15,8 +15,13 @@ struct record_draft {
     uint32_t round, seq, pos, depth; /* depth: 1 for a child of the pending token */
     int32_t parent, candidate, exit_layer;
     token_t token;
-    float confidence;
+    float confidence;           /* a block drafter's forecast by its confidence head, or the probability */
     int8_t accepted, committed; /* -1: not verified */
+};
+
+struct record_forecast { /* of a confidence head, about the draft at a position */
+    uint32_t round, seq, pos;
+    float p;
 };
 
 struct record_token { /* of the text, without the prompt */
@@ -58,12 +63,13 @@ struct record {
     uint32_t run;
     struct record_round *rounds;
     struct record_draft *drafts;
+    struct record_forecast *forecasts;
     struct draft_step *steps;
     struct record_token *tokens;
     struct record_value *values;
     struct record_change *changes;
-    size_t n_rounds, n_drafts, n_steps, n_tokens, n_values, n_changes, n_settings, most_rounds, most_drafts, most_steps,
-        most_tokens, most_values, most_settings, most_changes;
+    size_t n_rounds, n_drafts, n_forecasts, n_steps, n_tokens, n_values, n_changes, n_settings, most_rounds,
+        most_drafts, most_forecasts, most_steps, most_tokens, most_values, most_settings, most_changes;
     struct record_setting *settings;  /* the first: at the first round of the range */
     const struct policy_info *policy; /* its policy */
     uint64_t prompt;                  /* hash of the tokens of all recorded sequences' prompts */

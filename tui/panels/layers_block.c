@@ -137,7 +137,7 @@ parts_of(const struct scope_block *b, int cols)
     for (int i = 0; i < 3 && room - at.fate - at.bias - at.sure < (i == 0 ? 3 : 1) * BLOCK_CHOICE; i++)
         *optional[i] = 0;
     room -= at.fate + at.bias + at.sure;
-    at.choices = room / BLOCK_CHOICE < 1 ? 1 : room / BLOCK_CHOICE > 3 ? 3 : room / BLOCK_CHOICE;
+    at.choices = room / BLOCK_CHOICE < 1 ? 1 : room / BLOCK_CHOICE > PREDICTION_TOP ? PREDICTION_TOP : room / BLOCK_CHOICE;
     at.choice = room / at.choices > BLOCK_WIDEST ? BLOCK_WIDEST : room / at.choices;
     return at;
 }
@@ -273,7 +273,7 @@ layers_block_popup(const struct view *v, const struct canvas *c)
     const int head = row->head[1].known;
     layers_top(v->scope, &list, row->head[head].top, row->head[head].top_p);
     if (both) {
-        canvas_text(c, 0, 0, ROLE_DIM, "with the Markov bias");
+        canvas_text(c, 0, 0, ROLE_DIM, "with bias");
         canvas_text(c, 0, c->cols - width, ROLE_DIM, "without");
         layers_top(v->scope, &without, row->head[0].top, row->head[0].top_p);
     }

@@ -4,8 +4,10 @@
 
 #include "base/rng.h"
 #include "tests/rigs/folders.h"
+#include "tests/rigs/scope_events.h"
 #include "tests/rigs/seed.h"
 #include "tests/rigs/test.h"
+#include "tests/rigs/trace_checks.h"
 #include "traces/reader.h"
 #include "tui/figures/figure.h"
 #include "tui/figures/record.h"
@@ -244,6 +246,33 @@ TEST(a_record_contains_the_events_of_the_trace)
         trace_reader_close(reader);
         record_close(&r);
     }
+}
+
+/* A forecast of a block drafter's confidence head takes the place of the draft's probability, 0.75. */
+TEST_WITH(a_record_has_the_forecasts_of_a_confidence_head, folder_set_up, folder_tear_down)
+{
+    struct run_info info;
+    struct stream s;
+    struct record r;
+    struct err err = {0};
+    char path[256];
+    fake_run(&info);
+    stream_begin(&s, 1);
+    decode_begin(&(struct decoder){0}, &s, &info, 3);
+    s.round = 1;
+    for (uint32_t i = 0; i < 2; i++)
+        say_block(&s, 4 + i, 1, 40, 0.5f)->layer.acceptance = i == 0 ? 0.25f : NAN;
+    for (int i = 0; i < 2; i++)
+        say_draft(&s, 4 + (uint32_t)i, i + 1, i, 40, -1);
+    say_round(&s, 0, 0, 1);
+    write_trace(*state, &s, true, path);
+    assert_ok(record_open(&r, path, &everything, &err), err);
+    assert_int_equal(r.n_steps, 2);
+    assert_number_equal(r.steps[0].confidence, 0.25f);
+    assert_number_equal(r.steps[1].confidence, 0.75f);
+    record_close(&r);
+    stream_free(&s);
+    run_info_free(&info);
 }
 
 TEST(a_figure_marks_the_changes_after_the_first_round)

@@ -424,6 +424,7 @@ PANEL_TEST(without_a_draft_model_there_is_no_strip_and_d_reports_it)
 {
     struct fixture *f = *state;
     f->info.aux[AUX_DRAFT] = (struct aux_info){.name = "self:3"};
+    f->info.aux[AUX_BLOCK] = (struct aux_info){0};
     emit_a_round(f);
     use(f, "layers");
     draw(f, 16, 60);

@@ -104,7 +104,7 @@ TEST(panels_stay_inside_in_random_states)
                 stream_control(&f.stream, "versus", "forms");
             stream_fill(&f.stream);
         } else {
-            struct decoder d = {.trees = seed % 2 == 0, .probe_all = seed % 3 == 0};
+            struct decoder d = {.trees = seed % 2 == 0, .probe_all = seed % 3 == 0, .block = seed % 4 < 2};
             for (int run = 0; run < 2; run++) {
                 decode_begin(&d, &f.stream, &f.info, 6);
                 if (seed % 4 == 0)
@@ -141,7 +141,7 @@ TEST(a_picture_does_not_depend_on_when_it_was_drawn)
         open_panels(&f, FAKE_LAYERS);
         open_panels(&g, FAKE_LAYERS);
         stream_begin(&f.stream, seed);
-        struct decoder d = {.trees = seed % 2 == 0, .probe_all = seed % 3 == 0};
+        struct decoder d = {.trees = seed % 2 == 0, .probe_all = seed % 3 == 0, .block = seed % 4 < 2};
         decode_begin(&d, &f.stream, &f.info, 6);
         if (seed % 2 == 0)
             stream_control(&f.stream, "policy", "judges");

@@ -88,7 +88,8 @@ SCOPE_TEST(a_reset_scope_is_a_new_one)
     struct err err = {0};
     for (uint64_t seed = 1; seed <= 8; seed++) {
         struct stream s;
-        struct decoder d = {.trees = seed % 2 == 0, .probe_all = seed % 3 == 0, .draft_model = seed % 4 > 1};
+        struct decoder d = {
+            .trees = seed % 2 == 0, .probe_all = seed % 3 == 0, .block = seed % 4 == 1, .draft_model = seed % 4 > 1};
         stream_begin(&s, seed);
         decode_begin(&d, &s, &f->info, 5);
         for (int i = 0; i < 30; i++)
@@ -128,7 +129,8 @@ TEST(a_replayed_trace_gives_the_same_scope)
         fake_run(&info);
         make_temp_folder(folder);
         stream_begin(&s, seed);
-        struct decoder d = {.trees = seed % 2 == 0, .probe_all = seed % 3 == 0, .draft_model = seed % 4 > 1};
+        struct decoder d = {
+            .trees = seed % 2 == 0, .probe_all = seed % 3 == 0, .block = seed % 4 == 1, .draft_model = seed % 4 > 1};
         decode_begin(&d, &s, &info, 5);
         for (int i = 0; i < 25; i++) {
             decode_round(&d);

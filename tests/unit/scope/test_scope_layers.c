@@ -1,4 +1,5 @@
 /* Predictions of layers, by either head, as the scope stores them. */
+#include "engine/scope/aggregates.h"
 #include "tests/rigs/scope_rig.h"
 #include "tests/rigs/test.h"
 
@@ -207,4 +208,83 @@ SCOPE_TEST(a_policy_with_another_head_keeps_earlier_probes)
     seen(f);
     assert_false(scope_cells(f->scope, 3)[2].known);
     assert_int_equal(scope_cells(f->scope, 4)[2].token, 7);
+}
+
+/* Emits round r after position `first` - 1, whose first draft is accepted: three predictions without and two with the
+ * bias. */
+static void
+emit_a_block(struct fixture *f, uint32_t r, uint32_t first)
+{
+    f->stream.round = r;
+    for (uint32_t i = 0; i < 3; i++)
+        say_block(&f->stream, first + i, 0, 40 + (token_t)i, 0.5f);
+    for (uint32_t i = 0; i < 2; i++)
+        say_block(&f->stream, first + i, 1, 50 + (token_t)i, 0.7f)->layer.acceptance = 0.25f;
+    say_draft(&f->stream, first, 1, 0, 50, -1);
+    say_draft(&f->stream, first + 1, 2, 1, 51, -1);
+    say_verdict(&f->stream, 1, true, true);
+    say_verdict(&f->stream, 2, false, false);
+    say_token(&f->stream, SOURCE_CORRECTION, first + 1, 7);
+    say_round(&f->stream, 2, 1, 2);
+}
+
+SCOPE_TEST(a_block_is_kept_by_round_with_both_heads)
+{
+    struct fixture *f = *state;
+    emit_a_block(f, 1, 4);
+    emit_a_block(f, 2, 6); /* positions 6 is in the first block, too */
+    const struct scope_block *b = scope_block(seen(f), 1);
+    assert_non_null(b);
+    assert_int_equal(b->first, 4);
+    assert_int_equal(b->n, 3);
+    assert_int_equal(b->row[1].head[0].top[0], 41);
+    assert_int_equal(b->row[1].head[1].top[0], 51);
+    assert_number_equal(b->row[1].head[1].top_p[0], 0.7f);
+    assert_true(b->row[2].head[0].known && !b->row[2].head[1].known);
+    assert_number_equal(scope_block_confidence(b, 5), 0.25f);
+    assert_true(isnan(scope_block_confidence(b, 6)));
+    assert_true(isnan(scope_block_confidence(b, 7)));
+    assert_true(isnan(scope_block_confidence(b, 3)));
+    assert_true(isnan(scope_block_confidence(NULL, 4)));
+    assert_int_equal(scope_block(f->scope, 2)->first, 6);
+    assert_null(scope_block(f->scope, 3));
+    assert_int_equal(scope_model_cells(f->scope, MODEL_BLOCK, 4)[FAKE_BLOCK].token, 50); /* with the bias */
+    f->stream.run = 2;
+    stream_control(&f->stream, "run", "restart");
+    assert_null(scope_block(seen(f), 1));
+}
+
+SCOPE_TEST(blocks_of_old_rounds_and_far_positions_are_dropped)
+{
+    struct fixture *f = *state;
+    uint32_t first = 4;
+    f->info.ctx = 1u << 20;
+    for (uint32_t r = 1; r <= SCOPE_ROUNDS + 1; r++, first += 2)
+        emit_a_block(f, r, first);
+    f->stream.round++;
+    for (uint32_t i = 0; i < SCOPE_BLOCK + 5; i++)
+        say_block(&f->stream, first + i, 0, 9, 0.5f);
+    seen(f);
+    assert_null(scope_block(f->scope, 2));
+    assert_non_null(scope_block(f->scope, 3));
+    assert_int_equal(scope_block(f->scope, f->stream.round)->n, SCOPE_BLOCK);
+}
+
+/* Only tested drafts count: the one after the rejection does not. Without a forecast the probability counts. */
+SCOPE_TEST(calibration_is_of_the_confidence_head_where_it_spoke)
+{
+    struct fixture *f = *state;
+    emit_a_block(f, 1, 4);
+    const struct aggregates *a = scope_run_aggregates(seen(f));
+    assert_int_equal(a->drafts.calibration.all, 2);
+    assert_int_equal(a->drafts.calibration.n[2], 2); /* 0.25, and not the drafts' 0.75 */
+    assert_int_equal(a->drafts.calibration.right[2], 1);
+    assert_int_equal(a->forecasts, 2);
+    f->stream.round = 2;
+    say_block(&f->stream, 6, 0, 40, 0.5f);
+    say_draft(&f->stream, 6, 1, 0, 40, -1);
+    say_verdict(&f->stream, 1, true, true);
+    say_round(&f->stream, 1, 1, 1);
+    assert_int_equal(scope_run_aggregates(seen(f))->drafts.calibration.n[7], 1);
+    assert_int_equal(a->forecasts, 2);
 }
