@@ -137,7 +137,9 @@ parts_of(const struct scope_block *b, int cols)
     for (int i = 0; i < 3 && room - at.fate - at.bias - at.sure < (i == 0 ? 3 : 1) * BLOCK_CHOICE; i++)
         *optional[i] = 0;
     room -= at.fate + at.bias + at.sure;
-    at.choices = room / BLOCK_CHOICE < 1 ? 1 : room / BLOCK_CHOICE > PREDICTION_TOP ? PREDICTION_TOP : room / BLOCK_CHOICE;
+    at.choices = room / BLOCK_CHOICE < 1                ? 1
+                 : room / BLOCK_CHOICE > PREDICTION_TOP ? PREDICTION_TOP
+                                                        : room / BLOCK_CHOICE;
     at.choice = room / at.choices > BLOCK_WIDEST ? BLOCK_WIDEST : room / at.choices;
     return at;
 }
