@@ -85,6 +85,8 @@ draw_cell(const struct layers_panel *p, const struct scope *s, const struct canv
 {
     const enum layer_model model = p->row[row].model;
     const int layer = p->row[row].layer, y = p->row[row].y;
+    if (model == MODEL_BLOCK) /* its rows are not divided into positions */
+        return;
     const struct scope_column *column = scope_column(s, pos);
     const struct scope_cell *cells = scope_model_cells(s, model, pos);
     const bool beyond = model == MODEL_TARGET && column != NULL && layers_beyond(s, column, layer);
@@ -491,9 +493,8 @@ layers_draw(struct layers_panel *p, const struct view *v, const struct canvas *c
             draw_fate(s, c, x, width, column);
         }
         for (int row = 0; row < p->n_rows; row++)
-            if (p->row[row].model != MODEL_BLOCK)
-                draw_cell(p, s, c, row, x, width, pos,
-                          here && sel->model == p->row[row].model && sel->layer == p->row[row].layer);
+            draw_cell(p, s, c, row, x, width, pos,
+                      here && sel->model == p->row[row].model && sel->layer == p->row[row].layer);
     }
     layers_block(p, v, c);
     draw_edges(p, v, c);
