@@ -77,6 +77,8 @@ carry_out(struct check *c, struct command *m, struct err *err)
         ledger_ran(c->ledger, &m->forward, m->forward.to);
     if (ok && m->kind == UNTIL)
         ledger_ran(c->ledger, &m->forward, ((struct exit_result *)m->result)->depth);
+    if (ok && m->kind == PREDICT)
+        ledger_predicted(c->ledger, m->probes, m->n);
     if (ok && m->kind == DIST)
         ledger_dists(c->ledger, m->dists, m->n);
     if (!ok && err->kind == ERR_NONE)
@@ -212,6 +214,8 @@ check_feed(struct kv_cache *s, const struct row *rows, size_t n, const float *fe
         return false;
     wait_for_idle(c);
     ledger_embedded(c->ledger, rows, n);
+    if (c->limits.model->drafter->block > 0)
+        ledger_fed(c->ledger, rows, n);
     return cpu_backend.feed(c->inner, rows, n, features, before);
 }
 

@@ -117,5 +117,7 @@ bool ledger_read_dist(const struct ledger *, dist_t, struct err *);
 /* Record requests that were executed. */
 void ledger_trunk(struct ledger *, seq_t, uint32_t first, const slot_t *, size_t n);
 void ledger_embedded(struct ledger *, const struct row *, size_t n);
+void ledger_fed(struct ledger *, const struct row *, size_t n); /* to a block drafter */
 void ledger_ran(struct ledger *, const struct forward_pass *, uint32_t to);
+void ledger_predicted(struct ledger *, const struct probe *, size_t n);
 void ledger_dists(struct ledger *, const struct dist_req *, size_t n);

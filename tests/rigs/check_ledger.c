@@ -13,6 +13,7 @@ struct ledger {
     uint32_t *position; /* (slots): the position they are rotated for */
     uint32_t *depth;    /* (ring): deepest hidden state, or NOTHING */
     slot_t *owner;      /* (ring): slot of the row that owns the entry */
+    bool *kept;         /* (ring): the last logits of the row are kept */
     slot_t *trunk;      /* (seqs, trunk): SLOT_NONE where not given */
     struct pool *pool;  /* or NULL */
     uint32_t *joined;   /* (slots): index + 1 of the row in the forward pass at hand */
@@ -33,9 +34,10 @@ ledger_open(struct request_limits limits, struct pool *pool)
     g->joined = calloc(d->slots, sizeof *g->joined);
     g->depth = malloc(d->ring * sizeof *g->depth);
     g->owner = malloc(d->ring * sizeof *g->owner);
+    g->kept = calloc(d->ring, sizeof *g->kept);
     g->trunk = malloc((size_t)d->seqs * d->trunk * sizeof *g->trunk);
     if (g->stored == NULL || g->position == NULL || g->joined == NULL || g->depth == NULL || g->owner == NULL ||
-        g->trunk == NULL) {
+        g->kept == NULL || g->trunk == NULL) {
         ledger_close(g);
         return NULL;
     }
@@ -55,6 +57,7 @@ ledger_close(struct ledger *g)
     free(g->joined);
     free(g->depth);
     free(g->owner);
+    free(g->kept);
     free(g->trunk);
     free(g);
 }
@@ -67,11 +70,11 @@ takes_part(const struct forward_pass *w, const struct row *r, uint32_t l)
     return r->from < l && l <= w->to && (w->skip_attention == NULL || !w->skip_attention[l]);
 }
 
-/* Checks that the ancestor in `slot`, at `position` of row i's path, has keys in all layers in which row i reads
- * them. */
+/* Checks that the row in `slot`, at `position` of row i's path, has keys in all layers in which row i reads them: an
+ * ancestor, or a later row of its block. */
 static bool
-check_ancestor(const struct ledger *g, const struct forward_pass *w, size_t i, slot_t slot, uint32_t position,
-               struct err *err)
+check_seen(const struct ledger *g, const struct forward_pass *w, size_t i, slot_t slot, uint32_t position,
+           struct err *err)
 {
     const struct row *r = &w->rows[i], *ancestor = NULL;
     if (slot == SLOT_NONE)
@@ -81,7 +84,7 @@ check_ancestor(const struct ledger *g, const struct forward_pass *w, size_t i, s
                        r->slot, position, r->seq);
     if (g->joined[slot] != 0) {
         ancestor = &w->rows[g->joined[slot] - 1];
-        if (g->joined[slot] - 1 >= i)
+        if (g->joined[slot] - 1 >= i && position < r->n_trunk + r->n_tail)
             return err_set(err, ERR_WORK, "the row in slot %" PRIu32 " comes before its ancestor in slot %" PRIu32,
                            r->slot, slot);
         if (ancestor->n_trunk + ancestor->n_tail - 1 != position)
@@ -118,10 +121,10 @@ check_rows(const struct ledger *g, const struct forward_pass *w, struct err *err
                            r->slot, r->from + 1, r->ring, r->from);
         const slot_t *trunk = g->trunk + (size_t)r->seq * g->limits.kv_cache->trunk;
         for (uint32_t p = 0; p < r->n_trunk; p++)
-            if (!check_ancestor(g, w, i, trunk[p], p, err))
+            if (!check_seen(g, w, i, trunk[p], p, err))
                 return false;
-        for (uint32_t t = 0; t + 1 < r->n_tail; t++)
-            if (!check_ancestor(g, w, i, w->tails[r->tail + t], r->n_trunk + t, err))
+        for (uint32_t t = 0; t < r->n_tail + r->n_after; t++)
+            if (t + 1 != r->n_tail && !check_seen(g, w, i, w->tails[r->tail + t], r->n_trunk + t, err))
                 return false;
     }
     return true;
@@ -151,6 +154,7 @@ ledger_ran(struct ledger *g, const struct forward_pass *w, uint32_t to)
         if (r->from >= to)
             continue;
         g->depth[r->ring] = to;
+        g->kept[r->ring] = false;
         g->position[r->slot] = r->n_trunk + r->n_tail - 1;
         for (uint32_t l = r->from + 1; l <= to; l++)
             if (takes_part(w, r, l))
@@ -171,9 +175,33 @@ ledger_embedded(struct ledger *g, const struct row *rows, size_t n)
 {
     for (size_t i = 0; i < n; i++) {
         g->depth[rows[i].ring] = 0;
+        g->kept[rows[i].ring] = false;
         g->owner[rows[i].ring] = rows[i].slot;
         memset(g->stored + (size_t)rows[i].slot * g->stride, 0, g->stride * sizeof *g->stored);
     }
+}
+
+void
+ledger_fed(struct ledger *g, const struct row *rows, size_t n)
+{
+    for (size_t i = 0; i < n; i++) {
+        const struct row *r = &rows[i];
+        g->depth[r->ring] = NOTHING;
+        g->position[r->slot] = r->n_trunk + r->n_tail - 1;
+        for (uint32_t l = 1; l < g->stride; l++)
+            g->stored[(size_t)r->slot * g->stride + l] = true;
+    }
+}
+
+void
+ledger_predicted(struct ledger *g, const struct probe *probes, size_t n)
+{
+    if (n > 0 && probes[0].kept)
+        return;
+    memset(g->kept, 0, g->limits.kv_cache->ring * sizeof *g->kept);
+    for (size_t i = 0; i < n; i++)
+        if (probes[i].layer == g->stride - 1 && probes[i].set == 0)
+            g->kept[probes[i].ring] = true;
 }
 
 void
@@ -191,11 +219,21 @@ ledger_read(const struct ledger *g, uint32_t ring, uint32_t layer, struct err *e
     return true;
 }
 
+/* Checks that a ring entry has the hidden states of a layer, and its logits if they must have been kept. */
+static bool
+check_logits(const struct ledger *g, uint32_t ring, uint32_t layer, bool kept, struct err *err)
+{
+    if (kept && !g->kept[ring])
+        return err_set(err, ERR_WORK, "the logits of ring entry %" PRIu32 " are not kept", ring);
+    return ledger_read(g, ring, layer, err);
+}
+
 bool
 ledger_predict(const struct ledger *g, const struct probe *probes, size_t n, struct err *err)
 {
     for (size_t i = 0; i < n; i++)
-        if (!ledger_read(g, probes[i].ring, probes[i].versus_final ? g->stride - 1 : probes[i].layer, err))
+        if (!check_logits(g, probes[i].ring, probes[i].versus_final ? g->stride - 1 : probes[i].layer, probes[i].kept,
+                          err))
             return false;
     return true;
 }
@@ -204,7 +242,7 @@ bool
 ledger_dist(const struct ledger *g, const struct dist_req *requests, size_t n, struct err *err)
 {
     for (size_t i = 0; i < n; i++)
-        if (!ledger_read(g, requests[i].ring, requests[i].layer, err))
+        if (!check_logits(g, requests[i].ring, requests[i].layer, requests[i].kept, err))
             return false;
     return true;
 }
