@@ -13,6 +13,7 @@ run_head(struct kv_cache *s, uint32_t n, struct prediction *predictions)
                           .kv_cache = s->dev,
                           .rows = cuda_kv_cache_copy(s, s->head_rows, n, sizeof *s->head_rows),
                           .n = n,
+                          .kept = n > 0 && s->head_rows[0].kept >= 0,
                           .predictions = predictions,
                           .blocks = s->blocks};
     cuda_draft_parts(s, &a);
@@ -25,10 +26,28 @@ run_head(struct kv_cache *s, uint32_t n, struct prediction *predictions)
 static struct head_row
 plain_row(uint32_t ring, uint32_t layer)
 {
-    return (struct head_row){.ring = ring, .layer = layer, .temperature = 1, .final = -1};
+    return (struct head_row){.ring = ring, .layer = layer, .temperature = 1, .final = -1, .kept = -1};
 }
 
 /* ---- predictions ---- */
+
+/* Keeps the logits that n rows of a block drafter got at layer L, as far as there is room. */
+static void
+keep_logits(struct kv_cache *s, uint32_t n)
+{
+    const size_t vocab = s->weights->sizes.vocab;
+    for (uint32_t i = 0; i < n && s->n_kept < s->dev.kept_rows; i++) {
+        const struct head_row *row = &s->head_rows[i];
+        if (row->layer != s->weights->desc.n_layers || row->set.number > 0 || s->kept_row[row->ring] >= 0)
+            continue;
+        if (!cuda_kv_cache_did(s,
+                               cudaMemcpyAsync(s->dev.kept + s->n_kept * vocab, s->dev.head_logits + i * vocab,
+                                               vocab * sizeof(float), cudaMemcpyDeviceToDevice, s->stream),
+                               "keeping logits"))
+            return;
+        s->kept_row[row->ring] = (int32_t)s->n_kept++;
+    }
+}
 
 /* Runs the n prepared rows and queues the delivery of their predictions. */
 static void
@@ -37,6 +56,8 @@ run_probes(struct kv_cache *s, uint32_t n, struct prediction *out)
     void *host;
     struct prediction *there = cuda_kv_cache_take(s, &s->results, n, sizeof *there, &host);
     const bool ok = run_head(s, n, there);
+    if (ok && s->head_rows[0].kept < 0)
+        keep_logits(s, n);
     for (uint32_t i = 0; i < n; i++) {
         const struct head_row *row = &s->head_rows[i];
         s->final_row[row->ring] = -1;
@@ -55,7 +76,7 @@ static uint32_t
 add_probe(struct kv_cache *s, uint32_t n, const struct probe *p, int32_t request)
 {
     const uint32_t depth = s->weights->desc.n_layers;
-    const bool is_final = p->layer == depth && p->set == 0;
+    const bool is_final = p->layer == depth && p->set == 0 && !p->kept;
     int32_t *final = &s->final_row[p->ring];
     if (*final < 0 && (is_final || p->versus_final)) {
         *final = (int32_t)n;
@@ -69,6 +90,8 @@ add_probe(struct kv_cache *s, uint32_t n, const struct probe *p, int32_t request
                                          .trained = weights_asked(s->weights, p->head),
                                          .temperature = p->temperature,
                                          .final = p->versus_final ? *final : -1,
+                                         .kept = p->kept ? s->kept_row[p->ring] : -1,
+                                         .before = p->before,
                                          .set = cuda_draft_outputs(s, p->set)};
     return n;
 }
@@ -81,6 +104,13 @@ decide_predict(struct kv_cache *s, const struct probe *probes, size_t n, struct 
         return false;
     if (n == 0 || !cuda_kv_cache_begins(s))
         return true;
+    for (size_t i = 0; i < n; i++)
+        if (probes[i].kept && s->kept_row[probes[i].ring] < 0)
+            return false;
+    if (!probes[0].kept && s->n_kept > 0) { /* the logits of an earlier call are no longer needed */
+        memset(s->kept_row, 0xff, s->desc.ring * sizeof *s->kept_row);
+        s->n_kept = 0;
+    }
     for (size_t i = 0; i < n; i++) {
         const bool two = probes[i].versus_final && s->final_row[probes[i].ring] < 0;
         if (rows + (two ? 2 : 1) > s->dev.head_rows) {
@@ -100,12 +130,19 @@ decide_dist(struct kv_cache *s, const struct dist_req *requests, size_t n)
 {
     if (!request_dist(s->limits, requests, n))
         return false;
+    if (!cuda_kv_cache_begins(s))
+        return true;
+    for (size_t i = 0; i < n; i++)
+        if (requests[i].kept && s->kept_row[requests[i].ring] < 0)
+            return false;
     for (size_t first = 0; first < n && cuda_kv_cache_begins(s); first += s->dev.head_rows) {
         const uint32_t part = n - first < s->dev.head_rows ? (uint32_t)(n - first) : s->dev.head_rows;
         for (uint32_t i = 0; i < part; i++) {
             s->head_rows[i] = plain_row(requests[first + i].ring, requests[first + i].layer);
             s->head_rows[i].trained = weights_asked(s->weights, requests[first + i].head);
             s->head_rows[i].set = cuda_draft_outputs(s, requests[first + i].set);
+            s->head_rows[i].kept = requests[first + i].kept ? s->kept_row[requests[first + i].ring] : -1;
+            s->head_rows[i].before = requests[first + i].before;
         }
         const struct dist_args a = {.model = s->weights->model,
                                     .kv_cache = s->dev,

@@ -163,6 +163,21 @@ widest_input(const struct model_desc *d)
     return d->drafter->features > 2 * d->width ? d->drafter->features : 2 * d->width;
 }
 
+/* Returns the width of the widest input of a head call: the stream, or a row of a Markov head. */
+static uint32_t
+widest_of_head(const struct model_desc *d)
+{
+    const uint32_t rank = d->drafter != NULL ? d->drafter->markov_w1.cols : 0;
+    return rank > d->width ? rank : d->width;
+}
+
+static uint32_t
+head_rows_of(const struct kv_cache_desc *o)
+{
+    const uint32_t probes = o->max_probes < HEAD_ROWS ? o->max_probes : HEAD_ROWS;
+    return probes > VERIFY_NODES ? probes : VERIFY_NODES;
+}
+
 /* Fills the sizes in s->dev and lists the buffers to allocate. Returns their number; 0 on overflow. */
 static size_t
 list_places(struct kv_cache *s, const struct model_desc *d, bool exact, struct place *places)
@@ -174,14 +189,13 @@ list_places(struct kv_cache *s, const struct model_desc *d, bool exact, struct p
     const size_t heads = (size_t)d->heads * d->head_dim, kept = (size_t)d->kv_heads * head_room(d->head_dim);
     const bool padded = d->head_dim % 8 != 0;             /* padding after the end of a head must be zero */
     const size_t rows = round_up(o->max_rows, PASS_ROWS); /* a pass may read tiles that were never written */
-    const uint32_t probes = o->max_probes < HEAD_ROWS ? o->max_probes : HEAD_ROWS;
     v->slots = o->slots;
     v->ring = o->ring;
     v->trunk_room = o->trunk;
     v->max_rows = o->max_rows;
-    v->head_rows = round_up(probes > VERIFY_NODES ? probes : VERIFY_NODES, PASS_ROWS);
+    v->kept_rows = d->drafter != NULL ? d->drafter->block * o->seqs : 0; /* a block for each sequence */
+    v->head_rows = round_up(head_rows_of(o), PASS_ROWS);
     const size_t splits = o->slots / ATTEND_SPLIT + 2; /* a path has no more rows than there are slots */
-    const size_t width = (size_t)units_of(d->width) * UNIT;
     const size_t stat_rows = v->head_rows > d->n_layers ? v->head_rows : d->n_layers;
     size_t slot_keys, ring, partials;
     if (__builtin_mul_overflow(request_depth(d, o) * kept, o->slots, &slot_keys) ||
@@ -207,12 +221,13 @@ list_places(struct kv_cache *s, const struct model_desc *d, bool exact, struct p
         {(void **)&v->cancel, 1, sizeof(uint32_t), true, false},
         {(void **)&v->until_logits, (size_t)d->n_layers * d->vocab, f32, false, false},
         {(void **)&v->until_parts, (size_t)s->blocks * 2, f32, false, false},
-        {&v->head_normed, v->head_rows * width, act, true, false},
+        {&v->head_normed, (size_t)v->head_rows * units_of(widest_of_head(d)) * UNIT, act, true, false},
         {(void **)&v->head_shifted, (size_t)v->head_rows * d->width, f32, false, false},
         {(void **)&v->head_logits, (size_t)v->head_rows * d->vocab, f32, false, false},
         {(void **)&v->verify_p, (size_t)VERIFY_WALKS * 2 * d->vocab, f32, false, false},
         {(void **)&v->head_pieces, stat_rows * head_pieces_of(d->vocab), sizeof *v->head_pieces, true, false},
         {(void **)&v->row_dists, v->head_rows, sizeof *v->row_dists, true, false},
+        {(void **)&v->kept, (size_t)v->kept_rows * d->head.rows, f32, false, false},
         {(void **)&v->pairs, d->drafter != NULL ? o->ring * (2 * (size_t)d->width + 1) : 0, f32, true, false},
         {(void **)&v->router_logits, rows * (f->n + 1), sizeof *v->router_logits, false, false},
         {(void **)&v->routes, rows * f->used, sizeof *v->routes, false, false},
@@ -289,11 +304,13 @@ take_host(struct kv_cache *s, struct err *err)
     s->head_rows = malloc(s->dev.head_rows * sizeof *s->head_rows);
     s->requests = malloc(s->dev.head_rows * sizeof *s->requests);
     s->final_row = malloc(s->desc.ring * sizeof *s->final_row);
+    s->kept_row = malloc(s->desc.ring * sizeof *s->kept_row);
     s->steps = malloc(schedule_room(s->weights->desc.n_layers) * sizeof *s->steps);
     if (s->steps == NULL || s->deliveries == NULL || s->head_rows == NULL || s->requests == NULL ||
-        s->final_row == NULL)
+        s->final_row == NULL || s->kept_row == NULL)
         return err_set(err, ERR_WORK, "not enough memory for a context");
     memset(s->final_row, 0xff, s->desc.ring * sizeof *s->final_row); /* -1 */
+    memset(s->kept_row, 0xff, s->desc.ring * sizeof *s->kept_row);
     return true;
 }
 
@@ -359,6 +376,7 @@ cuda_kv_cache_close(struct kv_cache *s)
     free(s->head_rows);
     free(s->requests);
     free(s->final_row);
+    free(s->kept_row);
     free(s->steps);
     free(s);
 }

@@ -94,6 +94,8 @@ struct kv_cache {
     struct head_row *head_rows; /* (dev.head_rows) rows of the head call being prepared */
     int32_t *requests;          /* (dev.head_rows) index of the request whose prediction a row is, or -1 */
     int32_t *final_row;         /* (ring) row of the call with layer L of a ring entry, or -1 */
+    int32_t *kept_row;          /* (ring) row of dev.kept with the logits of layer L of a ring entry, or -1 */
+    uint32_t n_kept;            /* rows in dev.kept */
     struct draft_set *sets;     /* (desc.sets), from set 1 on; NULL: none */
     token_t *rank;              /* (vocab) desc.rank on the device */
     struct dev_matrix base;     /* the head's first rows by rank, as many strips as the largest base needed */

@@ -12,6 +12,7 @@ const char *const profiled_names[PROFILED] = {
     [START] = "start",
     [NORM_ATTENTION] = "norm",
     [QKV] = "qkv",
+    [FEED] = "fed kv",
     [NORM_HEADS] = "norm of heads",
     [ATTEND] = "attention",
     [OUT] = "out",

@@ -28,26 +28,6 @@ rows_embed(struct kv_cache *s, const struct row *rows, size_t n)
     return true;
 }
 
-bool
-rows_feed(struct kv_cache *s, const struct row *rows, size_t n, const float *features, const uint32_t *before)
-{
-    const size_t numbers = features != NULL ? n * s->weights->sizes.drafter.features : 0;
-    if (!request_feed(s->limits, rows, n, features, before))
-        return false;
-    if (n == 0 || !cuda_kv_cache_alive(s))
-        return true;
-    const struct feed_args a = {.model = s->weights->model,
-                                .kv_cache = s->dev,
-                                .rows = cuda_kv_cache_copy(s, rows, n, sizeof *rows),
-                                .features = cuda_kv_cache_copy(s, features, numbers, sizeof *features),
-                                .before = features != NULL ? NULL : cuda_kv_cache_copy(s, before, n, sizeof *before),
-                                .n = (uint32_t)n,
-                                .blocks = s->blocks};
-    if (cuda_kv_cache_send(s))
-        (void)profile_run(s, PROFILED_EMBED, a.n, launch_feed(a, &s->weights->sizes, s->stream), "taking features");
-    return true;
-}
-
 /* ---- forward passes ---- */
 
 /* Groups consecutive rows that share their trunk. Returns the number of groups. */
@@ -185,5 +165,54 @@ rows_until(struct kv_cache *s, const struct forward_pass *w, const struct exit_r
                                   "computing the layers' predictions"))
         (void)cuda_kv_cache_deliver(
             s, (struct delivery){.kind = DELIVER_EXIT, .out = out, .from = state, .layer = w->rows[w->n - 1].from});
+    return true;
+}
+
+/* ---- features ---- */
+
+/* Gives n rows that a block drafter was fed their keys and values in all layers. */
+static void
+fill_layers(struct kv_cache *s, const struct row *rows, uint32_t n)
+{
+    void *host;
+    const uint32_t to = request_depth(&s->weights->desc, &s->desc);
+    struct forward_args a = {.model = s->weights->model,
+                             .kv_cache = s->dev,
+                             .rows = cuda_kv_cache_take(s, &s->args, n, sizeof *rows, &host),
+                             .n = n,
+                             .first = 1,
+                             .to = to,
+                             .feeds = true,
+                             .window = s->backend->window};
+    for (uint32_t i = 0; i < n && host != NULL; i++) {
+        struct row *r = (struct row *)host + i;
+        *r = rows[i];
+        r->from = r->n_after = 0;
+    }
+    a.n_steps = schedule_feed(s->weights, to, s->steps);
+    a.steps = cuda_kv_cache_copy(s, s->steps, a.n_steps + 1, sizeof *s->steps);
+    if (cuda_kv_cache_send(s))
+        run_layers(s, a);
+}
+
+bool
+rows_feed(struct kv_cache *s, const struct row *rows, size_t n, const float *features, const uint32_t *before)
+{
+    const size_t numbers = features != NULL ? n * s->weights->sizes.drafter.features : 0;
+    if (!request_feed(s->limits, rows, n, features, before))
+        return false;
+    if (n == 0 || !cuda_kv_cache_alive(s))
+        return true;
+    const struct feed_args a = {.model = s->weights->model,
+                                .kv_cache = s->dev,
+                                .rows = cuda_kv_cache_copy(s, rows, n, sizeof *rows),
+                                .features = cuda_kv_cache_copy(s, features, numbers, sizeof *features),
+                                .before = features != NULL ? NULL : cuda_kv_cache_copy(s, before, n, sizeof *before),
+                                .n = (uint32_t)n,
+                                .blocks = s->blocks};
+    if (cuda_kv_cache_send(s) &&
+        profile_run(s, PROFILED_EMBED, a.n, launch_feed(a, &s->weights->sizes, s->stream), "taking features") &&
+        s->weights->sizes.drafter.block && cuda_kv_cache_begins(s))
+        fill_layers(s, rows, a.n);
     return true;
 }

@@ -4,8 +4,8 @@
 
 #include "kernels/request.h"
 
-#define PARTS         3               /* products in a step, at most */
-#define LAYER_ENTRIES (3 + 1 + 2 + 2) /* of qkv, out, gate and up, down */
+#define PARTS         3                   /* products in a step, at most */
+#define LAYER_ENTRIES (3 + 2 + 1 + 2 + 2) /* of qkv, fed keys and values, out, gate and up, down */
 
 /* ---- the table of products ---- */
 
@@ -31,19 +31,20 @@ set_norm(const struct weights *w, struct dev_product *p, const float *weight, co
     p->by_squares = weight != NULL && !w->sizes.form.layer_norm;
 }
 
-/* Matrices of one type among wq, wk and wv form one product. */
+/* Matrices of one type among wq, wk and wv, from number `first` on, form one product. */
 static void
-add_qkv(struct weights *w, uint32_t l)
+add_qkv(struct weights *w, uint32_t l, uint32_t step, uint32_t first)
 {
     const struct dev_layer *d = &w->layers[l];
     const struct dev_matrix *const all[PARTS] = {&d->wq, &d->wk, &d->wv};
     struct dev_product *p = NULL;
-    for (uint32_t i = 0; i < PARTS; i++) {
+    for (uint32_t i = first; i < PARTS; i++) {
         if (p == NULL || (all[i]->type != p->matrices[0].type && !w->sizes.exact)) {
-            p = add_product(w, l, QKV, EPILOGUE_QKV, INPUT_NORMED, all[i]);
+            p = add_product(w, l, step, EPILOGUE_QKV, INPUT_NORMED, all[i]);
             p->first_matrix = i;
             p->rope = d->rope;
-            set_norm(w, p, d->attn_norm, d->attn_norm_b);
+            if (step == QKV) /* fed rows are normed already */
+                set_norm(w, p, d->attn_norm, d->attn_norm_b);
         } else
             p->matrices[p->n_matrices++] = *all[i];
     }
@@ -104,7 +105,9 @@ add_layer(struct weights *w, uint32_t l)
 {
     const struct dev_layer *d = &w->layers[l];
     const float scale = w->sizes.exact ? 1 : 1 / HIDDEN_SHRINK;
-    add_qkv(w, l);
+    add_qkv(w, l, QKV, 0);
+    if (w->sizes.drafter.block)
+        add_qkv(w, l, FEED, 1);
     add_to_stream(w, l, OUT, INPUT_ATTENDED, &d->wo, d->bo, d->attn_post != NULL, 1);
     if (d->has_experts)
         add_experts(w, l, &w->moe[l], scale);
@@ -156,7 +159,8 @@ takes(const struct layer_does *does, uint32_t step)
 {
     const struct dev_layer *d = does->layer;
     switch (step) {
-    case START: return false;
+    case START:
+    case FEED: return false;
     case NORM_ATTENTION: return does->attends && (!does->in_smem || does->pairs);
     case NORM_HEADS: return does->attends && (d->q_norm != NULL || d->k_norm != NULL);
     case POST_ATTENTION: return does->attends && d->attn_post != NULL;
@@ -254,6 +258,21 @@ schedule_pass(const struct weights *w, const struct forward_pass *f, const struc
         for (uint32_t step = 0; step < STEPS; step++)
             if (takes(&does, step))
                 n += add_step(w, &does, l, step, &list[n + 1]);
+    }
+    look_ahead(w, list, n);
+    return n;
+}
+
+uint32_t
+schedule_feed(const struct weights *w, uint32_t to, struct pass_step *list)
+{
+    uint32_t n = 0;
+    list[0] = (struct pass_step){.product = NO_PRODUCT, .step = START};
+    for (uint32_t l = 1; l <= to; l++) {
+        const struct layer_does does = {.attends = true, .layer = &w->layers[l]};
+        n += add_step(w, &does, l, FEED, &list[n + 1]);
+        if (takes(&does, NORM_HEADS))
+            n += add_step(w, &does, l, NORM_HEADS, &list[n + 1]);
     }
     look_ahead(w, list, n);
     return n;

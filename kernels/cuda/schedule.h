@@ -14,3 +14,6 @@ uint32_t schedule_room(uint32_t layers);
  * list[1] the first step. Returns the number of steps. */
 uint32_t schedule_pass(const struct weights *, const struct forward_pass *, const struct exit_rule *,
                        struct pass_step *list);
+
+/* Lists the steps that give rows which a block drafter is fed their keys and values in layers 1..to. */
+uint32_t schedule_feed(const struct weights *, uint32_t to, struct pass_step *list);

@@ -36,6 +36,8 @@ is_supported(const struct model_desc *d, struct err *err)
             return err_set(err, ERR_WORK,
                            "backend cuda: layers of different shapes and normalised values (Gemma 4) are not "
                            "supported; use --backend cpu");
+        if (d->drafter != NULL && d->drafter->block > 0 && d->form.alibi.most > 0)
+            return err_set(err, ERR_WORK, "backend cuda: block drafters with ALiBi are not supported");
         if (d->form.activation == ACT_SWIGLU_CLAMPED && !gated)
             return err_set(err, ERR_WORK, "backend cuda: clamps only MLPs with gates; use --backend cpu");
         for (uint32_t e = 1; layer->experts != NULL && e < experts; e++)
@@ -248,6 +250,7 @@ load_drafter(struct upload *u, const struct model_desc *d, struct dev_drafter *t
     to->features = f->features;
     to->parts = f->parts > 0 ? f->parts : 1;
     to->pairs = model_pairs(d);
+    to->block = f->block > 0;
     to->input_normed = f->input_normed;
     to->output_normed = f->output_normed;
     return load_vector(u, &f->norm, "norm of features", &to->norm.weight, err) &&
@@ -256,6 +259,9 @@ load_drafter(struct upload *u, const struct model_desc *d, struct dev_drafter *t
            (!tensor_present(&f->projection) ||
             upload_matrix(u, pack_plain(&f->projection, exact), &to->projection, err)) &&
            (!tensor_present(&f->join) || upload_matrix(u, pack_plain(&f->join, exact), &to->join, err)) &&
+           (!tensor_present(&f->markov_w1) ||
+            (upload_matrix(u, pack_plain(&f->markov_w1, exact), &to->markov_w1, err) &&
+             upload_matrix(u, pack_plain(&f->markov_w2, exact), &to->markov_w2, err))) &&
            (f->tokens == NULL ||
             upload_array(u, f->tokens, d->head.rows * sizeof *f->tokens, "token ids", &to->tokens, err));
 }

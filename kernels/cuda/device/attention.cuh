@@ -65,6 +65,7 @@ struct attend_job {
     uint32_t row, head;       /* this lane's pair, if it has one */
     float slope;              /* of its head */
     uint2 seen;               /* first and last position visible to the pair; none: {1, 0} */
+    uint32_t after;           /* positions of them after its own */
     uint32_t first, last;     /* range visible to any pair */
     uint32_t tail, run, runs; /* the pair's tail; the number of its run of pairs with one tail; number of runs */
     uint32_t counter;         /* index of this job in arrivals */
@@ -112,10 +113,12 @@ find_job(const struct attend_scene &c, const struct row_group &group, uint32_t p
     job->head = kv_head * share + pair % share;
     job->slope = c.slopes != NULL ? c.slopes[job->head] : 0;
     job->seen = make_uint2(1, 0);
+    job->after = 0;
     job->tail = lane < job->n ? rows[job->row].tail : 0;
     if (lane < job->n && rows[job->row].from < c.layer) {
-        const uint32_t last = rows[job->row].n_trunk + rows[job->row].n_tail - 1, window = c.window;
-        job->seen = make_uint2(window > 0 && last >= window ? last + 1 - window : 0, last);
+        const uint32_t own = rows[job->row].n_trunk + rows[job->row].n_tail - 1, window = c.window;
+        job->after = rows[job->row].n_after;
+        job->seen = make_uint2(window > 0 && own >= window ? own + 1 - window : 0, own + job->after);
     }
     const uint32_t before = __shfl_up_sync(ALL_OF_WARP, job->tail, 1);
     const uint32_t turns = __ballot_sync(ALL_OF_WARP, lane > 0 && lane < job->n && job->tail != before);
@@ -155,7 +158,7 @@ put_queries(const struct attend_scene &c, const struct attend_job &job, struct a
         const uint32_t row = __shfl_sync(ALL_OF_WARP, job.row, (int)i),
                        head = __shfl_sync(ALL_OF_WARP, job.head, (int)i);
         const float *from = c.forward->kv_cache.q + ((size_t)row * c.m->heads + head) * dim;
-        const float grown = growth_at(c.m->form, __shfl_sync(ALL_OF_WARP, job.seen.y, (int)i));
+        const float grown = growth_at(c.m->form, __shfl_sync(ALL_OF_WARP, job.seen.y - job.after, (int)i));
         const uint32_t d = ((warp + BLOCK_WARPS - i) % BLOCK_WARPS * WARP + job.lane) * 2, pair = (i * room + d) / 2;
         if (d >= room)
             continue;

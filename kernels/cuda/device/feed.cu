@@ -1,5 +1,6 @@
 /* The input of a drafter's rows (struct drafter_desc, kernels/backend.h): g from features, or from the previous rows;
- * then the pairs [norm(e); norm(g)], and the layer's input. launch_product() computes the products. */
+ * then the pairs [norm(e); norm(g)], and the layer's input, or a block drafter's norm(g), from which a pass computes
+ * keys and values (schedule_feed()). launch_product() computes the products. */
 #include "kernels/cuda/device/block.cuh"
 #include "kernels/cuda/device/launch.cuh"
 #include "kernels/cuda/device/launch.h"
@@ -88,6 +89,20 @@ __launch_bounds__(BLOCK_THREADS) begin_rows(struct feed_args a)
         put_padding(a.kv_cache.normed, m.exact, 2 * width, i);
 }
 
+/* Norms g as input of a block drafter's keys and values. One block per row. Each thread norms the values that it scaled
+ * itself. */
+static __global__ void
+__launch_bounds__(BLOCK_THREADS) norm_features(struct feed_args a)
+{
+    __shared__ struct block_scratch scratch;
+    const struct dev_model &m = *a.model;
+    float *const g = a.kv_cache.raw + (size_t)blockIdx.x * m.width;
+    const float factor = pair_of(a, blockIdx.x)[2 * m.width];
+    for (uint32_t k = threadIdx.x; k < m.width; k += BLOCK_THREADS)
+        g[k] *= factor;
+    norm_row(m, m.exact, g, m.drafter.feature_norm, a.kv_cache.normed, blockIdx.x, &scratch);
+}
+
 cudaError_t
 launch_feed(struct feed_args a, const struct dev_model *sizes, cudaStream_t stream)
 {
@@ -107,6 +122,8 @@ launch_feed(struct feed_args a, const struct dev_model *sizes, cudaStream_t stre
     cudaError_t status = launch(take_features, a.n, BLOCK_THREADS, a, stream);
     if (status == cudaSuccess && a.features != NULL && d.projection.rows > 0)
         status = launch_product(projects, stream);
+    if (status == cudaSuccess && d.block)
+        return launch(norm_features, a.n, BLOCK_THREADS, a, stream);
     if (status == cudaSuccess)
         status = launch(begin_rows, a.n, BLOCK_THREADS, a, stream);
     if (status == cudaSuccess && !d.pairs)

@@ -69,7 +69,7 @@ take_step(struct forward_state *s, const struct pass_step &next)
     if (next.product == NO_PRODUCT)
         return;
     s->product = product_of(s, s->entry, next.in_smem);
-    if (next.step == QKV)
+    if (next.step == QKV || next.step == FEED)
         s->rotations = rotations_of(s, s->entry.rope);
 }
 

@@ -102,7 +102,7 @@ static __device__ __forceinline__ void
 norm_heads(Shared *s)
 {
     const struct dev_model &m = s->model;
-    const uint32_t warp = thread_here() / WARP, of_q = (m.heads + BLOCK_WARPS - 1) / BLOCK_WARPS,
+    const uint32_t warp = thread_here() / WARP, of_q = s->a.feeds ? 0 : (m.heads + BLOCK_WARPS - 1) / BLOCK_WARPS,
                    of_k = (m.kv_heads + BLOCK_WARPS - 1) / BLOCK_WARPS;
     for (uint32_t u = blockIdx.x; u < s->a.n * (of_q + of_k); u += gridDim.x) {
         const uint32_t i = u / (of_q + of_k), part = u % (of_q + of_k);
@@ -195,8 +195,8 @@ inspect_rows(struct forward_state *s)
     const uint32_t pairs = s->model.rope_dims / 2;
     uint32_t last = 0;
     for (uint32_t i = threadIdx.x; i < s->a.n; i += BLOCK_THREADS) {
-        const uint32_t position = row_of(s, i).n_trunk + row_of(s, i).n_tail - 1;
-        last = position > last ? position : last;
+        const uint32_t end = row_of(s, i).n_trunk + row_of(s, i).n_tail - 1 + row_of(s, i).n_after;
+        last = end > last ? end : last;
     }
     put_rotations(s, s->model.inv_freq, s->model.form.rope_gain, 0);
     if (s->model.inv_freq_local != NULL)

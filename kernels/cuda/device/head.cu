@@ -6,6 +6,7 @@
 #include "kernels/cuda/device/matmul.cuh"
 #include "kernels/cuda/device/norm.cuh"
 #include "kernels/cuda/device/tile.cuh"
+#include "kernels/cuda/device/units.cuh"
 
 /* Norms and packs one row per block. The norm of a row with a full head is also stored in F32. */
 __global__ void
@@ -115,6 +116,33 @@ __launch_bounds__(BLOCK_THREADS, 1) multiply_matrix(struct matrix_args a)
     }
 }
 
+/* ---- kept logits of a block drafter ---- */
+
+/* Packs markov_w1[before]; one row per block. */
+__global__ void
+__launch_bounds__(BLOCK_THREADS) take_before(struct head_args a)
+{
+    const struct head_row &row = a.rows[blockIdx.x];
+    const struct dev_model &m = *a.model;
+    const struct dev_matrix &w = m.drafter.markov_w1;
+    for (uint32_t k = threadIdx.x; k < w.cols; k += BLOCK_THREADS)
+        put_activation(a.kv_cache.head_normed, m.exact, w.cols, blockIdx.x, k,
+                       row.before != TOKEN_NONE ? element(w, (uint32_t)row.before, k) : 0);
+    put_padding(a.kv_cache.head_normed, m.exact, w.cols, blockIdx.x);
+}
+
+/* Adds the kept logits to the bias. Grid: (rows, pieces). */
+__global__ void
+__launch_bounds__(BLOCK_THREADS) add_kept(struct head_args a)
+{
+    const struct head_row &row = a.rows[blockIdx.x];
+    const uint32_t vocab = a.model->vocab, first = blockIdx.y * HEAD_PIECE;
+    float *const z = a.kv_cache.head_logits + (size_t)blockIdx.x * vocab;
+    const float *const kept = a.kv_cache.kept + (size_t)row.kept * vocab;
+    for (uint32_t o = first + threadIdx.x; o < min(first + HEAD_PIECE, vocab); o += BLOCK_THREADS)
+        z[o] = row.before != TOKEN_NONE ? kept[o] + z[o] : kept[o];
+}
+
 /* ---- launches ---- */
 
 cudaError_t
@@ -159,11 +187,30 @@ launch_logits(const struct head_args &a, const struct dev_model *sizes, cudaStre
     return status;
 }
 
-cudaError_t
-launch_head(struct head_args a, const struct dev_model *sizes, cudaStream_t stream)
+static cudaError_t
+launch_kept(const struct head_args &a, const struct dev_model *sizes, cudaStream_t stream)
 {
-    if (a.n == 0)
-        return cudaSuccess;
+    const struct matrix_args m = {a.model,
+                                  &a.model->drafter.markov_w2,
+                                  a.kv_cache.head_normed,
+                                  a.kv_cache.head_logits,
+                                  NULL,
+                                  a.n,
+                                  sizes->vocab,
+                                  a.blocks,
+                                  false,
+                                  {}};
+    const bool biased = sizes->drafter.markov_w2.rows > 0;
+    cudaError_t status = biased ? launch(take_before, a.n, BLOCK_THREADS, a, stream) : cudaSuccess;
+    if (status == cudaSuccess && biased)
+        status = launch_product(m, stream);
+    return status == cudaSuccess ? launch(add_kept, dim3(a.n, head_pieces_of(sizes->vocab)), BLOCK_THREADS, a, stream)
+                                 : status;
+}
+
+static cudaError_t
+launch_computed(const struct head_args &a, const struct dev_model *sizes, cudaStream_t stream)
+{
     const dim3 shifts(a.n, (sizes->width + TRAINED_OUTPUTS - 1) / TRAINED_OUTPUTS),
         fulls(a.n, (sizes->vocab + TRAINED_OUTPUTS - 1) / TRAINED_OUTPUTS);
     cudaError_t status = cudaSuccess;
@@ -175,6 +222,15 @@ launch_head(struct head_args a, const struct dev_model *sizes, cudaStream_t stre
         status = launch_logits(a, sizes, stream);
     if (status == cudaSuccess && a.trained)
         status = launch(trained_rows<true>, fulls, TRAINED_WARPS * WARP, a, stream);
+    return status;
+}
+
+cudaError_t
+launch_head(struct head_args a, const struct dev_model *sizes, cudaStream_t stream)
+{
+    if (a.n == 0)
+        return cudaSuccess;
+    const cudaError_t status = a.kept ? launch_kept(a, sizes, stream) : launch_computed(a, sizes, stream);
     if (status != cudaSuccess || a.predictions == NULL)
         return status;
     return launch_predictions({a.kv_cache.head_logits,

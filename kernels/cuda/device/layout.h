@@ -32,6 +32,7 @@ enum step {
     START, /* before the first layer of a forward pass */
     NORM_ATTENTION,
     QKV,
+    FEED,       /* keys and values of rows that a block drafter is fed; of other steps only NORM_HEADS follows */
     NORM_HEADS, /* in models with query and key norms: norms and rotation */
     ATTEND,
     OUT,
@@ -135,10 +136,12 @@ struct dev_head {       /* a layer's trained head, F32, plain rows; absent parts
 
 struct dev_drafter {                          /* struct drafter_desc (kernels/backend.h) */
     struct dev_matrix projection, join;       /* without rows: there is none */
+    struct dev_matrix markov_w1, markov_w2;   /* (vocab, rank), (outputs of the head, rank); without rows: none */
     struct dev_norm norm;                     /* (features) */
     struct dev_norm token_norm, feature_norm; /* (width) */
     uint32_t features, parts;
     bool pairs, input_normed, output_normed; /* pairs: q, k and v read dev_kv_cache.pairs */
+    bool block;                              /* a block drafter: fed rows have only keys and values */
     const token_t *tokens;                   /* (vocab) the ids of the head's outputs; NULL: 0, 1, 2, … */
 };
 
@@ -406,7 +409,8 @@ struct dev_kv_cache {
     float *q;         /* (max_rows, heads * head_dim), rotated and scaled */
     float *qk_raw;    /* (max_rows, heads + kv_heads, head_dim) before norm and rotation, in models that norm them */
     float *raw;       /* (max_rows, width) output of a sublayer before its norm; of a drafter, also g */
-    float *pairs;     /* (ring, 2 width + 1): a drafter's [norm(e); norm(g)], and a factor of g */
+    float *pairs;     /* (ring, 2 width + 1): a drafter's [norm(e); norm(g)], and a factor of g; of a block drafter */
+                      /* only the factor is used */
     float *router_logits; /* (max_rows, experts + 1) in layers with experts; the last one: for the shared expert */
     struct route *routes; /* (max_rows, used) of each row, sorted by expert */
     struct expert_row *expert_rows;  /* (max_rows, used + 1) */
@@ -422,9 +426,11 @@ struct dev_kv_cache {
     float *until_logits; /* (L, vocab) of the layers that a forward pass probed, in order */
     float *until_parts;  /* (blocks, 2): max of z and sum exp((z - max)/T) over a block's strips */
 
-    void *head_normed;              /* (head_rows, width) */
-    float *head_shifted;            /* (head_rows, width) of rows with an affine head */
-    float *head_logits;             /* (head_rows, vocab) */
+    void *head_normed;   /* (head_rows, width) */
+    float *head_shifted; /* (head_rows, width) of rows with an affine head */
+    float *head_logits;  /* (head_rows, vocab) */
+    float *kept;         /* (kept_rows, vocab) of a block drafter: logits for further calls */
+    uint32_t kept_rows;
     uint32_t head_rows;             /* rows in one pass of the head, >= VERIFY_NODES */
     float *verify_p;                /* (VERIFY_WALKS, 2, vocab) scratch of verification */
     struct head_piece *head_pieces; /* (max(head_rows, n_layers), head_pieces_of(vocab)) */
@@ -471,6 +477,7 @@ struct forward_args {
     uint32_t n_steps;
     uint32_t n, n_groups;
     uint32_t first, to;       /* layers first..to; the smallest from is first - 1 */
+    bool feeds;               /* the pass is that of rows that a block drafter is fed; tails and groups are not used */
     uint64_t *stamps;         /* time stamps of phases, in layout.h's format; NULL: none */
     uint32_t window;          /* bytes of weights that a block prefetches at a barrier, a multiple of 128; 0: none */
     struct until_args until;  /* temperature NULL: no early exit */
@@ -526,7 +533,9 @@ struct head_row {
     uint32_t ring, layer;
     bool trained; /* use the layer's trained head: model->trained is present */
     float temperature;
-    int32_t final; /* row of this call with the logits of layer L for the same ring entry, or -1 */
+    int32_t final;  /* row of this call with the logits of layer L for the same ring entry, or -1 */
+    int32_t kept;   /* row of dev_kv_cache.kept that takes the place of its product with the head, or -1; */
+    token_t before; /* then the token whose Markov bias is added, or TOKEN_NONE */
     struct dev_set set;
 };
 
@@ -536,6 +545,7 @@ struct head_args {
     const struct head_row *rows; /* (n), n <= kv_cache.head_rows */
     uint32_t n;
     bool trained;                                /* some rows use trained heads */
+    bool kept;                                   /* all rows have kept logits */
     const struct head_part *parts, *parts_there; /* (n_parts) on the host and on the device */
     uint32_t n_parts;                            /* 0: all rows are multiplied with the whole head */
     struct prediction *predictions;              /* (n), or NULL: logits only */
