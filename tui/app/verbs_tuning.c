@@ -494,7 +494,7 @@ put_models(FILE *out, const struct run_info *info)
     for (enum aux_role role = 0; role < AUX_MTP; role++) { /* which needs no option */
         const struct aux_info *aux = &info->aux[role];
         char option[24];
-        const bool head = role == AUX_EAGLE || role == AUX_BLOCK; /* it is given as a draft model */
+        const bool head = role == AUX_EAGLE; /* it is given as a draft model */
         snprintf(option, sizeof option, "--%s", aux_names[head ? AUX_DRAFT : role]);
         if (aux->name[0] != '\0' && !(head && info->aux[AUX_DRAFT].name[0] != '\0'))
             put_option(out, option, aux->path[0] != '\0' ? aux->path : aux->name);
