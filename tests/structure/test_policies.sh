@@ -11,11 +11,12 @@ result "policies call no function of the context that round.h does not list" \
 result "round.h lists no function of the context that no policy calls" \
     "$(echo "$listed" | grep -vxF "$called" | sed 's/$/: round.h lists it, no policy calls it/')"
 
-# "ar" alone is the baseline's name, with one definition; "× ar" is a unit. Models have roles that are called as
-# policies are.
+# "ar" alone is the baseline's name, with one definition; "× ar" is a unit. Models have roles and files have
+# architectures that are called as policies are.
 names=$(sed -n 's/^ *\.name = "\(.*\)",$/\1/p' policies/*.c | sed 's/+/[+]/' |
     grep -vwF "$(sed -n '/^#define AUX_ROLES/,/[^\\]$/p' engine/events/event.h | grep -o '"[a-z]*"' | tr -d '"')" | paste -sd'|')
 result "no string of engine/ and tui/panels contains a policy's name, except the baseline's" \
-    "$(sources engine tui/panels | xargs grep -nE "\"ar\"|\"([^\"]* )?($names)( [^\"]*)?\"" |
+    "$(sources engine tui/panels | grep -v '^engine/model/arch/' |
+        xargs grep -nE "\"ar\"|\"([^\"]* )?($names)( [^\"]*)?\"" |
         grep -vE '^[^:]*:[0-9]*: *(\*|/\*)|define POLICY_BASELINE|/\*[^"]*".*\*/$')"
 exit $status
