@@ -9,6 +9,7 @@
 
 #include "engine/events/policy.h"
 #include "policies/chain.h"
+#include "policies/draft_tree.h"
 #include "policies/engine_commands.h"
 
 enum { KNOB_K, KNOB_TOPK, KNOB_NODES };
@@ -33,52 +34,11 @@ mtp_open(struct policy *p, const struct model_info *model, const struct sampling
 
 /* ---- a tree ---- */
 
-struct node {
-    int32_t parent; /* its index; -1: the pending token */
-    token_t token;
-    double path;            /* probability of the path to it */
-    float p;                /* of the token after its parent */
-    const slot_t *row;      /* the drafter's row of its parent */
-    struct prediction from; /* the drafter's at its parent */
-    bool kept;
-    int32_t proposed; /* its node in the round's tree */
-};
-
 struct tree {
-    struct node node[VERIFY_NODES * PREDICTION_TOP];
-    slot_t row[VERIFY_NODES];  /* rows of expanded nodes; the first is the pending token's */
-    uint32_t n, n_rows, level; /* level: the first node of the latest one */
+    struct draft_tree all;
+    slot_t row[VERIFY_NODES]; /* (n_rows) rows of expanded nodes; the first is the pending token's */
+    uint32_t n_rows;
 };
-
-/* Adds the topk likeliest tokens after a node. */
-static void
-add_children(struct tree *t, int32_t parent, const slot_t *row, const struct prediction *g, uint32_t topk)
-{
-    for (uint32_t i = 0; i < topk && g->top[i] != TOKEN_NONE; i++)
-        t->node[t->n++] = (struct node){.parent = parent,
-                                        .token = g->top[i],
-                                        .path = (parent < 0 ? 1 : t->node[parent].path) * (double)g->top_p[i],
-                                        .p = g->top_p[i],
-                                        .row = row,
-                                        .from = *g};
-}
-
-/* Marks the `most` nodes from `first` on with the largest path probabilities; the earlier first among equals. */
-static uint32_t
-keep_best(struct tree *t, uint32_t first, uint32_t most)
-{
-    uint32_t n = 0;
-    for (uint32_t i = first; i < t->n; i++)
-        t->node[i].kept = false;
-    for (; n < most && n < t->n - first; n++) {
-        uint32_t best = t->n;
-        for (uint32_t i = first; i < t->n; i++)
-            if (!t->node[i].kept && (best == t->n || t->node[i].path > t->node[best].path))
-                best = i;
-        t->node[best].kept = true;
-    }
-    return n;
-}
 
 /* Expands the best nodes of the latest level, in one forward pass. A token that the target lacks is not expanded. */
 static bool
@@ -87,15 +47,16 @@ expand(struct round *d, struct tree *t, uint32_t topk)
     struct context_probe probes[PREDICTION_TOP];
     struct prediction g[PREDICTION_TOP];
     int32_t expanded[PREDICTION_TOP];
-    const uint32_t first = t->n_rows, level = t->level;
+    const uint32_t first = t->n_rows, level = t->all.level;
     uint32_t n = 0;
-    keep_best(t, level, topk);
-    t->level = t->n;
-    for (uint32_t i = level; i < t->level; i++) {
-        if (!t->node[i].kept)
+    draft_tree_keep(&t->all, level, topk);
+    t->all.level = t->all.n;
+    for (uint32_t i = level; i < t->all.level; i++) {
+        const struct draft_node *node = &t->all.node[i];
+        if (!node->kept)
             continue;
         slot_t *row = &t->row[t->n_rows];
-        if ((*row = context_append(d->ctx, d->seq, *t->node[i].row, t->node[i].token)) == SLOT_NONE)
+        if ((*row = context_append(d->ctx, d->seq, *node->row, node->token)) == SLOT_NONE)
             return false;
         probes[n] = (struct context_probe){.slot = *row, .layer = d->exit_layer, .temperature = 1};
         expanded[n++] = (int32_t)i;
@@ -104,28 +65,7 @@ expand(struct round *d, struct tree *t, uint32_t topk)
     if (!context_advance(d->ctx, t->row + first, n, d->exit_layer, NULL) || !round_inspect(d, probes, n, g))
         return false;
     for (uint32_t i = 0; i < n; i++)
-        add_children(t, expanded[i], &t->row[first + i], &g[i], topk);
-    return true;
-}
-
-/* Proposes the best nodes. The parent of a kept node is kept: its path is at least as probable, and it comes first. */
-static bool
-propose(struct round *d, struct tree *t, uint32_t most)
-{
-    keep_best(t, 0, most);
-    for (uint32_t i = 0; i < t->n; i++) {
-        struct node *node = &t->node[i];
-        if (!node->kept)
-            continue;
-        node->from.confidence = node->p;
-        const struct proposal draft = {.parent = node->parent < 0 ? 0 : t->node[node->parent].proposed,
-                                       .token = node->token,
-                                       .exit_layer = d->exit_layer,
-                                       .prediction = &node->from,
-                                       .q = DIST_NONE};
-        if ((node->proposed = round_propose(d, &draft)) < 0)
-            return false;
-    }
+        draft_tree_add(&t->all, expanded[i], &t->row[first + i], &g[i], topk);
     return true;
 }
 
@@ -138,18 +78,19 @@ draft_tree(struct policy *p, struct round *r)
     struct prediction g;
     if (!rounds_model(&r, 1, AUX_EAGLE, &d))
         return false;
-    *t = (struct tree){.n_rows = 1};
+    t->all.n = t->all.level = 0;
+    t->n_rows = 1;
     if (!round_full(d)) {
         t->row[0] = round_slot(d, 0);
         if (t->row[0] == SLOT_NONE || !rounds_predict(&d, t->row, 1, d->exit_layer, &g))
             return false;
-        add_children(t, -1, &t->row[0], &g, topk);
+        draft_tree_add(&t->all, -1, &t->row[0], &g, topk);
     }
-    uint32_t depth = t->n > 0;
+    uint32_t depth = t->all.n > 0;
     for (; depth < k && depth < d->budget && depth > 0 && t->n_rows + topk <= VERIFY_NODES; depth++)
         if (!expand(d, t, topk))
             return false;
-    if (!propose(d, t, (uint32_t)p->value[KNOB_NODES]))
+    if (!draft_tree_propose(d, &t->all, (uint32_t)p->value[KNOB_NODES]))
         return false;
     round_summary(d, depth >= k ? "k" : depth < d->budget ? "rows" : "budget", (int)d->exit_layer, NAN, -1, (int)k);
     return true;

@@ -17,6 +17,8 @@
     P(policy_specdecpp)                                                                                                \
     P(policy_sv)                                                                                                       \
     P(policy_eagle)                                                                                                    \
+    P(policy_dspark)                                                                                                   \
+    P(policy_dflash)                                                                                                   \
     P(policy_mtp)
 
 #define DECLARE(policy) extern const struct policy_ops policy;

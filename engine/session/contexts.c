@@ -12,15 +12,16 @@ static struct context_options
 limits_of(const struct session *s, const struct model *m, enum head_kind heads, const token_t *rank)
 {
     const struct engine *e = s->engine;
-    struct context_options limits = {.ctx = s->info.ctx,
+    const uint32_t block = m->desc.drafter != NULL ? m->desc.drafter->block : 0; /* may end after the context */
+    struct context_options limits = {.ctx = s->info.ctx + block,
                                      .dists = s->dists,
                                      .cancel = &s->mailbox.cancel,
                                      .heads = heads,
                                      .layer_load =
                                          model_layer_bytes(m, e->exact) / model_layer_bytes(e->model, e->exact),
                                      .head_load = model_head_bytes(m, e->exact) / model_head_bytes(e->model, e->exact)};
-    const struct kv_cache_desc more = kv_cache_for_sequences(s->info.ctx, s->n_sequences);
-    limits.spare = more.slots - s->info.ctx;
+    const struct kv_cache_desc more = kv_cache_for_sequences(limits.ctx, s->n_sequences);
+    limits.spare = more.slots - limits.ctx;
     limits.ring = more.ring;
     limits.seqs = more.seqs;
     limits.sets = e->ops->draft_set != NULL && rank != NULL ? s->n_sequences : 0;
@@ -73,8 +74,10 @@ choose_features(struct session *s, struct err *err)
     for (enum aux_role role = 0; role < AUX_MODELS; role++) {
         const struct model *m = s->engine->aux[role].model;
         struct aux_context *h = &s->aux[role];
-        h->ahead = m != NULL && m->desc.drafter != NULL;
-        h->n_features = h->ahead > 0 ? m->n_features : 0;
+        h->drafter = m != NULL ? m->desc.drafter : NULL;
+        h->ahead = h->drafter != NULL && role != AUX_BLOCK;
+        h->predicts = role == AUX_BLOCK && h->drafter != NULL ? h->drafter->from_anchor : 1 + h->ahead;
+        h->n_features = h->drafter != NULL ? m->n_features : 0;
         if (h->n_features > 0 && model_features_window(m, s->engine->model) < window)
             window = model_features_window(m, s->engine->model);
         for (uint32_t i = 0; i < h->n_features; i++) {
@@ -94,13 +97,14 @@ choose_features(struct session *s, struct err *err)
     return true;
 }
 
-/* Orders the vocabulary of an auxiliary model as the target's; NULL for a drafter with a vocabulary of its own. */
+/* Orders the vocabulary of an auxiliary model as the target's; NULL for a drafter with a vocabulary of its own, and for
+ * a block drafter. */
 static bool
 rank_for(const struct session *s, const struct model *m, struct aux_context *h, struct err *err)
 {
     const struct draft_rank *rank = &s->engine->rank;
     uint32_t n = 0;
-    if (m->desc.drafter != NULL && m->desc.drafter->tokens != NULL)
+    if (m->desc.drafter != NULL && (m->desc.drafter->tokens != NULL || m->desc.drafter->block > 0))
         return true;
     h->rank = calloc(h->vocab, sizeof *h->rank);
     if (h->rank == NULL)
@@ -143,13 +147,14 @@ session_open_contexts(struct session *s, struct err *err)
     for (uint32_t i = 0; i < s->n_sequences && ok; i++)
         ok = open_sequences(s, &s->sequences[i], err);
     atomic_store(&s->ctx_sequences, s->n_sequences);
-    return ok && session_open_acceptance(s, err);
+    return ok && session_open_acceptance(s, err) && session_open_confidence(s, err);
 }
 
 void
 session_close_contexts(struct session *s)
 {
     session_close_acceptance(s);
+    session_close_confidence(s);
     for (enum aux_role role = 0; role < AUX_MODELS; role++) {
         context_close(s->aux[role].ctx);
         s->aux[role].ctx = NULL;
@@ -188,7 +193,7 @@ struct loads
 session_loads(const struct session *s)
 {
     struct loads sum = context_loads(s->ctx);
-    sum.heads += s->acceptance.heads;
+    sum.heads += s->acceptance.heads + s->confidence.heads;
     for (enum aux_role role = 0; role < AUX_MODELS; role++)
         if (s->aux[role].ctx != NULL) {
             const struct loads more = context_loads(s->aux[role].ctx);

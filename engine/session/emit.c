@@ -209,12 +209,13 @@ seq_emit_prediction(struct sequence *q, uint32_t pos, uint32_t layer, uint32_t h
 }
 
 void
-seq_emit_aux_prediction(struct sequence *q, enum aux_role role, uint32_t pos, uint32_t layer,
+seq_emit_aux_prediction(struct sequence *q, enum aux_role role, uint32_t pos, uint32_t layer, uint32_t head,
                         const struct prediction *g, enum probed_by by, token_t final, float acceptance)
 {
     const struct layer_event about = {.pos = pos,
                                       .model = LAYERS_OF(role),
                                       .layer = (int32_t)layer,
+                                      .head = (int32_t)head,
                                       .probed_by = by,
                                       .draft_vocab = by == PROBED_POLICY ? seq_draft_tokens(q) : 0,
                                       .acceptance = acceptance};

@@ -125,7 +125,7 @@ emit_aux(const struct gathered *g, size_t row, uint32_t pos, uint32_t layer, con
     if (g->role == AUX_DRAFT && (seq_policy(q)->info.needs & NEEDS_ACCEPT_HEAD) != 0 &&
         layer == g->session->aux[g->role].layers && !acceptance_of(g->session, g->row[row], layer, &acceptance))
         return false;
-    seq_emit_aux_prediction(q, g->role, pos, layer, prediction, PROBED_SCOPE, final, (float)acceptance);
+    seq_emit_aux_prediction(q, g->role, pos, layer, 0, prediction, PROBED_SCOPE, final, (float)acceptance);
     return true;
 }
 
@@ -152,8 +152,8 @@ ask(struct gathered *g)
         return false;
     for (size_t i = 0; i < n; i++) {
         struct sequence *q = g->sequence[i / layers];
-        const uint32_t layer = p->probes[i].layer, ahead = g->role == AUX_MODELS ? 0 : s->aux[g->role].ahead;
-        const uint32_t pos = context_position(ctx, p->probes[i].slot) + 1 + ahead;
+        const uint32_t layer = p->probes[i].layer, predicts = g->role == AUX_MODELS ? 1 : s->aux[g->role].predicts;
+        const uint32_t pos = context_position(ctx, p->probes[i].slot) + predicts;
         if (g->role == AUX_MODELS)
             emit_target(g, q, pos, layer, &p->predictions[i], p->predictions[i / layers * layers + layers - 1].token);
         else if (!emit_aux(g, i / layers, pos, layer, &p->predictions[i]))
@@ -215,7 +215,7 @@ read_last_drafts(const struct gathered *g, struct sequence *const *sequences, ui
         struct sequence *q = sequences[i];
         struct aux_sequence *h = &q->aux[g->role];
         rows[i] = SLOT_NONE;
-        if (!g->session->probing.now || ctx == NULL || h->of->ahead > 0 || h->row[0] == SLOT_NONE ||
+        if (!g->session->probing.now || ctx == NULL || h->of->drafter != NULL || h->row[0] == SLOT_NONE ||
             context_length(ctx, h->seq) + 2 != q->n_tokens || h->inspected + 2 > q->n_tokens)
             continue;
         all[count++] = rows[i] = seq_aux_next(q, h);
@@ -229,6 +229,8 @@ static bool
 probe_aux(struct session *s, struct sequence *const *sequences, uint32_t n)
 {
     for (enum aux_role role = 0; role < AUX_MODELS; role++) {
+        if (role == AUX_BLOCK) /* rows of its trunk have no hidden states */
+            continue;
         struct gathered g = {.session = s, .role = role};
         slot_t last[ROUNDS_MOST];
         bool ok = read_last_drafts(&g, sequences, n, last);

@@ -85,7 +85,7 @@ session_of(const struct round *r)
 static uint32_t
 predicted_pos(const struct round *r, slot_t slot)
 {
-    return context_position(r->ctx, slot) + 1 + (r->aux != NULL ? r->aux->of->ahead : 0);
+    return context_position(r->ctx, slot) + (r->aux != NULL ? r->aux->of->predicts : 1);
 }
 
 /* Emits a LAYER event. */
@@ -99,7 +99,7 @@ emit_prediction(const struct round *r, slot_t slot, uint32_t layer, const struct
     if (r->aux == NULL)
         seq_emit_prediction(q, pos, layer, seq_head_at(q, layer), g, PROBED_POLICY, TOKEN_NONE);
     else
-        seq_emit_aux_prediction(q, (enum aux_role)(r->aux - q->aux), pos, layer, g, PROBED_POLICY, TOKEN_NONE, NAN);
+        seq_emit_aux_prediction(q, (enum aux_role)(r->aux - q->aux), pos, layer, 0, g, PROBED_POLICY, TOKEN_NONE, NAN);
 }
 
 /* Adds the time of head calls. */
@@ -535,9 +535,10 @@ rounds_predict(struct round *const *r, const slot_t *rows, uint32_t n, uint32_t 
     return true;
 }
 
-bool
-rounds_choose(struct round *const *r, const slot_t *rows, uint32_t n, uint32_t layer, const struct prediction *g,
-              token_t *token, dist_t *q)
+/* before: of rows of blocks, or NULL. */
+static bool
+choose(struct round *const *r, const slot_t *rows, uint32_t n, uint32_t layer, const token_t *before,
+       const struct prediction *g, token_t *token, dist_t *q)
 {
     struct context *ctx = r[0]->ctx;
     struct rng_key keys[ROUNDS_MOST];
@@ -551,7 +552,8 @@ rounds_choose(struct round *const *r, const slot_t *rows, uint32_t n, uint32_t l
     if (!(r[0]->sampling.temperature > 0))
         return true;
     const uint64_t start = clock_ns();
-    if (!context_dists(ctx, rows, n, layer, r[0]->state->sequence->head, sets, &r[0]->sampling, q) ||
+    if (!(before != NULL ? context_block_dists(ctx, rows, n, before, &r[0]->sampling, q)
+                         : context_dists(ctx, rows, n, layer, r[0]->state->sequence->head, sets, &r[0]->sampling, q)) ||
         !context_draws(ctx, q, keys, n, token))
         return false;
     spent_heads(&session_of(r[0])->spent, clock_ns() - start);
@@ -559,6 +561,20 @@ rounds_choose(struct round *const *r, const slot_t *rows, uint32_t n, uint32_t l
         if (token[i] == TOKEN_NONE)
             return false;
     return true;
+}
+
+bool
+rounds_choose(struct round *const *r, const slot_t *rows, uint32_t n, uint32_t layer, const struct prediction *g,
+              token_t *token, dist_t *q)
+{
+    return choose(r, rows, n, layer, NULL, g, token, q);
+}
+
+bool
+rounds_block_choose(struct round *const *r, const slot_t *rows, const token_t *before, uint32_t n,
+                    const struct prediction *g, token_t *token, dist_t *q)
+{
+    return choose(r, rows, n, r[0]->exit_layer, before, g, token, q);
 }
 
 /* ---- a companion's agreement with drafts ---- */

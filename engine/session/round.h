@@ -88,6 +88,22 @@ bool round_inspect(struct round *, const struct context_probe *, size_t n, struc
 bool rounds_choose(struct round *const *, const slot_t *rows, uint32_t n, uint32_t layer, const struct prediction *,
                    token_t *, dist_t *q);
 
+/* Blocks, in rounds of rounds_model() of a block drafter (docs/design-engine.md: Block drafters). */
+
+/* Runs a block of each of the first rounds whose blocks fit into one forward pass. rows[i * k + j] and out[i * k + j]
+ * are the row of round i's block that predicts draft j + 1 of k, at most model_info.block, and its prediction, without
+ * the Markov head. The other functions work on these rows until the next call. Returns the number of rounds; 0: stop
+ * now. */
+uint32_t rounds_block(struct round *const *, uint32_t n, uint32_t k, slot_t *rows, struct prediction *out);
+/* For n rows of blocks, at most VERIFY_NODES, each after the token before[i]: with `markov`, which the policy declared
+ * to need, replaces the predictions g by those with the Markov head's bias. Writes the confidence head's forecasts that
+ * the target accepts the drafts; NAN: there is no such head. Of neighbours of equal row the first becomes events. */
+bool rounds_follow(struct round *const *, const slot_t *rows, const token_t *before, uint32_t n, bool markov,
+                   struct prediction *g, float *confidence);
+/* As rounds_choose(), with the bias for before[i]; TOKEN_NONE: without. */
+bool rounds_block_choose(struct round *const *, const slot_t *rows, const token_t *before, uint32_t n,
+                         const struct prediction *, token_t *, dist_t *q);
+
 /* A companion model's agreement with all drafts of chains, from the distributions that were drawn from and its own
  * under the user's sampling settings; greedy: both at temperature 1. `draft` is of rounds_model(), before drafting
  * began. The companion reads the drafts together with what it had not read before them, in as few forward passes as

@@ -72,12 +72,21 @@ struct aux_context { /* of an auxiliary model; zeros: there is none, or it is th
     uint32_t vocab, layers;
     token_t *rank;   /* (vocab) the target's order of its tokens, those that the target lacks last; owned */
     token_t unknown; /* replaces a token that the model lacks */
-    /* Of a feature drafter: its row at position P has the token at P + ahead, with the target's features at P; 1, else
-     * 0. feature[]: (n_features) which of the features that the target keeps; fed: (AUX_FED, all of a row's) a
-     * buffer. */
-    uint32_t ahead, n_features, feature[MODEL_FEATURES];
+    /* Its row at position P has the token at P + ahead, and predicts the token at P + predicts. */
+    uint32_t ahead, predicts;
+    /* Of a feature drafter, else NULL: its rows have the target's features at their position. feature[]: (n_features)
+     * which of the features that the target keeps; fed: (AUX_FED, all of a row's) a buffer. A block drafter's trunk has
+     * the target's committed rows; blocks follow it. */
+    const struct drafter_desc *drafter;
+    uint32_t n_features, feature[MODEL_FEATURES];
     float *fed;
 };
+
+static inline token_t
+aux_token(const struct aux_context *h, token_t token) /* as the model reads it */
+{
+    return (uint32_t)token < h->vocab ? token : h->unknown;
+}
 
 #define AUX_FED 64 /* rows that are fed at a time */
 #define AUX_FEW 8  /* so many tokens of a sequence are read together with those of others, or with drafts */

@@ -133,6 +133,12 @@ struct acceptance {         /* the acceptance head; zeros: there is none */
     double load, heads; /* loads of a call, and of all calls so far, in units of the target's head */
 };
 
+struct confidence {         /* a block drafter's confidence head; zeros: there is none */
+    struct final_norm norm; /* the drafter's */
+    float *x;               /* (width + rank of the Markov head) what the head reads */
+    double load, heads;     /* as in struct acceptance */
+};
+
 struct session {
     struct live live;
 
@@ -146,10 +152,11 @@ struct session {
     struct event_log *log;
     struct context *ctx;
     struct aux_context aux[AUX_MODELS];
-    uint32_t features[2 * MODEL_FEATURES], n_features; /* layers whose outputs the target keeps for feature drafters */
+    uint32_t features[3 * MODEL_FEATURES], n_features; /* layers whose outputs the target keeps for feature drafters */
     uint32_t
         features_window; /* unread rows of a sequence, after which a feature drafter reads along; UINT32_MAX: never */
     struct acceptance acceptance;
+    struct confidence confidence;
     struct dist_pool *dists;      /* of all models: verification uses distributions of auxiliary models */
     token_t unknown;              /* replaces, in events, a draft's token that the target lacks */
     struct policy_memory *memory; /* borrowed; or NULL */
@@ -221,9 +228,9 @@ void session_emit_vocab(struct session *, token_t);   /* once for each token */
 void seq_emit_token(struct sequence *, uint32_t pos, token_t, enum token_source, const struct prediction *);
 void seq_emit_prediction(struct sequence *, uint32_t pos, uint32_t layer, uint32_t head, const struct prediction *,
                          enum probed_by, token_t final);
-/* A prediction of an auxiliary model's layer; final is the target's token. */
-void seq_emit_aux_prediction(struct sequence *, enum aux_role, uint32_t pos, uint32_t layer, const struct prediction *,
-                             enum probed_by, token_t final, float acceptance);
+/* A prediction of an auxiliary model's layer; head: as in events; final is the target's token. */
+void seq_emit_aux_prediction(struct sequence *, enum aux_role, uint32_t pos, uint32_t layer, uint32_t head,
+                             const struct prediction *, enum probed_by, token_t final, float acceptance);
 void seq_emit_experts(struct sequence *, slot_t row); /* the experts of a row, if the context has recorded them */
 
 struct change { /* of a setting or of the run's state */
@@ -293,6 +300,12 @@ bool session_open_acceptance(struct session *, struct err *);
 void session_close_acceptance(struct session *);
 /* p̂ of the token of a row that has run up to the draft's last layer. False: stopped; session_error(). */
 bool session_acceptance(struct session *, struct context *, slot_t row, uint32_t layer, double *p);
+
+bool session_open_confidence(struct session *, struct err *);
+void session_close_confidence(struct session *);
+/* The confidence head's value for the draft that a row of a block predicts, after the token before it; NAN: there is no
+ * such head. `again`: the row is the last call's. False: stopped; session_error(). */
+bool session_confidence(struct session *, slot_t row, token_t before, bool again, float *);
 
 /* ---- control_point.c: where controls arrive, and where the thread waits ---- */
 enum control_point {
