@@ -185,7 +185,7 @@ print_use(const struct score_command *s)
         if ((row = fastest(s, e)) == NULL)
             continue;
         const struct policy_ops *ops = policy_named(policy_registry, row->preset.policy);
-        const struct model *own = s->engine->aux[(ops->needs & NEEDS(AUX_EAGLE)) != 0 ? AUX_EAGLE : AUX_DRAFT].model;
+        const struct model *own = s->engine->aux[policy_draft_role(ops->needs)].model;
         struct engine_models models = {s->engine->model->path, draft_of(s, row)};
         if (models.draft == NULL && own != NULL)
             models.draft = own->path;

@@ -64,13 +64,15 @@ is_named(const struct options *o, const char *policy)
     return i < o->policies.n;
 }
 
-/* Declares the policies that some server's engine has. A draft model may be an EAGLE-3 head, and the model may have
- * layers for multi-token prediction: only the server knows, so these policies race if they are named. */
+/* Declares the policies that some server's engine has. A draft model may be an EAGLE-3 head or a block drafter, and
+ * the model may have layers for multi-token prediction: only the server knows, so these policies race if they are named. */
 static bool
 declare(struct tune_server *s, struct err *err)
 {
     const struct model_info model = {.layers = 1, .width = 1, .vocab = 1, .rho = 1};
-    const unsigned here = NEEDS(AUX_MTP) | (s->o->aux[AUX_DRAFT] != NULL ? NEEDS(AUX_DRAFT) | NEEDS(AUX_EAGLE) : 0);
+    const unsigned drafts = NEEDS(AUX_DRAFT) | NEEDS(AUX_EAGLE) | NEEDS(AUX_BLOCK) | NEEDS_MARKOV,
+                   here = NEEDS(AUX_MTP) | (s->o->aux[AUX_DRAFT] != NULL ? drafts : 0),
+                   uncertain = NEEDS(AUX_EAGLE) | NEEDS(AUX_BLOCK) | NEEDS(AUX_MTP);
     for (size_t i = 0; policy_registry[i] != NULL; i++) {
         const struct policy_ops *ops = policy_registry[i];
         struct policy p;
@@ -83,7 +85,7 @@ declare(struct tune_server *s, struct err *err)
         policy_close(&p);
         if (!opened)
             return false;
-        const bool unsure = (ops->needs & (NEEDS(AUX_EAGLE) | NEEDS(AUX_MTP))) != 0 && !is_named(s->o, ops->name);
+        const bool unsure = (ops->needs & uncertain) != 0 && !is_named(s->o, ops->name);
         info->missing = unsure ? ops->needs : ops->needs & ~here;
     }
     return true;

@@ -283,7 +283,7 @@ static const char no_what_if[] = "its blocks begin where its rounds began";
 #define VLLM_BLOCK(method)                                                                                             \
     VLLM " --speculative-config '{\"method\": \"" method "\", \"model\": <draft:json>, \"num_speculative_tokens\": <k>" \
          VLLM_SAMPLES "<rates:k>}'"
-static const char no_command[] = "it cannot draft with a block drafter";
+static const char no_command[] = "it has block drafters of its own architectures only";
 
 const struct policy_ops policy_dflash = {
     .name = "dflash",

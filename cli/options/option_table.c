@@ -113,11 +113,11 @@ const struct option_row option_rows[] = {
     /* ---- how ---- */
     CALL("policy", 0, "NAME", COMMAND_SCOPE | COMMAND_RUN, set_policy, "policy of --list-policies, or auto",
          .takes = TAKES_POLICY, .without = POLICY_AUTO,
-         .more = "With 'auto' a draft model that was given drafts (`sd`, `eagle`); else a model with trained heads "
-                 "runs `specbound`, and one with layers for multi-token prediction `mtp`. Every other run begins with "
-                 "plain decoding. After 64 tokens the costs of steps are measured and layers are probed, and a policy "
-                 "that is clearly faster by forecast takes over; a line and the trace contain the choice. It needs "
-                 "greedy decoding of one sequence. With --set, and without --policy, the policy is `specbound`."),
+         .more = "With 'auto' a draft model that was given drafts (`sd`, `eagle`, `dspark`, `dflash`); else a model with "
+                 "trained heads runs `specbound`, and one with layers for multi-token prediction `mtp`. Every other "
+                 "run begins with plain decoding. After 64 tokens the costs of steps are measured and layers are "
+                 "probed, and a policy that is clearly faster by forecast takes over; a line and the trace contain "
+                 "the choice. It needs greedy decoding of one sequence. With --set, and without --policy, the policy is `specbound`."),
     CALL("policy", 0, "NAME", COMMAND_VERDICT, set_policy, "the server's policy", .takes = TAKES_POLICY),
     CALL("policy", 0, "NAME", COMPARES, set_policy, "policy to measure besides ar", .repeats = true,
          .takes = TAKES_POLICY, .without = "all"),
@@ -167,7 +167,7 @@ const struct option_row option_rows[] = {
           .more = "A given number is fixed; without the option the number adapts to the machine's load."),
     WHOLE("seed", 0, "N", GENERATES | COMMAND_CONNECT | TRAINS, seed, 0, UINT64_MAX, "random seed", .def = "1"),
     TEXT("draft", 0, "MODEL", OPENS | COMMAND_INFO | COMMAND_TRAIN_ACCEPT | COMMAND_TRAIN_PROFILE, aux[AUX_DRAFT],
-         "model or EAGLE-3 head that drafts, or self:E", .model = true, .takes = TAKES_FILE,
+         "model, EAGLE-3 head or block drafter, or self:E", .model = true, .takes = TAKES_FILE,
          WORDS(aux_words, COUNT(aux_words)), .without = SIBLING("draft"), .more = SELF(SIBLING("draft"))),
     TEXT("companion", 0, "MODEL", OPENS | COMMAND_INFO | COMMAND_TRAIN_PROFILE, aux[AUX_COMPANION],
          "companion model, or self:E", .model = true, .takes = TAKES_FILE, WORDS(aux_words, COUNT(aux_words)),
@@ -286,7 +286,8 @@ const struct option_row option_rows[] = {
     TEXT("launch", 0, "COMMAND", COMMAND_TUNE, launch, "server to tune, with {flags}, instead of a model",
          .more = "A command of a shell for llama-server, vLLM or SGLang, such as `'llama-server -m MODEL {flags}'`. "
                  "The tuner starts it with each setting's options in place of {flags}, on a free port of this machine, "
-                 "and ends it. Policies are those that the engine has; `eagle` and `mtp` race if --policy names them. "
+                 "and ends it. Policies are those that the engine has; `eagle`, `dspark`, `dflash` and `mtp` race if "
+                 "--policy names them. "
                  "--draft is a path for the server. The result is the command of the fastest setting."),
     /* ---- info ---- */
     WHOLE("ctx", 'c', "N", COMMAND_INFO, ctx, 1, 1u << 28, "context length for the memory of keys and values"),

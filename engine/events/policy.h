@@ -58,6 +58,12 @@ struct series {
 enum aux_role { AUX_DRAFT, AUX_COMPANION, AUX_EAGLE, AUX_BLOCK, AUX_MTP, AUX_MODELS };
 #define NEEDS(role) (1u << (role))              /* as a member of a set of needs */
 extern const char *const aux_names[AUX_MODELS]; /* AUX_ROLES: also names of options */
+/* The role of the model that --draft names for a policy with these needs. */
+static inline enum aux_role
+policy_draft_role(unsigned needs)
+{
+    return (needs & NEEDS(AUX_EAGLE)) != 0 ? AUX_EAGLE : (needs & NEEDS(AUX_BLOCK)) != 0 ? AUX_BLOCK : AUX_DRAFT;
+}
 /* the model of an auxiliary model's layers, in events */
 #define LAYERS_OF(role) ((enum layer_model)(MODEL_TARGET + 1 + (role)))
 

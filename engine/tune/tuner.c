@@ -689,7 +689,7 @@ tuner_engine_command(const struct tuner *t, enum other_engine engine, uint32_t c
 {
     const struct positions *p = &t->positions[candidate];
     const struct policy_ops *policy = policy_named(t->registry, t->candidate[candidate].policy);
-    const struct aux_info *draft = &t->info->aux[(policy->needs & NEEDS(AUX_EAGLE)) != 0 ? AUX_EAGLE : AUX_DRAFT];
+    const struct aux_info *draft = &t->info->aux[policy_draft_role(policy->needs)];
     const bool file = strchr(t->info->model_path, '/') != NULL || strchr(t->info->model_path, ',') == NULL;
     const struct engine_models models = {file && t->info->model_path[0] != '\0' ? t->info->model_path : NULL,
                                          t->draft[candidate] > 0  ? tuner_draft(t, candidate)

@@ -491,13 +491,16 @@ put_policy(FILE *out, const struct segment *s, const struct run_info *info)
 static void
 put_models(FILE *out, const struct run_info *info)
 {
+    bool drafts = false; /* there is a --draft */
     for (enum aux_role role = 0; role < AUX_MTP; role++) { /* which needs no option */
         const struct aux_info *aux = &info->aux[role];
         char option[24];
-        const bool head = role == AUX_EAGLE; /* it is given as a draft model */
-        snprintf(option, sizeof option, "--%s", aux_names[head ? AUX_DRAFT : role]);
-        if (aux->name[0] != '\0' && !(head && info->aux[AUX_DRAFT].name[0] != '\0'))
-            put_option(out, option, aux->path[0] != '\0' ? aux->path : aux->name);
+        const bool draft = role != AUX_COMPANION; /* feature drafters are given as draft models */
+        snprintf(option, sizeof option, "--%s", aux_names[draft ? AUX_DRAFT : role]);
+        if (aux->name[0] == '\0' || (draft && drafts))
+            continue;
+        put_option(out, option, aux->path[0] != '\0' ? aux->path : aux->name);
+        drafts = drafts || draft;
     }
     if (info->accept_head.path[0] != '\0')
         put_option(out, "--accept", info->accept_head.path);
