@@ -305,7 +305,8 @@ prepare(struct comparing *v, struct options *o, struct err *err)
     if (o->server.url == NULL)
         return err_set(err, ERR_USAGE, "which server? --server http://HOST:PORT");
     if (o->policies.n == 0 || strcmp(o->policies.at[0], POLICY_AUTO) == 0)
-        return err_set(err, ERR_USAGE, "which policy does the server have? --policy sd, ngram, eagle, dspark, dflash or mtp");
+        return err_set(err, ERR_USAGE,
+                       "which policy does the server have? --policy sd, ngram, eagle, dspark, dflash or mtp");
     if (o->sampling.temperature > 0)
         return err_set(err, ERR_USAGE, "--temp: texts are compared, so both are greedy");
     if (!server_given_read(&v->server, &server, err) ||

@@ -281,8 +281,8 @@ static const char no_what_if[] = "its blocks begin where its rounds began";
     LLAMA " --spec-type " type " --spec-draft-model <draft> --spec-draft-n-max <k> --spec-draft-n-min 0 "              \
           "--spec-draft-p-min <conf_min><rates:k><sampling>"
 #define VLLM_BLOCK(method)                                                                                             \
-    VLLM " --speculative-config '{\"method\": \"" method "\", \"model\": <draft:json>, \"num_speculative_tokens\": <k>" \
-         VLLM_SAMPLES "<rates:k>}'"
+    VLLM " --speculative-config '{\"method\": \"" method                                                               \
+         "\", \"model\": <draft:json>, \"num_speculative_tokens\": <k>" VLLM_SAMPLES "<rates:k>}'"
 static const char no_command[] = "it has block drafters of its own architectures only";
 
 const struct policy_ops policy_dflash = {

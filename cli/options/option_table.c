@@ -113,12 +113,13 @@ const struct option_row option_rows[] = {
     /* ---- how ---- */
     CALL("policy", 0, "NAME", COMMAND_SCOPE | COMMAND_RUN, set_policy, "policy of --list-policies, or auto",
          .takes = TAKES_POLICY, .without = POLICY_AUTO,
-         .more = "With 'auto' a draft model that was given drafts (`sd`, `eagle`, `dspark`, `dflash`); else a model "
-                 "with trained heads runs `specbound`, and one with layers for multi-token prediction `mtp`. Every other "
-                 "run begins with plain decoding. After 64 tokens the costs of steps are measured and layers are "
-                 "probed, and a policy that is clearly faster by forecast takes over; a line and the trace contain "
-                 "the choice. It needs greedy decoding of one sequence. With --set, and without --policy, the policy is "
-                 "`specbound`."),
+         .more =
+             "With 'auto' a draft model that was given drafts (`sd`, `eagle`, `dspark`, `dflash`); else a model "
+             "with trained heads runs `specbound`, and one with layers for multi-token prediction `mtp`. Every other "
+             "run begins with plain decoding. After 64 tokens the costs of steps are measured and layers are "
+             "probed, and a policy that is clearly faster by forecast takes over; a line and the trace contain "
+             "the choice. It needs greedy decoding of one sequence. With --set, and without --policy, the policy is "
+             "`specbound`."),
     CALL("policy", 0, "NAME", COMMAND_VERDICT, set_policy, "the server's policy", .takes = TAKES_POLICY),
     CALL("policy", 0, "NAME", COMPARES, set_policy, "policy to measure besides ar", .repeats = true,
          .takes = TAKES_POLICY, .without = "all"),

@@ -491,7 +491,7 @@ put_policy(FILE *out, const struct segment *s, const struct run_info *info)
 static void
 put_models(FILE *out, const struct run_info *info)
 {
-    bool drafts = false; /* there is a --draft */
+    bool drafts = false;                                   /* there is a --draft */
     for (enum aux_role role = 0; role < AUX_MTP; role++) { /* which needs no option */
         const struct aux_info *aux = &info->aux[role];
         char option[24];
