@@ -71,6 +71,13 @@ layers_block_rows(const struct view *v)
     return (int)n;
 }
 
+/* What a policy compares with its threshold: the forecast, or the probability of the first choice. */
+static float
+confidence_of(const struct scope_block_row *row)
+{
+    return !isnan(row->confidence) ? row->confidence : row->head[row->head[1].known].top_p[0];
+}
+
 static struct outcome
 outcome_of(const struct scope *s, const struct shown_block *k, uint32_t i)
 {
@@ -78,8 +85,11 @@ outcome_of(const struct scope *s, const struct shown_block *k, uint32_t i)
     const struct scope_draft *d = draft_at(k->r, pos);
     const struct scope_column *c = scope_column(s, pos);
     struct outcome o = {"·", "not proposed", ROLE_DIM, d != NULL ? d->token : TOKEN_NONE, TOKEN_NONE};
-    if (d == NULL)
+    if (d == NULL) { /* the first one after the drafts ended the block */
+        if (k->r != NULL && confidence_of(&k->b->row[i]) < k->r->end.threshold)
+            o.text = "below the threshold";
         return o;
+    }
     if (i <= k->rejected && c != NULL && pos < scope_now(s)->committed && c->round == k->number)
         o.target = c->token;
     if (d->accepted > 0)
@@ -212,9 +222,11 @@ layers_block_summary(const struct view *v, const struct canvas *c, int y, int x)
         accepted += d != NULL && d->accepted > 0;
         biased += changed(&k.b->row[i]);
     }
-    x += canvas_fit(&left, 0, x, ROLE_TEXT, "round %u ", (unsigned)k.number);
     if (k.r->whole)
-        x += canvas_fit(&left, 0, x, ROLE_TEXT, "%u of %u accepted ", (unsigned)accepted, (unsigned)k.b->n);
+        x += canvas_fit(&left, 0, x, ROLE_TEXT, "round %u: %u of %u accepted ", (unsigned)k.number, (unsigned)accepted,
+                        (unsigned)k.b->n);
+    else
+        x += canvas_fit(&left, 0, x, ROLE_TEXT, "round %u ", (unsigned)k.number);
     if (biased > 0)
         canvas_fit(&left, 0, x, ROLE_WARN, "≠ %u by the bias ", (unsigned)biased);
 }

@@ -168,8 +168,9 @@ draw_reliability(void *state, const struct view *v, const struct canvas *c)
         const struct canvas diagram = canvas_inside(c, 1, 0, c->rows - 1 - below, c->cols);
         const bool all = c->rows >= AGGREGATED_ROWS && c->cols >= AGGREGATED_COLS;
         const int x =
-            canvas_print(c, 0, 0, ROLE_TEXT, "ECE %.3f of %llu draft%s", calibration_error(&a->drafts.calibration),
-                         (unsigned long long)a->drafts.calibration.all, plural(a->drafts.calibration.all));
+            canvas_print(c, 0, 0, ROLE_TEXT, "ECE %.3f of %llu %s%s", calibration_error(&a->drafts.calibration),
+                         (unsigned long long)a->drafts.calibration.all, a->forecasts > 0 ? "forecast" : "draft",
+                         plural(a->drafts.calibration.all));
         const struct canvas rest = canvas_inside(c, 0, x, 1, c->cols - x);
         const int forecast = a->forecasts > 0 ? canvas_fit(&rest, 0, 0, ROLE_DIM, " · confidence head") : 0;
         if (all)

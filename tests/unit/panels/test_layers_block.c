@@ -16,7 +16,9 @@ emit_a_block(struct fixture *f, bool markov)
     for (uint32_t i = 0; i < 4; i++)
         say_block(&f->stream, 2 + i, 0, i == 1 ? 3 : 2 + (token_t)i, 0.8f - 0.1f * (float)i);
     for (uint32_t i = 0; i < 4 && markov; i++)
-        say_block(&f->stream, 2 + i, 1, i == 1 ? 4 : 2 + (token_t)i, 0.6f)->layer.acceptance = i == 1 ? 0.25f : 0.9f;
+        say_block(&f->stream, 2 + i, 1, i == 1 ? 4 : 2 + (token_t)i, 0.6f)->layer.acceptance = i == 1   ? 0.25f
+                                                                                               : i == 3 ? 0.5f
+                                                                                                        : 0.9f;
     for (int i = 0; i < 3; i++)
         say_draft(&f->stream, 2 + (uint32_t)i, i + 1, i, i == 1 ? (markov ? 4 : 3) : 2 + (token_t)i, -1);
     say_verdict(&f->stream, 1, true, true);
@@ -55,8 +57,9 @@ PANEL_TEST(a_block_has_a_row_for_each_draft_above_the_targets_layers)
     assert_contains(line(f, 4), "after a rejection");
     assert_lacks(line(f, 4), "≠");
     assert_at(f, 5, 0, "  +4 · had");
-    assert_contains(line(f, 5), "not proposed");
-    assert_contains(line(f, 6), "▲ block blocky round 1 1 of 4 accepted ≠ 1 by the bias");
+    assert_contains(line(f, 5), "c .50");
+    assert_contains(line(f, 5), "below the threshold"); /* of say_round(): 0.6 */
+    assert_contains(line(f, 6), "▲ block blocky round 1: 1 of 4 accepted ≠ 1 by the bias");
     assert_at(f, 7, 0, "  L6");
 }
 
@@ -176,7 +179,7 @@ PANEL_TEST(reliability_is_of_the_confidence_head)
     use(f, "reliability");
     draw(f, 12, 60);
     /* tested: 0.9 accepted, 0.25 rejected */
-    assert_contains(line(f, 0), "ECE 0.175 of 2 drafts · confidence head");
+    assert_contains(line(f, 0), "ECE 0.175 of 2 forecasts · confidence head");
 }
 
 PANEL_TEST(without_a_confidence_head_reliability_is_of_the_probability)
