@@ -11,6 +11,7 @@
 #define BLOCK_BIAS   16
 #define BLOCK_SURE   7
 #define BLOCK_FATE   24
+#define BLOCK_STEADY 16 /* rounds whose longest block decides the number of rows, so that they do not jump */
 
 struct shown_block {
     const struct scope_block *b; /* NULL: the round has none */
@@ -63,7 +64,7 @@ layers_block_rows(const struct view *v)
 {
     const struct shown_block k = shown(v);
     uint32_t n = k.b != NULL ? k.b->n : 0;
-    for (uint32_t back = 0; back < 2; back++) {
+    for (uint32_t back = 0; back < BLOCK_STEADY; back++) {
         const struct scope_round *r = scope_round(v->scope, back);
         const struct scope_block *b = r != NULL ? scope_block(v->scope, r->number) : NULL;
         n = b != NULL && b->n > n ? b->n : n;
