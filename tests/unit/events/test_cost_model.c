@@ -74,13 +74,13 @@ near(double a, double b)
 TEST(a_price_is_the_sum_of_its_calls)
 {
     static const enum cost_array array[COST_STEPS] = {
-        COST_OF_PASS,          COST_OF_LAYER, COST_OF_PROBE,      COST_OF_TRAINED_PROBE, COST_OF_EXITS,
-        COST_OF_TRAINED_EXITS, COST_OF_DRAFT, COST_OF_DRAFT_HEAD, COST_OF_SET_PROBE,     COST_OF_SET_EXITS,
-        COST_OF_PASS,          COST_OF_LAYER, COST_OF_HEAD};
+        COST_OF_PASS,          COST_OF_LAYER,     COST_OF_PROBE,      COST_OF_TRAINED_PROBE, COST_OF_EXITS,
+        COST_OF_TRAINED_EXITS, COST_OF_DRAFT,     COST_OF_DRAFT_HEAD, COST_OF_FEED,          COST_OF_MARKOV,
+        COST_OF_SET_PROBE,     COST_OF_SET_EXITS, COST_OF_PASS,       COST_OF_LAYER,         COST_OF_HEAD};
     static const enum cost_phase phase[COST_STEPS] = {
-        COST_DRAFTING,     COST_DRAFTING,     COST_HEADS,       COST_HEADS, COST_EXIT_HEADS,
-        COST_EXIT_HEADS,   COST_MODEL,        COST_HEADS,       COST_HEADS, COST_EXIT_HEADS,
-        COST_VERIFICATION, COST_VERIFICATION, COST_VERIFICATION};
+        COST_DRAFTING,   COST_DRAFTING,   COST_HEADS,        COST_HEADS,        COST_EXIT_HEADS,
+        COST_EXIT_HEADS, COST_MODEL,      COST_HEADS,        COST_MODEL,        COST_HEADS,
+        COST_HEADS,      COST_EXIT_HEADS, COST_VERIFICATION, COST_VERIFICATION, COST_VERIFICATION};
     uint64_t random = seed;
     struct cost_model m = random_model(&random);
     for (int p = 0; p < COST_PHASES; p++)
