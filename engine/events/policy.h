@@ -136,9 +136,9 @@ struct policy_ops {
     /* Why runs have no what-if: "SUBJECT VERB …", at most 60 characters; NULL: they have one. With what_if, records of
      * finished texts have one (engine/scoring/reading.h). */
     const char *no_what_if;
-    /* Knobs whose values a race tries if it has no forecasts: the draft length, and the nodes that a tree expands a
-     * step, 1 for a chain. */
-    const char *length, *breadth;
+    /* Knobs whose values a race tries if it has no forecasts: the draft length, the nodes that a tree expands a step, 1
+     * for a chain, and the least confidence of drafts. */
+    const char *length, *breadth, *confidence;
     /* Returns a block with everything that the policy has learned about the model, for the next session on the same
      * engine, or NULL; the caller frees it. load() reads such a block after the knobs are set, and ignores one that
      * was learned with other knobs. load() returns false if memory runs out. */

@@ -178,26 +178,35 @@ same(const struct preset *a, const struct preset *b)
     return k == a->n_set;
 }
 
-/* Adds settings of a policy without forecasts after the defaults: draft lengths, and trees if it can draft them. */
+/* Adds settings of a policy without forecasts after the defaults: draft lengths, and trees and least confidences of
+ * drafts if it has them. A length above the knob's range is the default. */
 static uint32_t
 add_lengths(const struct policy_info *info, const struct policy_ops *ops, struct candidate out[CANDIDATES_MOST])
 {
-    static const struct {
+    static const struct further {
         double share; /* of the default length */
         bool tree;
-    } lengths[] = {{0.5, false}, {1.5, false},  {1, true},  {1.5, true},
-                   {0.75, true}, {0.75, false}, {2, false}, {0.25, false}};
-    const int length = knob_index(info, ops->length), breadth = knob_index(info, ops->breadth);
+        double confidence;
+    } lengths[] = {{0.5, false, 0}, {1.5, false, 0},  {1, true, 0},  {1.5, true, 0},
+                   {0.75, true, 0}, {0.75, false, 0}, {2, false, 0}, {0.25, false, 0}},
+      of_blocks[] = {{0.5, false, 0}, {1, false, 0.4}, {1, true, 0}, {0.25, false, 0}, {1, true, 0.2}};
+    const int length = knob_index(info, ops->length), breadth = knob_index(info, ops->breadth),
+              confidence = knob_index(info, ops->confidence);
+    const struct further *all = confidence >= 0 ? of_blocks : lengths;
+    const size_t n = confidence >= 0 ? sizeof of_blocks / sizeof *all : sizeof lengths / sizeof *all;
     uint32_t found = 1;
-    for (size_t i = 0; length >= 0 && i < sizeof lengths / sizeof *lengths && found < CANDIDATES_MOST; i++) {
-        if (lengths[i].tree && breadth < 0)
+    for (size_t i = 0; length >= 0 && i < n && found < CANDIDATES_MOST; i++) {
+        struct preset *p = &out[found].preset;
+        if (all[i].tree && breadth < 0)
             continue;
         out[found] = out[0];
-        set_knob(&out[found].preset, info, length, round(info->knobs[length].def * lengths[i].share));
-        if (lengths[i].tree)
-            set_knob(&out[found].preset, info, breadth, TREE);
+        set_knob(p, info, length, fmax(1, round(info->knobs[length].def * all[i].share)));
+        if (all[i].tree)
+            set_knob(p, info, breadth, TREE);
+        if (all[i].confidence > 0)
+            set_knob(p, info, confidence, all[i].confidence);
         uint32_t other = 0;
-        while (other < found && !same(&out[other].preset, &out[found].preset))
+        while (other < found && !same(&out[other].preset, p))
             other++;
         found += other == found;
     }
