@@ -7,7 +7,6 @@
 #include "base/clock.h"
 #include "engine/model/trained/accept_head.h"
 #include "engine/session/session_internal.h"
-#include "kernels/tensor.h"
 
 #define FOLLOW_TOKENS 256 /* in a call */
 
@@ -401,14 +400,7 @@ session_confidence(struct session *s, slot_t row, token_t before, bool again, fl
             return false;
         final_norm_apply(&c->norm, c->x, c->x);
     }
-    const struct tensor *head = &h->drafter->confidence;
-    const float *weight = head->data;
-    double sum = (double)h->drafter->confidence_bias;
-    if (head->cols > c->norm.width)
-        tensor_row(&h->drafter->markov_w1, (uint32_t)before, c->x + c->norm.width);
-    for (uint32_t i = 0; i < head->cols; i++)
-        sum += (double)weight[i] * (double)c->x[i];
-    *out = (float)(1 / (1 + exp(-sum)));
+    *out = (float)model_confidence(h->drafter, c->norm.width, c->x, before);
     c->heads += c->load;
     return true;
 }

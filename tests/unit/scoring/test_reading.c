@@ -85,8 +85,7 @@ read_part(struct reading *r, uint32_t from, bool first)
 static void
 open_at_random(struct policy *p, const struct engine *engine, const char *name, uint64_t *random)
 {
-    const struct model_desc *d = &engine->model->desc;
-    const struct model_info model = {.layers = d->n_layers, .width = d->width, .vocab = d->vocab};
+    const struct model_info model = engine_model_info(engine);
     struct err err;
     assert_ok(policy_open(p, policy_named(policy_registry, name), &model, &(struct sampling){.top_p = 1}, &err), err);
     for (int i = 0; i < CHANGED && strcmp(name, "mtp") != 0; i++) {
@@ -106,7 +105,8 @@ compare(struct engine *engine, const struct reading *r, const char *name, size_t
     open_at_random(&p, engine, name, random);
     struct layer_record record = p.ops->trained_heads ? r->part[0].trained : r->part[0].lens;
     for (uint32_t i = 0; i < r->n_drafters; i++)
-        if ((p.ops->needs & NEEDS(r->drafter[i].role)) != 0)
+        if ((p.ops->needs & NEEDS(r->drafter[i].role)) != 0 &&
+            r->drafter[i].markov == ((p.ops->needs & NEEDS_MARKOV) != 0))
             record.draft = r->part[0].draft[i];
     assert_null(layer_record_lacks(&record, p.ops->needs));
     const struct tally m = generate(engine, prompt, &p, p.value);
@@ -123,8 +123,8 @@ compare(struct engine *engine, const struct reading *r, const char *name, size_t
 
 TEST(rounds_on_a_read_text_are_those_of_runs)
 {
-    static const char *const policies[] = {"sd",    "mtp",    "layerskip", "fsm", "del",
-                                           "ngram", "suffix", "specbound", "dv"};
+    static const char *const policies[] = {"sd",  "mtp",   "dflash", "dspark",    "layerskip", "fsm",
+                                           "del", "ngram", "suffix", "specbound", "dv"};
     struct reading *r = open_reading(bundled, true, true, 0), *of_head = open_reading(with_head, false, false, 0);
     uint64_t random = seed;
     for (uint32_t i = 0; i < settings; i++) {
@@ -139,6 +139,15 @@ TEST(rounds_on_a_read_text_are_those_of_runs)
     assert_true(r->compared == settings * tokens && r->own == r->compared); /* the texts are the target's */
     reading_close(r);
     reading_close(of_head);
+}
+
+static void
+assert_same_drafts(const struct record_drafter *a, uint32_t row_a, const struct record_drafter *b, uint32_t row_b)
+{
+    const uint32_t n = a->drafts;
+    assert_int_equal(a->run[row_a], b->run[row_b]);
+    if (a->role == AUX_BLOCK)
+        assert_memory_equal(a->confidence + row_a * n, b->confidence + row_b * n, n * sizeof *a->confidence);
 }
 
 /* A record does not depend on the texts that were read before, nor on the parts that a text is read in. */
@@ -159,7 +168,8 @@ TEST(parts_and_texts_before_change_no_row)
         for (uint32_t l = 1; l <= parts->part[0].lens.layers; l++)
             assert_memory_equal(layer_prediction(&once->part[0].lens, row + shift, l),
                                 layer_prediction(&parts->part[0].lens, row, l), sizeof(struct layer_prediction));
-        assert_int_equal(once->part[0].draft[0].run[row + shift], parts->part[0].draft[0].run[row]);
+        for (uint32_t d = 0; d < once->n_drafters; d++)
+            assert_same_drafts(&once->part[0].draft[d], row + shift, &parts->part[0].draft[d], row);
     }
     reading_close(once);
     reading_close(parts);
@@ -193,6 +203,23 @@ TEST(passes_of_a_head_have_costs_of_their_own)
     assert_less(costs.us[COST_OF_DRAFT][0] + costs.us[COST_OF_DRAFT_HEAD][0],
                 costs.us[COST_OF_LAYER][0] * with_head->model->desc.n_layers);
     assert_greater(costs.us[COST_OF_DRAFT][COST_ROWS - 1], costs.us[COST_OF_DRAFT][0]);
+}
+
+/* Blocks, rows that are fed, head calls and calls of the Markov head; an EAGLE head has no such steps. */
+TEST(steps_of_a_block_drafter_have_costs_of_their_own)
+{
+    double need;
+    struct cost_model costs;
+    assert_true(engine_costs(bundled, INFINITY, NULL, &need));
+    assert_true(engine_drafter_costs(bundled, &bundled->aux[AUX_BLOCK], NULL, &costs));
+    for (size_t i = 0; i < COST_ROWS; i++) {
+        assert_greater(costs.us[COST_OF_FEED][i], 0);
+        assert_greater(costs.us[COST_OF_MARKOV][i], 0);
+        assert_less(costs.us[COST_OF_FEED][i], costs.us[COST_OF_DRAFT][i]);
+    }
+    assert_greater(costs.us[COST_OF_DRAFT][COST_ROWS - 1], costs.us[COST_OF_DRAFT][0]);
+    assert_true(engine_drafter_costs(bundled, &bundled->aux[AUX_EAGLE], NULL, &costs));
+    assert_false(costs.us[COST_OF_FEED][0] > 0);
 }
 
 static int

@@ -141,7 +141,7 @@ TEST(a_policy_without_forecasts_has_several_lengths)
     }
 }
 
-extern const struct policy_ops policy_eagle;
+extern const struct policy_ops policy_eagle, policy_dspark;
 
 TEST(eagle_has_chains_and_trees_of_several_depths)
 {
@@ -158,4 +158,16 @@ TEST(eagle_has_chains_and_trees_of_several_depths)
     }
     assert_int_equal(trees, 3);
     assert_int_equal(chains, 3);
+}
+
+/* k, conf_min and topk of each; the model has no block drafter, so a block has 15 drafts. */
+TEST(a_block_drafter_has_parts_of_the_block_and_least_confidences)
+{
+    static const char *const wanted[][3] = {{"15", "0", "1"}, {"8", "0", "1"}, {"15", "0.4", "1"},
+                                            {"15", "0", "4"}, {"4", "0", "1"}, {"15", "0.2", "4"}};
+    struct candidate found[CANDIDATES_MOST];
+    assert_int_equal(find(&policy_dspark, found), CANDIDATES_MOST);
+    for (uint32_t i = 0; i < CANDIDATES_MOST; i++)
+        for (uint32_t k = 0; k < 3; k++)
+            assert_string_equal(found[i].preset.set[k].text, wanted[i][k]);
 }
