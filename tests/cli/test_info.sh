@@ -46,4 +46,17 @@ refuses_ahead qwen3_5 's/mtp\.fc\.weight/mtp.fz.weight/' "tensor 'mtp.fz.weight'
 refuses_ahead qwen3_5 's/mtp\.layers\.0\.mlp\.up_proj/mtp.layers.0.mlp.uz_proj/' "tensor 'mtp.layers.0.mlp.up_proj.weight' is missing"
 refuses_ahead glm4_moe 's/layers\.3\.self_attn\.q_norm/layers.3.self_attn.z_norm/' "tensor 'model.layers.3.self_attn.z_norm.weight' of the layer"
 refuses_ahead qwen3_5.gguf 's/nextn\.hnorm/nextn.hnorn/' "tensor 'blk.3.nextn.hnorm.weight' is missing"
+describes() { # a block drafter, what info prints
+    specscope info tests/golden/eagle/targets/llama --draft tests/golden/block/"$1"
+    check "info describes the block drafter $1: $2" grep -qF "$2" "$TMP/out"
+}
+describes zlab/head 'a block drafter of 2 layers of width 32, 18656 parameters'
+describes zlab/head 'reads the model after layers 1, 3 and 5; drafts from 288 tokens of 288; embedding: the model'
+describes zlab/head 'blocks of 6 rows: 5 drafts, mask token 287 u; no Markov head, no confidence head'
+describes zlab_windows/head 'blocks of 5 rows: 4 drafts, mask token 287 u, causal; no Markov head'
+describes deepspec/head 'reads the model after layers 0, 3 and 6; drafts from 288 tokens of 288; embedding: its own, head: its own'
+describes speculators/head 'blocks of 6 rows: 6 drafts, mask token 287 u; a Markov head of rank 8, a confidence head'
+describes gguf_dspark/head.gguf 'reads the model after layers 2 and 5; drafts from 140 tokens of 288'
+specscope info --json tests/golden/eagle/targets/llama --draft tests/golden/block/speculators_bonus/head
+check "info --json describes a block drafter" grep -q '"from_anchor":[[:space:]]*false' "$TMP/out"
 finish

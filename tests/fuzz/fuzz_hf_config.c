@@ -1,6 +1,6 @@
 /* A Hugging Face folder's config.json, with weights that fit TINY_CONFIG. The first byte selects one of three kinds of
- * weights: plain, biased, with norms on the heads. A model that is accepted must have shapes that agree with its
- * weights. */
+ * weights: plain, biased, with norms on the heads; from 64 on those of a block drafter. A drafter is read for a target
+ * of three layers. A model that is accepted must have shapes that agree with its weights. */
 #include <math.h>
 
 #include "engine/model/arch/arch.h"
@@ -22,17 +22,36 @@ check_model(const struct model *m)
     touched = *((const unsigned char *)d->layers[0].down.data + 8 * 16 * 4 - 1);
     touched = *((const unsigned char *)d->head.data + 10 * 8 * 4 - 1);
     (void)touched;
+    const struct drafter_desc *f = d->drafter;
+    MUST(f == NULL || (m->n_features >= 1 && m->n_features <= MODEL_FEATURES && f->features == 8 * m->n_features));
+    for (uint32_t i = 0; i < m->n_features; i++)
+        MUST(m->features[i] <= 3);
+    MUST(f == NULL || f->block == 0 || (f->block <= 64 && f->mask >= 0 && f->mask < 10 && f->confidence.cols == 12));
+}
+
+static bool
+read_config(struct model *m, const struct hf_folder *folder, struct err *err)
+{
+    static const float values[10 * 8];
+    const struct tensor matrix = {.data = values, .type = WEIGHT_F32, .rows = 10, .cols = 8};
+    const struct model target = {.name = "target",
+                                 .desc = {.n_layers = 3, .width = 8, .vocab = 10, .embedding = matrix, .head = matrix}};
+    return arch_hf_head(folder) != NULL ? arch_read_hf_head(m, folder, &target, err)
+                                        : arch_read_hf(m, folder, NULL, err);
 }
 
 /* Returns the weights that the first byte selects. They are made once. */
 static unsigned char *
 weights(uint8_t which, size_t *len)
 {
-    static const struct tiny_weights kinds[] = {
-        {.headless = false}, {.optional = LAYER_QKV_BIAS}, {.optional = LAYER_QK_NORM}, {.headless = true}};
-    static unsigned char *made[4];
-    static size_t bytes[4];
-    const unsigned kind = which / 2 % 3, i = kind == 0 && which % 2 != 0 ? 3 : kind;
+    static const struct tiny_weights kinds[] = {{.headless = false},
+                                                {.optional = LAYER_QKV_BIAS},
+                                                {.optional = LAYER_QK_NORM},
+                                                {.headless = true},
+                                                {.optional = LAYER_QK_NORM, .block = true}};
+    static unsigned char *made[5];
+    static size_t bytes[5];
+    const unsigned kind = which / 2 % 3, i = which >= 64 ? 4 : kind == 0 && which % 2 != 0 ? 3 : kind;
     if (made[i] == NULL)
         made[i] = tiny_weights(&kinds[i], &bytes[i]);
     *len = bytes[i];
@@ -54,7 +73,7 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         safetensors_parse(&file, "fuzz/model.safetensors", bytes, len, &err)) {
         if (hf_folder_parse(&folder, "fuzz", (const char *)data + 1, size - 1, NULL, 0, file, &err)) {
             m->folder = folder;
-            if (arch_read_hf(m, folder, NULL, &err) && model_quantize(m, &err))
+            if (read_config(m, folder, &err) && model_quantize(m, &err))
                 check_model(m);
             else
                 must_refuse(&err);

@@ -52,6 +52,14 @@ tiny_weights(const struct tiny_weights *w, size_t *len)
     add(&to, "model.norm.weight", 0, 8);
     if (!w->headless)
         add(&to, "lm_head.weight", 10, 8);
+    if (w->block) {
+        add(&to, "fc.weight", 8, 16);
+        add(&to, "hidden_norm.weight", 0, 8);
+        add(&to, "markov_head.markov_w1.weight", 10, 4);
+        add(&to, "markov_head.markov_w2.weight", 10, 4);
+        add(&to, "confidence_head.proj.weight", 1, 12);
+        add(&to, "confidence_head.proj.bias", 0, 1);
+    }
     if (w->extra != NULL)
         add(&to, w->extra, 0, 2);
     to.header[to.n++] = '}';

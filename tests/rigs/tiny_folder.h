@@ -13,6 +13,7 @@
 struct tiny_weights {
     layer_set_t optional;
     bool headless;     /* no lm_head.weight */
+    bool block;        /* also tensors of a DSpark drafter that reads two layers of a model of this width */
     const char *extra; /* one more tensor, of two values; or NULL */
     const char *drop;  /* one tensor that is left out; or NULL */
     const char *dtype; /* "F32" (NULL), "F16", "BF16" */
