@@ -2,18 +2,18 @@
 """Block drafters (DFlash, DSpark) for a tiny target, and greedy rounds of these drafters in double precision.
 
     pip install numpy gguf torch transformers safetensors
-    python3 tests/golden/make_block_golden.py [CASE…]
+    python3 tests/golden/make_block_golden.py [--rounds] [CASE…]
 
 Writes tests/golden/block/CASE: head/ or head.gguf, and expect.json. The target is that of EAGLE-3 heads (eagle/targets/llama). The
-drafters are trained for some seconds on its text. The rounds are computed from the stored weights by the code below, which follows
+drafters are trained for some seconds on its text; with --rounds those in the files are taken. The rounds are computed from the stored weights by the code below, which follows
 docs/policies/dflash.md and has no KV cache: each round computes keys and values of all positions. A text in which floats could choose
 another token is left out.
 
 expect.json: `target`, `head`, and `runs`, one for each prompt and setting: `policy`, `set` (the knobs), `prompt`, `ids` (its tokens),
 `text` (the target's next tokens) and `rounds`. A round has `at` (the number of tokens at its start, the pending one included),
-`accepted`, and `drafts`: the token of each node, its parent (a node's index, -1: the pending token) and its probability, in a tree that
-of its row. With a Markov head these are with the bias, and the row's likeliest token without the bias and its probability follow. With
-a confidence head its forecast follows. Nodes of a tree are in the order of their paths' probabilities.
+`accepted`, and `drafts`: the token of each node, its parent (a node's index, -1: the pending token) and its probability after its parent,
+under the policy dspark with the bias. In a chain the row's likeliest token without the bias and its probability follow (dspark), and the
+forecast of the confidence head, if there is one. Nodes of a tree are in the order of their paths' probabilities.
 
 The formats of files were read in these public sources:
   z-lab            dflash/model.py: DFlashDraftModel, `dflash_config`; target_layer_ids are outputs, counted from 0
@@ -29,16 +29,17 @@ import pathlib
 import shutil
 import sys
 
+import gguf
 import numpy as np
 import torch
 import torch.nn.functional as F
 import transformers as tf
-from safetensors.torch import save_file
+from safetensors.torch import load_file, save_file
 from tokenizers import Tokenizer
 
 from make_eagle_golden import MARGIN, OUT as EAGLE, SAID, Target, fit, load_target, rms, sentences
 from make_models_golden import N, SCORES, VOCAB, add_pieces
-from gguf_file import write_block_drafter
+from gguf_file import BLOCK, BLOCK_LAYER, block_name, write_block_drafter
 
 OUT = pathlib.Path(__file__).parent / "block"
 MASK, WIDTH, HEADS, KV_HEADS, HEAD_DIM, FFN = N - 1, 32, 4, 2, 8, 48
@@ -57,9 +58,6 @@ CASES = {  # name: the format, and what the drafter has of its own; `noise` make
     "gguf_causal": dict(form="GGUF", layers=1, block=5, aux=[3, 6], causal=True, norms=False, rank=RANK, confidence=True),
 }
 USUAL = PLAIN | dict(windows=None, causal=False, own=False, embeds=False, anchor=False, vocabulary=None, theta=10000.0, norms=True)
-ROOMY = {"k": 16}  # more than a block has
-CHAINS = [{"k": 1}, {"k": 3}, ROOMY]
-TREES = [{"k": 2, "topk": 2, "nodes": 4}, {"k": 4, "topk": 3, "nodes": 9}, {"k": 4, "topk": 5, "nodes": 14}]
 
 
 class Block:
@@ -96,17 +94,18 @@ class Block:
         row = (anchors[..., None] + torch.arange(B)).flatten(1)  # positions of rows, and of all keys
         key = torch.cat((torch.arange(length).expand(texts, -1), row), 1)
         block = torch.arange(anchors.shape[1]).repeat_interleave(B)
-        same = (block[:, None] == block)[None] & (not c["causal"] or row[:, :, None] >= row[:, None])
+        same = (block[:, None] == block).expand(texts, -1, -1)
         before = torch.arange(length)[None, None] < anchors.repeat_interleave(B, 1)[..., None]
-        seen = torch.cat((before, same.expand(texts, -1, -1)), 2)
         for l in range(c["layers"]):
             name = f"layers.{l}."
             a = rms(x, w[name + "input_layernorm"], 1e-6)
             q = self.heads(a, l, "q", HEADS, row).transpose(1, 2)
             both = torch.cat((g, a), 1)
             k, v = (self.heads(both, l, kind, KV_HEADS, key).transpose(1, 2).repeat_interleave(HEADS // KV_HEADS, 1) for kind in "kv")
-            window = c["windows"][l] if c["windows"] else None
-            near = seen if window is None else seen & (row[:, :, None] - key[:, None] < window)
+            causal = c["causal"][l] if isinstance(c["causal"], list) else c["causal"]
+            near = torch.cat((before, same & (row[:, :, None] >= row[:, None]) if causal else same), 2)
+            if c["windows"] and c["windows"][l]:
+                near = near & (row[:, :, None] - key[:, None] < c["windows"][l])
             z = (q @ k.transpose(2, 3) / math.sqrt(HEAD_DIM)).masked_fill(~near[:, None], -math.inf)
             x = x + F.linear((z.softmax(-1) @ v).transpose(1, 2).flatten(2), w[name + "self_attn.o_proj"])
             y = rms(x, w[name + "post_attention_layernorm"], 1e-6)
@@ -147,8 +146,7 @@ def drafter_loss(drafter, target, texts, step):
     return loss
 
 
-def make_drafter(name, target, texts):
-    c = USUAL | CASES[name]
+def make_drafter(c, name, target, texts):
     g = torch.Generator().manual_seed(100 + sum(name.encode()))
     w = {"fc": (WIDTH, WIDTH * len(c["aux"])), "hidden_norm": (WIDTH,), "norm": (WIDTH,)}
     for l in range(c["layers"]):
@@ -180,7 +178,7 @@ def make_drafter(name, target, texts):
     drafter = Block(c, made, target)
     loss = fit(parameters, lambda step: drafter_loss(drafter, target, texts, step), 500, 8e-3)
     print(f"{name}: loss {loss:.3f}", flush=True)
-    return c, {k: v.detach() if k == "d2t" else v.detach().half() for k, v in made.items()}
+    return {k: v.detach() if k == "d2t" else v.detach().half() for k, v in made.items()}
 
 
 # ---- rounds ----
@@ -191,57 +189,72 @@ def top(p, count):
     return None if any(q[j] < q[j + 1] * (1 + MARGIN) for j in range(count)) else (i[:count].tolist(), q[:count].tolist())
 
 
-def chain(drafter, hidden, pending, policy, knobs):
-    """[token, parent, probability, …] of a chain, or None"""
-    out, before, least = [], pending, knobs.get("conf_min", 0)
-    for h in hidden[:knobs["k"]]:
-        z = F.linear(h, drafter.head)
-        plain = chosen = top(z.softmax(-1), 1)
-        more = []
-        if policy == "dspark":
-            chosen = top((z + drafter.bias(before)).softmax(-1), 1)
-        if plain is None or chosen is None:
+class Rows:
+    """The rows of a block: what they predict after a token, under a policy."""
+
+    def __init__(self, drafter, hidden, policy, knobs):
+        self.drafter, self.hidden, self.spark = drafter, hidden, policy == "dspark"
+        self.least = knobs.get("conf_min", 0)
+
+    def look(self, row, before, count):
+        """(the `count` likeliest tokens, their probabilities, the confidence or None, whether it is below conf_min); None: floats could
+        choose others. Without a confidence head the probability of the first choice takes its place for conf_min."""
+        d, h = self.drafter, self.hidden[row]
+        z = F.linear(h, d.head) + (d.bias(before) if self.spark else 0)
+        found = top(z.softmax(-1), count)
+        if found is None:
             return None
-        if policy == "dspark":
-            more = [int(drafter.ids[plain[0][0]]), plain[1][0]]
-            if drafter.c["confidence"] is not None:
-                sure = float(drafter.confidence(h, before).sigmoid())
-                if abs(sure - least) < MARGIN:
-                    return None
-                if sure < least:
-                    break
-                more.append(sure)
-        before = int(drafter.ids[chosen[0][0]])
-        out.append([before, len(out) - 1, chosen[1][0], *more])
+        sure = None if d.c["confidence"] is None else float(d.confidence(h, before).sigmoid())
+        by = found[1][0] if sure is None else sure
+        return None if self.least > 0 and abs(by - self.least) < MARGIN else ([int(d.ids[i]) for i in found[0]], found[1], sure, by < self.least)
+
+
+def chain(rows, pending, knobs):
+    """[token, parent, probability, …] of a chain, or None"""
+    out, before, d = [], pending, rows.drafter
+    for row in range(knobs["k"]):
+        plain, found = top(F.linear(rows.hidden[row], d.head).softmax(-1), 1), rows.look(row, before, 1)
+        if plain is None or found is None:
+            return None
+        tokens, p, sure, ends = found
+        if ends:
+            break
+        before = tokens[0]
+        more = [int(d.ids[plain[0][0]]), plain[1][0]] if rows.spark else []
+        out.append([before, len(out) - 1, p[0], *more, *([] if sure is None else [sure])])
     return out
 
 
-def tree(drafter, hidden, knobs):
-    """DDTree: the `nodes` paths of the largest products of their rows' probabilities, at most `topk` children a node; or None"""
-    rows = [top(F.linear(h, drafter.head).softmax(-1), knobs["topk"]) for h in hidden[:knobs["k"]]]
-    if None in rows:
+def tree(rows, pending, knobs):
+    """DDTree: the `nodes` paths of the largest products of probabilities, at most `topk` children a node; or None"""
+    heap, out, last = [], [], 1
+
+    def add(row, before, path, parent):
+        found = rows.look(row, before, knobs["topk"])
+        if found is not None and not found[3]:
+            for token, p in zip(*found[:2]):
+                heapq.heappush(heap, (-path * p, row, len(heap), token, p, parent))
+        return found is not None
+
+    if not add(0, pending, 1, -1):
         return None
-    heap, out, last = [(-p, 0, i, -1) for i, p in enumerate(rows[0][1])], [], 1
-    heapq.heapify(heap)
     while heap:
-        p, row, i, parent = heapq.heappop(heap)
+        path, row, _, token, p, parent = heapq.heappop(heap)
         if len(out) == knobs["nodes"]:
-            return out if last > -p * (1 + MARGIN) else None
-        last = -p
-        out.append([int(drafter.ids[rows[row][0][i]]), parent, rows[row][1][i]])
-        if row + 1 < len(rows):
-            for j, q in enumerate(rows[row + 1][1]):
-                heapq.heappush(heap, (p * q, row + 1, j, len(out) - 1))
+            return out if last > -path * (1 + MARGIN) else None
+        last = -path
+        out.append([token, parent, p])
+        if row + 1 < knobs["k"] and not add(row + 1, token, -path, len(out) - 1):
+            return None
     return out
 
 
 def rounds(drafter, states, tokens, at, policy, knobs):
     """The rounds of a text that its end does not shorten; None where choices are too close."""
-    drafts = drafter.c["block"] - (not drafter.c["anchor"])
-    depth, out = min(knobs["k"], drafts), []
-    while at + depth + 1 <= len(tokens):
+    out = []
+    while at + knobs["k"] + 1 <= len(tokens):
         hidden = drafter.hidden([s[:, :at - 1] for s in states], torch.tensor([[at - 1]]), torch.tensor([[tokens[at - 1]]]))[0, 0]
-        found = tree(drafter, hidden, knobs) if knobs.get("topk", 1) > 1 else chain(drafter, hidden, tokens[at - 1], policy, knobs)
+        found = (tree if "topk" in knobs else chain)(Rows(drafter, hidden, policy, knobs), tokens[at - 1], knobs)
         if found is None:
             return None
         node, accepted = -1, 0
@@ -256,10 +269,13 @@ def rounds(drafter, states, tokens, at, policy, knobs):
 
 
 def settings(c):
-    runs = [("dflash", s) for s in CHAINS + TREES[:2 if c["rank"] else 3]]
+    k = c["block"] - (not c["anchor"])
+    chains, deep = [{"k": 1}, {"k": 3}, {"k": k}], {"k": min(k, 4)}
+    trees = [{"k": 2, "topk": 2, "nodes": 4}, deep | {"topk": 3, "nodes": 9}]
+    runs = [("dflash", s) for s in [*chains, {"k": k, "conf_min": 0.3}, *trees, deep | {"topk": 5, "nodes": 14}]]
     if c["rank"]:
-        runs += [("dspark", s) for s in CHAINS]
-        runs += [("dspark", ROOMY | {"conf_min": m}) for m in (0.35, 0.7) if c["confidence"] is not None]
+        least = [{"k": k, "conf_min": m} for m in (0.3, 0.7)]
+        runs += [("dspark", s) for s in chains + least + trees + [deep | {"topk": 4, "nodes": 12, "conf_min": 0.2}]]
     return runs
 
 
@@ -296,7 +312,7 @@ def write_folder(folder, c, w):
                   num_key_value_heads=KV_HEADS, head_dim=HEAD_DIM, rms_norm_eps=1e-6, rope_theta=c["theta"], vocab_size=N,
                   max_position_embeddings=256, hidden_act="silu", attention_bias=False, use_sliding_window=bool(c["windows"]),
                   layer_types=["sliding_attention" if c["windows"] and c["windows"][l] else "full_attention" for l in range(c["layers"])],
-                  sliding_window=c["windows"][0] if c["windows"] else None)
+                  sliding_window=max(x or 0 for x in c["windows"]) if c["windows"] else None)
     outputs = [i - 1 for i in c["aux"]]
     spark = dict(markov_rank=c["rank"], markov_head_type="vanilla", enable_confidence_head=c["confidence"] is not None,
                  confidence_head_with_markov=bool(c["confidence"]))
@@ -326,6 +342,19 @@ def write_gguf(path, c, w):
     write_block_drafter(path, numbers, tensors, lambda writer: add_pieces(writer, VOCAB, SCORES))
 
 
+def read_weights(name, c):
+    """A drafter's tensors from its file, by the names of Block.w."""
+    if c["form"] != "GGUF":
+        w = load_file(OUT / name / "head" / "model.safetensors")
+        return {k.removesuffix(".weight"): v for k, v in w.items() if k != "t2d"}
+    stored = {t.name: torch.from_numpy(t.data.copy()) for t in gguf.GGUFReader(OUT / name / "head.gguf").tensors}
+    names = [*BLOCK, *(f"layers.{l}.{stem}.weight" for l in range(c["layers"]) for stem in BLOCK_LAYER)]
+    w = {k.removesuffix(".weight"): stored[block_name(k)] for k in names if block_name(k) in stored}
+    if "d2t" in w:
+        w["d2t"] = w["d2t"] - torch.arange(len(w["d2t"]))
+    return w
+
+
 def prompts_of(target, count):
     """(words, tokens, the target's next tokens, its states) of texts in which no choice is close"""
     tokenizer = Tokenizer.from_file(str(OUT.parent / "shared" / "tokenizer.json"))
@@ -349,20 +378,23 @@ def main():
         p.requires_grad_(False)
     total = 0
     with torch.no_grad():
-        said = prompts_of(target, 40)
+        said = prompts_of(target, 20)
         texts = sentences(384, 4, 2)  # and the target's next tokens
         while texts.shape[1] < 56:
             texts = torch.cat((texts, torch.multinomial((single(texts)[1][:, -1] / 0.5).softmax(-1), 1)), 1)
-    for name in sys.argv[1:] or CASES:
-        c, w = make_drafter(name, single, texts)
-        shutil.rmtree(OUT / name, ignore_errors=True)
-        if c["form"] == "GGUF":
-            write_gguf(OUT / name / "head.gguf", c, w)
-        else:
-            write_folder(OUT / name / "head", c, w)
+    for name in [n for n in sys.argv[1:] if n != "--rounds"] or CASES:
+        c = USUAL | CASES[name]
+        if "--rounds" not in sys.argv:
+            w = make_drafter(c, name, single, texts)
+            shutil.rmtree(OUT / name, ignore_errors=True)
+            if c["form"] == "GGUF":
+                write_gguf(OUT / name / "head.gguf", c, w)
+            else:
+                write_folder(OUT / name / "head", c, w)
+        w = read_weights(name, c)
         with torch.no_grad():
             drafter = Block(c, {k: v if k == "d2t" else v.double() for k, v in w.items()}, target)
-            total += write_rounds(name, c, drafter, said, 3)
+            total += write_rounds(name, c, drafter, said, 2)
     print(f"{total} rounds")
 
 

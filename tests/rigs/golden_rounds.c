@@ -169,6 +169,7 @@ golden_rounds_compare(const struct golden_rounds *g, const char *name, const cJS
                                     .sampling.top_p = 1,
                                     .tokens = (uint32_t)cJSON_GetArraySize(golden_item(run, "text")),
                                     .ignore_eos = true,
+                                    .probe = PROBE_POLICY,
                                     .set = knobs};
         struct live *s;
         struct err err;

@@ -85,7 +85,7 @@ TEST(impossible_blocks_are_refused)
     refuses_changed("zlab", "\"block_size\": 6", "\"block_size\":65", "has blocks of 65 rows; 1 to 64 are supported");
     refuses_changed("zlab", "\"block_size\": 6", "\"block_size\": 1", "has blocks of 1 row, which predicts no draft");
     refuses_changed("zlab", "target_layer_ids", "target_layer_num", "does not name the layers of its target");
-    refuses_changed("gguf", "dflash.target_layers", "dflash.target_lairs", "does not name the layers of its target");
+    refuses_changed("gguf", "dflash.target_layers", "dflash.target_layerz", "does not name the layers of its target");
 }
 
 TEST(forms_that_are_not_supported_are_refused_by_name)
