@@ -91,9 +91,10 @@ const struct policy_ops policy_copying = {
     .draft = copying_draft,
 };
 
-/* Suffix decoding and EAGLE heads whose defaults draft trees, so that tests of every policy include them. */
+/* Suffix decoding, EAGLE heads and block drafters whose defaults draft trees, so that tests of every policy include
+ * them. */
 
-extern const struct policy_ops policy_suffix, policy_eagle;
+extern const struct policy_ops policy_suffix, policy_eagle, policy_dspark;
 
 static void
 set_default(struct policy *p, const char *knob, double value)
@@ -116,9 +117,10 @@ suffix_tree_open(struct policy *p, const struct model_info *model, const struct 
 }
 
 static bool
-eagle_tree_open(struct policy *p, const struct model_info *model, const struct sampling *sampling, struct err *err)
+drafter_tree_open(struct policy *p, const struct model_info *model, const struct sampling *sampling, struct err *err)
 {
-    if (!policy_eagle.open(p, model, sampling, err))
+    const struct policy_ops *of = (p->ops->needs & NEEDS(AUX_BLOCK)) != 0 ? &policy_dspark : &policy_eagle;
+    if (!of->open(p, model, sampling, err))
         return false;
     set_default(p, "k", 3);
     set_default(p, "topk", 3);
@@ -129,7 +131,7 @@ eagle_tree_open(struct policy *p, const struct model_info *model, const struct s
 const struct policy_ops *const *
 registry_with_copying(void)
 {
-    static struct policy_ops suffix_tree, eagle_tree;
+    static struct policy_ops suffix_tree, eagle_tree, dspark_tree;
     static const struct policy_ops *all[64];
     size_t n = 0;
     suffix_tree = policy_suffix;
@@ -137,11 +139,15 @@ registry_with_copying(void)
     suffix_tree.open = suffix_tree_open;
     eagle_tree = policy_eagle;
     eagle_tree.name = "eagletree";
-    eagle_tree.open = eagle_tree_open;
-    for (; policy_registry[n] != NULL && n + 4 < sizeof all / sizeof *all; n++)
+    eagle_tree.open = drafter_tree_open;
+    dspark_tree = policy_dspark;
+    dspark_tree.name = "dsparktree";
+    dspark_tree.open = drafter_tree_open;
+    for (; policy_registry[n] != NULL && n + 5 < sizeof all / sizeof *all; n++)
         all[n] = policy_registry[n];
     all[n] = &policy_copying;
     all[n + 1] = &suffix_tree;
     all[n + 2] = &eagle_tree;
+    all[n + 3] = &dspark_tree;
     return all;
 }

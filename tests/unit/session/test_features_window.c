@@ -14,6 +14,8 @@
 
 enum { ITEMS = 1 << 14, NARROW = 24 };
 
+extern const struct policy_ops policy_dflash;
+
 static uint64_t seed;
 static struct live *now; /* the session of the policy below */
 
@@ -48,9 +50,8 @@ static bool
 changing_draft(struct policy *const *p, struct round *const *r, uint32_t n)
 {
     uint64_t random = seed + r[0]->number / 12;
-    const uint32_t kept = context_features_kept(r[0]->ctx), phase = splitmix64(&random) % 4;
+    const uint32_t kept = context_features_kept(r[0]->ctx), phase = (uint32_t)(splitmix64(&random) % 5);
     uint32_t rows = 0;
-    (void)p;
     for (uint32_t i = 0; i < session_from(now)->n_sequences; i++)
         rows += context_length(session_from(now)->ctx, session_from(now)->sequences[i].seq);
     assert_at_most(kept, rows); /* no rows of forks and rewinds are left */
@@ -61,10 +62,19 @@ changing_draft(struct policy *const *p, struct round *const *r, uint32_t n)
     }
     if (phase < 2)
         return chain_draft_aux(r, n, phase == 0 ? AUX_EAGLE : AUX_MTP, 3);
+    if (phase == 2)
+        return policy_dflash.draft(p, r, n);
     return phase == 3 || try_fork(r[0]);
 }
 
-static const struct policy_ops changing = {.name = "changing", .title = "", .paper = "", .draft = changing_draft};
+static bool
+changing_open(struct policy *p, const struct model_info *model, const struct sampling *sampling, struct err *err)
+{
+    return policy_dflash.open(p, model, sampling, err);
+}
+
+static const struct policy_ops changing = {
+    .name = "changing", .title = "", .paper = "", .open = changing_open, .draft = changing_draft};
 static const struct policy_ops *const registry[] = {&changing, NULL};
 
 static void

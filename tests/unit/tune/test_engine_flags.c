@@ -32,6 +32,11 @@ static const struct preset dv = {.policy = "dv",
                                  .n_set = 3,
                                  .sampling = {"0", "0", "1", "7"}};
 
+static const struct preset dflash = {
+    .policy = "dflash", .set = {{"k", "15"}, {"conf_min", "0"}}, .n_set = 2, .sampling = {"0.7", "0", "1", "7"}};
+static const struct preset dspark = {
+    .policy = "dspark", .set = {{"k", "7"}, {"conf_min", "0.5"}}, .n_set = 2, .sampling = {"0", "0", "1", "7"}};
+
 static size_t
 flags(enum other_engine engine, const struct preset *p, const struct engine_models *m, const double *rates, uint32_t n,
       char *out, size_t room)
@@ -95,6 +100,22 @@ static const struct golden {
           " \"suffix_decoding_min_token_prob\": 0.1, \"suffix_decoding_max_cached_requests\": 0}'"},
     {ENGINE_LLAMA_CPP, &suffix,
      "no equivalent: its drafts from earlier text have neither spec_factor nor min_prob; see ngram"},
+
+    {ENGINE_LLAMA_CPP, &dflash,
+     LLAMA " --spec-type draft-dflash --spec-draft-model draft --spec-draft-n-max 15 --spec-draft-n-min 0"
+           " --spec-draft-p-min 0 --temp 0.7 --top-k 0 --top-p 1 --min-p 0"},
+    {ENGINE_VLLM, &dspark,
+     VLLM " --speculative-config '{\"method\": \"dspark\", \"model\": \"draft\", \"num_speculative_tokens\": 7}'"},
+    {ENGINE_SGLANG, &dflash,
+     "python3 -m sglang.launch_server --model-path target --speculative-algorithm DFLASH"
+     " --speculative-draft-model-path draft --speculative-num-draft-tokens 16"},
+    {ENGINE_LLAMA_CPP, &dspark,
+     LLAMA " --spec-type draft-dspark --spec-draft-model draft --spec-draft-n-max 7 --spec-draft-n-min 0"
+           " --spec-draft-p-min 0.5 --temp 0"},
+    {ENGINE_SGLANG, &dspark,
+     "python3 -m sglang.launch_server --model-path target --speculative-algorithm DSPARK"
+     " --speculative-draft-model-path draft --speculative-dspark-block-size 7"},
+    {ENGINE_TRANSFORMERS, &dspark, "no equivalent: it has block drafters of its own architectures only"},
 
     {ENGINE_TRANSFORMERS, &layerskip,
      LOAD "model.generation_config.update(num_assistant_tokens=5, num_assistant_tokens_schedule='constant',"
