@@ -78,7 +78,7 @@ static void
 append_block(struct context *c, seq_t s, token_t pending, slot_t *slots, uint32_t n)
 {
     for (uint32_t i = 0; i < n; i++) {
-        slots[i] = context_append(c, s, i > 0 ? slots[i - 1] : SLOT_NONE, i == 0 ? pending : BLOCK_VOCAB - 1);
+        slots[i] = context_append(c, s, i > 0 ? slots[i - 1] : SLOT_NONE, i == 0 ? pending : (token_t)BLOCK_VOCAB - 1);
         assert_int_not_equal(slots[i], SLOT_NONE);
     }
 }
