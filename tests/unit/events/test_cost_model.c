@@ -9,6 +9,8 @@
 #include "tests/rigs/seed.h"
 #include "tests/rigs/test.h"
 
+extern const struct policy_ops policy_dspark;
+
 enum { LAYERS = 6, ROWS = 200, CALLS = 200 };
 
 static uint64_t seed;
@@ -241,6 +243,70 @@ TEST(simulated_rounds_count_the_rows_of_each_layer)
     for (int s = 0; s < COST_STEPS; s++)
         for (int i = 0; i < COST_ROWS; i++)
             assert_true(near(all.calls[s][i], slow.calls[s][i]) && near(all.thousands[s][i], slow.thousands[s][i]));
+    layer_record_close(&r);
+}
+
+/* A round of a block drafter: it is fed what the last round emitted, drafts a block up to a small confidence, and the
+ * target verifies. Returns the number of emitted tokens. */
+static uint32_t
+slow_block(const struct layer_record *r, uint32_t row, uint32_t unread, uint32_t k, double conf_min)
+{
+    const struct record_drafter *d = &r->draft;
+    const uint32_t at = r->first + row;
+    uint32_t drafted = 0;
+    if (k > 0) {
+        if (unread > 0)
+            cost_add(&slow, COST_FEED, unread, 1, at);
+        cost_add(&slow, COST_DRAFT, d->block, 1, at);
+        cost_add(&slow, COST_DRAFT_HEAD, k, 1, at);
+        slow.first_draft++;
+    }
+    for (bool sure = true; drafted < k && sure; drafted += sure) {
+        cost_add(&slow, COST_MARKOV, 1, 1, at);
+        sure = (double)d->confidence[row * d->drafts + drafted] >= conf_min;
+    }
+    cost_add(&slow, drafted > 0 ? COST_LAYER : COST_PASS, drafted > 0 ? 1 + drafted : LAYERS, drafted > 0 ? LAYERS : 1,
+             at);
+    cost_add(&slow, COST_HEAD, 1 + drafted, 1, at);
+    slow.rounds++;
+    return 1 + (d->run[row] < drafted ? d->run[row] : drafted);
+}
+
+TEST(rounds_of_a_block_drafter_count_what_it_is_fed_its_block_and_its_markov_head)
+{
+    enum { BLOCK = 6, DRAFTS = 5, K = 4 };
+    const double conf_min = 0.3, values[] = {K, conf_min, 1, 16};
+    static uint8_t run[ROWS];
+    static float confidence[ROWS * DRAFTS];
+    uint64_t random = seed;
+    struct layer_record r;
+    struct record_loads loads = {.drawn = 0};
+    struct cost_count all = {.rounds = 0};
+    struct tally t;
+    fill_record(&r, &random);
+    r.loads = &loads;
+    for (int i = 0; i < ROWS; i++)
+        run[i] = (uint8_t)(splitmix64(&random) % (DRAFTS + 1));
+    for (int i = 0; i < ROWS * DRAFTS; i++)
+        confidence[i] = (float)random_to(&random, 1);
+    r.draft.role = AUX_BLOCK;
+    r.draft.known = r.draft.markov = true;
+    r.draft.block = BLOCK;
+    r.draft.drafts = DRAFTS;
+    r.draft.run = run;
+    r.draft.confidence = confidence;
+    slow = (struct cost_count){0};
+    for (uint32_t row = r.begin, emitted = 0; row < r.n; row += emitted)
+        emitted = slow_block(&r, row, emitted, r.n - 1 - row < K ? r.n - 1 - row : K, conf_min);
+    assert_true(policy_dspark.what_if(&r, values, &t));
+    for (int i = 0; i < RECORD_BLOCKS; i++)
+        cost_add_all(&all, &loads.steps[i], 1);
+    assert_true(near(all.rounds, (double)t.rounds) && near(all.first_draft, slow.first_draft));
+    for (int s = 0; s < COST_STEPS; s++)
+        for (int i = 0; i < COST_ROWS; i++)
+            assert_true(near(all.calls[s][i], slow.calls[s][i]) && near(all.thousands[s][i], slow.thousands[s][i]));
+    r.draft.markov = false; /* dspark's drafts are others */
+    assert_true(policy_dspark.what_if(&r, values, &t) && t.rounds == 0);
     layer_record_close(&r);
 }
 
