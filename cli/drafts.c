@@ -74,7 +74,7 @@ static void
 print_counts(const struct drafts *d, const char *place)
 {
     static const char *const reasons[DRAFT_REASONS] = {"not readable",
-                                                       "EAGLE-3 heads or block drafters, which --draft takes",
+                                                       "that only --draft takes (EAGLE-3 heads, block drafters)",
                                                        "with another vocabulary",
                                                        "not smaller than the target",
                                                        "listed twice or given by --draft",

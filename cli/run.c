@@ -162,7 +162,7 @@ print_reason(const struct outcome *out, const struct session_options *o, struct 
     const double middle = (double)(out->metrics.prefilled + t->emitted / 2);
     struct reason_rounds rounds = {.of = *t,
                                    .plain_us = cost_autoregressive(&engine->costs, layers, middle),
-                                   .model = (ops->needs & NEEDS(AUX_DRAFT)) != 0,
+                                   .model = (ops->needs & NEEDS_DRAFTER) != 0,
                                    .speedup_se = (double)NAN};
     for (size_t i = 0; i < o->n_set; i++)
         rounds.draft_vocab =

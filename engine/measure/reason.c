@@ -130,7 +130,7 @@ reason_simulated(const struct forecast *f, const struct policy_info *policy, uin
 {
     const double tokens = f->tokens, rounds = tokens / (double)f->tokens_per_round, plain = layers + rho;
     struct reason_rounds r = {.plain_us = f->in_time ? (double)f->autoregressive : plain,
-                              .model = (policy->needs & NEEDS(AUX_DRAFT)) != 0,
+                              .model = (policy->needs & NEEDS_DRAFTER) != 0,
                               .speedup_se = (double)f->se};
     struct tally *t = &r.of;
     if (f->tokens == 0)
@@ -226,7 +226,7 @@ put(struct reason_line *line, const char *format, ...)
 static void
 put_costs(struct reason_line *line, const char *before, const struct reason *r)
 {
-    static const char *const parts[] = {"probes take", "drafting in layers takes", "the draft model takes"};
+    static const char *const parts[] = {"probes take", "drafting in layers takes", "the drafter takes"};
     if (r->part == REASON_HEADS && r->probe_layers >= 1)
         put(line, "%sno gain: a probe of %s costs %.*f layers here", before,
             r->draft_vocab ? "the draft vocabulary" : "all tokens", r->probe_layers < 9.95, r->probe_layers);

@@ -41,7 +41,7 @@ struct reason { /* NAN where not known */
 struct reason_rounds {
     struct tally of;
     double plain_us;   /* time of a step of autoregressive decoding; NAN: unknown */
-    bool model;        /* a draft model drafts */
+    bool model;        /* a draft model or a feature drafter drafts */
     bool draft_vocab;  /* heads compute a draft vocabulary */
     double speedup_se; /* standard error of the speedup; NAN: unknown */
 };

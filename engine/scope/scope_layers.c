@@ -239,7 +239,7 @@ scope_draft_origin(const struct scope *s)
 {
     const struct policy_info *p = scope_policy(s);
     const struct draft_counts *so_far = &scope_run_aggregates(s)->drafts;
-    if ((p->needs & (NEEDS(AUX_DRAFT) | NEEDS(AUX_EAGLE) | NEEDS(AUX_BLOCK) | NEEDS(AUX_MTP))) != 0)
+    if ((p->needs & NEEDS_DRAFTER) != 0)
         return DRAFTS_ELSEWHERE;
     if (policy_series_of_form(p, SERIES_MASK) >= 0)
         return DRAFTS_SUBLAYERS;

@@ -112,7 +112,7 @@ tuner_reason(const struct tuner *t, char *out, size_t n)
     const struct policy_info *policy = run_info_policy(t->info, t->candidate[best].policy);
     struct reason_rounds rounds = {.of = *of,
                                    .plain_us = speed.value * (of->draft_us + of->verify_us) / (double)of->emitted,
-                                   .model = (policy->needs & NEEDS(AUX_DRAFT)) != 0,
+                                   .model = (policy->needs & NEEDS_DRAFTER) != 0,
                                    .speedup_se = (speed.high - speed.low) / 2 / estimate_reach((double)speed.n - 1)};
     for (uint32_t i = 0; i < t->candidate[best].n_set; i++)
         if (strcmp(t->candidate[best].set[i].name, DRAFT_VOCAB) == 0)

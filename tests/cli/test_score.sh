@@ -37,8 +37,10 @@ for i in 1 2 3; do # models of other bytes, so that none counts as listed twice
     python3 tests/servers/damage_gguf.py models/fables-draft-q8_0.gguf "$TMP/drafts/$i.gguf"
     python3 -c 'import sys; f = open(sys.argv[1], "r+b"); f.seek(-1, 2); f.write(bytes([int(sys.argv[2])]))' "$TMP/drafts/$i.gguf" $i
 done
+cp models/fables-eagle-q8_0.gguf "$TMP/drafts/head.gguf"
 works "score --drafts scores several draft models" score --texts "$TMP/six.jsonl" --time 1s --drafts "$TMP/drafts" --json "$TMP/drafts.json"
 check "score --drafts drops no draft model and no policy" sh -c "[ \$(tr ',{' '\n\n' <'$TMP/drafts.json' | grep -c '\"drafter\":.*drafts/[123]') -ge 12 ] && grep -q 'sv .*drafts/3' '$TMP/out'"
+check "score --drafts skips feature drafters with a reason of their own" grep -q '1 that only --draft takes (EAGLE-3 heads, block drafters)' "$TMP/err"
 works "score --policy scores that policy" score --texts "$TMP/six.jsonl" --policy ngram "$TINY"
 check "score --policy scores no other one" sh -c "grep -q ngram '$TMP/out' && ! grep -Eq 'layerskip|sd' '$TMP/out'"
 works "score --set scores a further setting of that policy" score --texts "$TMP/six.jsonl" --policy ngram --set n_max=7 --set k=11 "$TINY"

@@ -379,8 +379,7 @@ rounds_now(const struct forecasting *f, const struct followed *run, struct reaso
     const struct tally *t = &now->total;
     const struct estimate measured = segment_speedup(now, run->info);
     const bool enough = t->rounds >= REASON_ROUNDS && t->emitted > 0;
-    *out =
-        (struct reason_rounds){.of = *t, .model = (policy->needs & NEEDS(AUX_DRAFT)) != 0, .speedup_se = measured.se};
+    *out = (struct reason_rounds){.of = *t, .model = (policy->needs & NEEDS_DRAFTER) != 0, .speedup_se = measured.se};
     if (enough && !isnan(measured.value))
         out->plain_us = measured.value * (t->draft_us + t->verify_us) / (double)t->emitted;
     else if (forecast && f->shown.now.tokens > 0)

@@ -107,7 +107,7 @@ TEST(layers_are_the_reason_where_drafting_runs_nearly_all_of_them)
     assert_int_equal(why.part, REASON_LAYERS);
     r.model = true;
     assert_contains(text_of(&(struct reason){.kind = REASON_COSTS, .part = find(&m, &r).part, .probe_layers = 9}),
-                    "the draft model takes");
+                    "the drafter takes");
 }
 
 TEST(wrong_drafts_are_the_reason_where_few_are_accepted)
