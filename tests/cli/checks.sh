@@ -69,7 +69,7 @@ aux_of_tiny() {
 }
 
 policies_of_tiny() { # those that run on it: no feature drafter belongs to it (test_golden_eagle has some)
-    "$PROGRAM" --list-policies | sed -n 's/^\([a-z][a-z_0-9]*\) .*/\1/p' | grep -vxE 'eagle|mtp'
+    "$PROGRAM" --list-policies | sed -n 's/^\([a-z][a-z_0-9]*\) .*/\1/p' | grep -vxE 'eagle|dspark|dflash|mtp'
 }
 
 one_line() { # of stderr, with the program's name, and no control character
