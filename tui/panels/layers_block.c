@@ -53,10 +53,12 @@ shown(const struct view *v)
 {
     const struct scope *s = v->scope;
     const struct scope_column *c = v->selection->follow ? NULL : scope_column(s, v->selection->pos);
-    const struct scope_round *newest = scope_round(s, 0), *before = scope_round(s, 1);
-    if (c == NULL && before != NULL && scope_block(s, newest->number) == NULL)
-        newest = before; /* the newest round has not drafted yet */
-    return block_at(s, c != NULL ? c->round : newest != NULL ? newest->number : 0);
+    uint32_t number = c != NULL ? c->round : 0;
+    const struct scope_round *r; /* the newest round may not have drafted yet, and the last one of a text may not */
+    for (uint32_t back = 0; c == NULL && number == 0 && back < BLOCK_STEADY && (r = scope_round(s, back)) != NULL;
+         back++)
+        number = scope_block(s, r->number) != NULL ? r->number : 0;
+    return block_at(s, number);
 }
 
 int
