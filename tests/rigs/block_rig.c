@@ -15,13 +15,19 @@ enum { WIDTH = BLOCK_WIDTH, HEADS = 4, KV_HEADS = 2, DIM = 16, FFN = 96, FEATURE
 /* ---- weights ---- */
 
 static struct tensor
-matrix(struct block_model *m, enum weight_type type, uint32_t rows, uint32_t cols)
+matrix(struct block_model *m, const struct block_form *f, uint32_t rows, uint32_t cols)
 {
     struct synthetic *s = blocks_take(&m->blocks, 1, sizeof *s);
     assert_non_null(s);
     *s = (struct synthetic){synthetic_key(m->seed, m->n++), synthetic_scale(1 / SYNTHETIC_DEVIATION / sqrt(cols)), rows,
                             cols};
-    return (struct tensor){.synthetic = s, .type = type, .rows = rows, .cols = cols};
+    struct tensor t = {.synthetic = s, .type = f->type, .rows = rows, .cols = cols};
+    const size_t bytes = synthetic_row_bytes(t.type, cols);
+    unsigned char *data = f->of_file ? blocks_take(&m->blocks, rows, bytes) : NULL;
+    for (uint32_t r = 0; r < rows && data != NULL; r++)
+        synthetic_row(&t, r, data + r * bytes);
+    t.data = data;
+    return t;
 }
 
 static float
@@ -43,13 +49,13 @@ vector(struct block_model *m, uint32_t n, float mean, uint64_t *random)
 static void
 make_layer(struct block_model *m, const struct block_form *f, struct layer_desc *l, uint64_t *random)
 {
-    l->wq = matrix(m, f->type, HEADS * DIM, WIDTH);
-    l->wk = matrix(m, f->type, KV_HEADS * DIM, WIDTH);
-    l->wv = matrix(m, f->type, KV_HEADS * DIM, WIDTH);
-    l->wo = matrix(m, f->type, WIDTH, HEADS * DIM);
-    l->gate = matrix(m, f->type, FFN, WIDTH);
-    l->up = matrix(m, f->type, FFN, WIDTH);
-    l->down = matrix(m, f->type, WIDTH, FFN);
+    l->wq = matrix(m, f, HEADS * DIM, WIDTH);
+    l->wk = matrix(m, f, KV_HEADS * DIM, WIDTH);
+    l->wv = matrix(m, f, KV_HEADS * DIM, WIDTH);
+    l->wo = matrix(m, f, WIDTH, HEADS * DIM);
+    l->gate = matrix(m, f, FFN, WIDTH);
+    l->up = matrix(m, f, FFN, WIDTH);
+    l->down = matrix(m, f, WIDTH, FFN);
     l->attn_norm = vector(m, WIDTH, 1, random);
     l->ffn_norm = vector(m, WIDTH, 1, random);
     if (f->plain) {
@@ -80,10 +86,10 @@ block_model_open(struct block_model *m, const struct block_form *f, uint64_t see
     if (f->plain)
         m->drafter.norm = vector(m, WIDTH, 1, &random);
     else
-        m->drafter.projection = matrix(m, f->type, WIDTH, FEATURES);
+        m->drafter.projection = matrix(m, f, WIDTH, FEATURES);
     if (f->markov) {
-        m->drafter.markov_w1 = matrix(m, f->type, BLOCK_VOCAB, BLOCK_RANK);
-        m->drafter.markov_w2 = matrix(m, f->type, outputs, BLOCK_RANK);
+        m->drafter.markov_w1 = matrix(m, f, BLOCK_VOCAB, BLOCK_RANK);
+        m->drafter.markov_w2 = matrix(m, f, outputs, BLOCK_RANK);
         m->drafter.confidence = vector(m, WIDTH + BLOCK_RANK, 0, &random);
     }
     if (f->named) {
@@ -106,8 +112,8 @@ block_model_open(struct block_model *m, const struct block_form *f, uint64_t see
                                   .rope_scale = 1,
                                   .rms_eps = EPSILON,
                                   .window = f->window,
-                                  .embedding = matrix(m, f->type, BLOCK_VOCAB, WIDTH),
-                                  .head = matrix(m, f->type, outputs, WIDTH),
+                                  .embedding = matrix(m, f, BLOCK_VOCAB, WIDTH),
+                                  .head = matrix(m, f, outputs, WIDTH),
                                   .final_norm = vector(m, WIDTH, 1, &random),
                                   .layers = m->layers,
                                   .drafter = &m->drafter};

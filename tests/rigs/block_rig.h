@@ -17,7 +17,8 @@ struct block_form {
     uint32_t layers, block, window;
     enum weight_type type; /* of matrices */
     bool causal, from_anchor, markov, named;
-    bool plain; /* no norms of q and k, biases instead; features are not projected, and have a norm */
+    bool of_file; /* matrices are in memory as in a file, so backends repack them later */
+    bool plain;   /* no norms of q and k, biases instead; features are not projected, and have a norm */
 };
 
 struct block_model {

@@ -353,6 +353,22 @@ TEST(the_bits_of_a_block_do_not_depend_on_the_number_of_threads)
     }
 }
 
+TEST(weights_of_a_file_give_the_same_bits_before_and_after_they_are_repacked)
+{
+    for (size_t i = 0; i < FORMS; i++) {
+        struct block_form of_file = forms[i];
+        struct way way = all_together;
+        open_form(i);
+        run(&model, &inputs, &way, &got);
+        block_model_close(&model);
+        of_file.of_file = true;
+        way.at_once = 20; /* the second call repacks */
+        block_model_open(&model, &of_file, seed + i);
+        assert_same(&way, forms[i].name);
+        block_model_close(&model);
+    }
+}
+
 TEST(kept_logits_without_a_bias_give_the_same_predictions)
 {
     for (size_t i = 0; i < FORMS; i++) {
