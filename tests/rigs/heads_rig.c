@@ -93,12 +93,15 @@ take_layers(struct model *m, const struct model *target, struct layer_desc *laye
             layers[i].bup = expert->bup;
             layers[i].bdown = expert->bdown;
             layers[i].form.ffn = expert->up.rows;
-            m->desc.ffn = m->desc.ffn < expert->up.rows ? expert->up.rows : m->desc.ffn;
         }
         for (enum layer_tensor t = 0; t < LAYER_TENSORS; t++)
             if ((without >> t & 1u) != 0)
                 layers[i].all[t] = (struct tensor){.data = NULL};
     }
+    m->desc.ffn = layer_sizes(d, &layers[0].form).ffn;
+    for (uint32_t i = 1; i < n; i++) /* a GPU needs MLPs of one width */
+        if (layer_sizes(d, &layers[i].form).ffn != m->desc.ffn)
+            layers[i] = layers[0];
     m->desc.n_layers = n;
     m->desc.layers = layers;
     m->desc.form.per_layer = 0;
