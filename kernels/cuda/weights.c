@@ -36,8 +36,6 @@ is_supported(const struct model_desc *d, struct err *err)
             return err_set(err, ERR_WORK,
                            "backend cuda: layers of different shapes and normalised values (Gemma 4) are not "
                            "supported; use --backend cpu");
-        if (d->drafter != NULL && d->drafter->block > 0 && d->form.alibi.most > 0)
-            return err_set(err, ERR_WORK, "backend cuda: block drafters with ALiBi are not supported");
         if (d->form.activation == ACT_SWIGLU_CLAMPED && !gated)
             return err_set(err, ERR_WORK, "backend cuda: clamps only MLPs with gates; use --backend cpu");
         for (uint32_t e = 1; layer->experts != NULL && e < experts; e++)

@@ -196,15 +196,17 @@ template <class KV> struct attend_block {
 /* The positions that one pair sees. */
 struct attend_view {
     uint2 seen;
-    float slope;
+    float slope;  /* with ALiBi, */
+    uint32_t own; /* and the pair's own position */
 };
 
 static __device__ __forceinline__ struct attend_view
-view_of(const struct attend_job &job, uint32_t pair)
+view_of(const struct attend_scene &c, const struct attend_job &job, uint32_t pair)
 {
     return {
         make_uint2(__shfl_sync(ALL_OF_WARP, job.seen.x, (int)pair), __shfl_sync(ALL_OF_WARP, job.seen.y, (int)pair)),
-        __shfl_sync(ALL_OF_WARP, job.slope, (int)pair)};
+        c.slopes != NULL ? __shfl_sync(ALL_OF_WARP, job.slope, (int)pair) : 0,
+        c.slopes != NULL ? __shfl_sync(ALL_OF_WARP, job.seen.y - job.after, (int)pair) : 0};
 }
 
 /* Returns the score of a position from its product, or -infinity if the pair does not see it. */
@@ -214,7 +216,7 @@ score_of(const struct attend_scene &c, const struct attend_view &view, uint32_t 
     if (c.m->form.attention_cap > 0)
         z = capped(c.m->form.attention_cap, z);
     if (c.slopes != NULL)
-        z += form_alibi_bias(&c.m->form.alibi, view.slope, view.seen.y, position);
+        z += form_alibi_bias(&c.m->form.alibi, view.slope, view.own, position);
     return position >= view.seen.x && position <= view.seen.y ? z : -INFINITY;
 }
 
@@ -237,7 +239,7 @@ attend_exactly(const struct attend_block<float> &b, const float *q, struct weigh
         float z = 0;
         for (uint32_t d = 0; d < b.room; d++)
             z = fmaf(key[d], q[d], z);
-        z = score_of(b.c, view_of(b.job, b.run.from + i), b.first + lane, z);
+        z = score_of(b.c, view_of(b.c, b.job, b.run.from + i), b.first + lane, z);
         const float most = warp_reduce(z, max_op()), weight = weight_of(z, most), sum = warp_sum(weight);
         if (lane == 0)
             heads[i] = make_float2(most, sum);
@@ -295,7 +297,7 @@ weigh_block(const struct attend_block<uint16_t> &b, float (&z)[ATTEND_BLOCK / 8]
             uint32_t (&p)[ATTEND_BLOCK / 16][4], float2 *heads)
 {
     const uint32_t g = b.job.lane / 4, c = b.job.lane % 4;
-    const struct attend_view view = view_of(b.job, b.run.from + (g < b.run.n ? g : 0));
+    const struct attend_view view = view_of(b.c, b.job, b.run.from + (g < b.run.n ? g : 0));
     float most = -INFINITY, sum = 0;
 #pragma unroll
     for (uint32_t i = 0; i < ATTEND_BLOCK / 4; i++) {
