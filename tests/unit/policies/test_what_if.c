@@ -117,8 +117,7 @@ static struct errors
 compare(const char *name, uint32_t tokens)
 {
     const struct policy_ops *ops = policy_named(policy_registry, name);
-    const struct model_info model = {engine->model->desc.n_layers, engine->model->desc.width, engine->model->desc.vocab,
-                                     engine->model->rho, NULL};
+    const struct model_info model = engine_model_info(engine);
     const struct sampling greedy = {.top_p = 1};
     struct policy p;
     struct err err;
@@ -247,8 +246,7 @@ TEST(the_present_setting_is_forecast_exactly)
     o.prompt_len = strlen(text);
     o.tokens = 110;
     keep_record_of(&o, o.tokens - 1);
-    const struct model_info model = {engine->model->desc.n_layers, engine->model->desc.width, engine->model->desc.vocab,
-                                     engine->model->rho, NULL};
+    const struct model_info model = engine_model_info(engine);
     struct policy p;
     struct err err;
     struct tally f;
@@ -277,8 +275,7 @@ TEST(values_that_need_more_of_the_prompt_than_was_probed_have_no_forecast)
     assert_true(record.from_prompt);
     assert_int_equal(record.begin, 32);
     assert_greater(record.first, 32);
-    const struct model_info model = {engine->model->desc.n_layers, engine->model->desc.width, engine->model->desc.vocab,
-                                     engine->model->rho, NULL};
+    const struct model_info model = engine_model_info(engine);
     struct policy p;
     struct err err;
     struct tally f;
@@ -325,8 +322,7 @@ TEST(the_last_tokens_of_a_long_run_are_foretold)
     assert_string_equal(record.policy, "dv");
     struct policy p;
     struct err err;
-    const struct model_info model = {engine->model->desc.n_layers, engine->model->desc.width, engine->model->desc.vocab,
-                                     engine->model->rho, NULL};
+    const struct model_info model = engine_model_info(engine);
     assert_ok(policy_open(&p, policy_named(policy_registry, "dv"), &model, &o.sampling, &err), err);
     for (size_t i = 0; i < 2; i++) {
         const uint32_t k = (uint32_t)policy_knob_index(&p.info, set[i].name);

@@ -143,8 +143,7 @@ follow_knob(const struct policy *p, uint32_t k, size_t prompt, double real_now, 
 static bool
 follow_policy(const char *name, const char *only, size_t most, size_t step)
 {
-    const struct model_info model = {engine->model->desc.n_layers, engine->model->desc.width, engine->model->desc.vocab,
-                                     engine->model->rho, NULL};
+    const struct model_info model = engine_model_info(engine);
     const struct sampling greedy = {.top_p = 1};
     struct policy p;
     struct err err;

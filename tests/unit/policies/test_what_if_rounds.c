@@ -196,7 +196,7 @@ turn(const struct policy_info *info, uint64_t *random, double *values)
 TEST(rounds_are_those_of_a_slow_reference)
 {
     uint64_t random = seed_or(31);
-    const struct model_info model = {LAYERS, 8, 64, 1, NULL};
+    const struct model_info model = {.layers = LAYERS, .width = 8, .vocab = 64, .rho = 1};
     const struct sampling greedy = {.top_p = 1};
     for (size_t c = 0; c < sizeof cases / sizeof cases[0]; c++) {
         const struct policy_ops *ops = policy_named(policy_registry, cases[c].policy);
