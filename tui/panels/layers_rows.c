@@ -306,8 +306,8 @@ fold_aux_model(struct layers_panel *p, const struct view *v, enum layer_model mo
     return y;
 }
 
-/* Gives each auxiliary model a quarter of the rows, and the rows that the target's layers do not need, the draft model
- * first. */
+/* Gives each auxiliary model a quarter of the rows, a block half of them, and the rows that the target's layers do not
+ * need, the draft model first. */
 static int
 fold_aux_models(struct layers_panel *p, const struct view *v, int y, int lines, int target)
 {
@@ -322,7 +322,8 @@ fold_aux_models(struct layers_panel *p, const struct view *v, int y, int lines, 
     const int quarter = (lines + 1) / 4, half = left > 0 ? lines / (2 * left) : 0;
     const int share = quarter < half ? quarter : half;
     for (int i = 0; i < N; i++) {
-        room[i] = wanted[i] < share ? wanted[i] : share;
+        const int most = models[i] == MODEL_BLOCK ? half : share;
+        room[i] = wanted[i] < most ? wanted[i] : most;
         spare -= room[i];
     }
     for (int i = N - 1; i >= 0; i--) {
