@@ -156,6 +156,22 @@ TEST(a_draft_model_that_was_given_drafts)
     engine_close(e);
 }
 
+TEST(a_block_drafter_that_was_given_drafts_with_its_markov_head_if_it_has_one)
+{
+    for (int markov = 0; markov < 2; markov++) {
+        struct engine *e;
+        struct err err = {0};
+        const char *head = markov ? "tests/golden/block/gguf_dspark/head.gguf" : "tests/golden/block/gguf/head.gguf";
+        const struct engine_options o = {.model_path = "tests/golden/eagle/targets/llama",
+                                         .aux = {[AUX_DRAFT] = head},
+                                         .backend = "cpu",
+                                         .backend_options = {.threads = 1, .gpu = -1}};
+        assert_ok(session_rig_engine_open(&e, &o, &err), err);
+        assert_int_equal(first_policy(e)->needs, NEEDS(AUX_BLOCK) | (markov ? NEEDS_MARKOV : 0));
+        engine_close(e);
+    }
+}
+
 /* An engine without auxiliary models. */
 static int
 open_alone(void **state)
