@@ -30,6 +30,10 @@ build/specscope train heads --model models/fables-q8_0.gguf --text "$work/heads.
 head -c 4000000 "$tales" >>"$work/eagle.txt"
 build/specscope train eagle --model models/fables-q8_0.gguf --text "$work/eagle.txt" --out models/fables-eagle-q8_0.gguf \
     --draft-vocab 2048 --window 192
+# The block drafter: on what the model writes after beginnings of texts of both kinds.
+"$python" models/recipe/graded --seed 7 --bytes 4000000 >"$work/beginnings.txt"
+"$python" models/recipe/block.py models/fables-q8_0.gguf "$tales" "$work/beginnings.txt" --work "$work" \
+    --out models/fables-block-q8_0.gguf
 "$python" models/recipe/measure.py models/fables-q8_0.gguf --work "$work"
 for name in fables-companion fables-draft fables-hybrid; do
     "$python" models/recipe/measure.py "models/$name-q8_0.gguf" --name "$name" --drafts-for fables --work "$work"

@@ -54,8 +54,8 @@ def exits(step, n):
 
 
 def orthogonal(m):
-    """Newton-Schulz in BF16: the singular values of m (k, rows, cols) become nearly 1."""
-    x = m.bfloat16()
+    """Newton-Schulz, in BF16 where the processor has it: the singular values of m (k, rows, cols) become nearly 1."""
+    x = m.bfloat16() if torch.cpu._is_avx512_bf16_supported() else m
     x = x / (x.norm(dim=(1, 2), keepdim=True) + 1e-7)
     flat = x.shape[1] > x.shape[2]
     if flat:

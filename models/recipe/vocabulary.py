@@ -1,6 +1,7 @@
 """The vocabulary: SentencePiece BPE over both kinds of text, and texts as files of token ids."""
 
 import random
+import struct
 from pathlib import Path
 
 import numpy as np
@@ -52,7 +53,8 @@ def encode(path, model, out, tales, held_out=0.02):
     """Writes out.train.npy and out.held.npy (uint16): <s> document </s> <s> …; every 50th document is held out."""
     train, held = Path(f"{out}.train.npy"), Path(f"{out}.held.npy")
     if not train.exists():
-        tokenizer = sentencepiece.SentencePieceProcessor(model_file=str(model))
+        tokenizer = model if isinstance(model, sentencepiece.SentencePieceProcessor) else \
+            sentencepiece.SentencePieceProcessor(model_file=str(model))
         kept, aside, every = [], [], round(1 / held_out)
         for i, d in enumerate(documents(path.read_text(), tales)):
             ids = [tokenizer.bos_id(), *tokenizer.encode(d), tokenizer.eos_id()]
@@ -60,3 +62,20 @@ def encode(path, model, out, tales, held_out=0.02):
         np.save(held, np.concatenate(aside))
         np.save(train, np.concatenate(kept))
     return np.load(train, mmap_mode="r"), np.load(held)
+
+
+def vocabulary_of(reader):
+    """The vocabulary of a GGUF file (gguf.GGUFReader) that export.py wrote, as a SentencePiece tokenizer. It is the
+    message ModelProto: pieces, the kind BPE with byte fallback, and a normalizer that adds a space at the beginning."""
+    def field(number, value):  # bytes, or a small number
+        return bytes((number << 3 | 2, *size(len(value)))) + value if isinstance(value, bytes) else bytes((*size(number << 3), value))
+
+    def size(n):
+        return (n,) if n < 128 else (n & 127 | 128, *size(n >> 7))
+
+    tokens, scores, types = (reader.fields[f"tokenizer.ggml.{k}"].contents() for k in ("tokens", "scores", "token_type"))
+    pieces = b"".join(field(1, field(1, t.encode()) + b"\x15" + struct.pack("<f", s) + field(3, int(kind)))
+                      for t, s, kind in zip(tokens, scores, types))
+    trainer = field(3, 2) + field(35, 1) + field(26, 1)
+    normalizer = field(1, b"identity") + field(3, 1) + field(4, 0) + field(5, 1)
+    return sentencepiece.SentencePieceProcessor(model_proto=pieces + field(2, trainer) + field(3, normalizer))

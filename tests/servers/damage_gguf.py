@@ -1,8 +1,9 @@
 #!/usr/bin/env python3
 """Writes a copy of a GGUF model whose head is damaged: the rows of its output matrix (or of the embedding, if that is
-the head) are exchanged with one another, so that it predicts other tokens. Standard library only.
+the head) are exchanged with one another, so that it predicts other tokens. With --plain: a copy of a DSpark drafter
+without its Markov and confidence heads, whose first row drafts nothing, as in DFlash. Standard library only.
 
-usage: damage_gguf.py MODEL.gguf OUT.gguf
+usage: damage_gguf.py [--plain] MODEL.gguf OUT.gguf
 """
 
 import random
@@ -42,8 +43,23 @@ class Reader:
         return None
 
 
+def plain(data, infos, start, tensors):
+    """Drops the heads' tensors, which have to be the last ones. infos: where each tensor's description begins, by name."""
+    heads = [name for name in tensors if name.startswith(("markov_", "conf_proj"))]
+    first = min(infos[name] for name in heads)
+    if list(tensors)[-len(heads) :] != heads:
+        sys.exit("damage_gguf.py: other tensors come after the heads")
+    end = start + min(tensors[name][2] for name in heads)
+    at = data.index(b"dflash.sample_from_anchor") + len("dflash.sample_from_anchor") + 4
+    data[at] = 0
+    struct.pack_into("<Q", data, 8, len(tensors) - len(heads))
+    header = data[:first]
+    return header + bytes(-len(header) % 32) + data[start:end]
+
+
 def main():
-    with open(sys.argv[1], "rb") as f:
+    *options, path, out = sys.argv[1:]
+    with open(path, "rb") as f:
         data = bytearray(f.read())
     r = Reader(data)
     assert r.read("I") == 0x46554747, "no GGUF file"
@@ -53,12 +69,18 @@ def main():
         name, kind = r.text(), r.read("I")
         value = r.skip(kind)
         align = value if name == "general.alignment" else align
-    tensors = {}
+    tensors, infos = {}, {}
     for _ in range(n_tensors):
+        at = r.at
         name = r.text()
+        infos[name] = at
         shape = [r.read("Q") for _ in range(r.read("I"))]
         tensors[name] = (shape, r.read("I"), r.read("Q"))
     start = -(-r.at // align) * align
+    if options == ["--plain"]:
+        with open(out, "wb") as f:
+            f.write(plain(data, infos, start, tensors))
+        return
     (width, rows), kind, offset = tensors.get("output.weight", tensors["token_embd.weight"])
     elements, size = ROW_BYTES[kind]
     size = width // elements * size
@@ -68,7 +90,7 @@ def main():
     old = bytes(data[at : at + rows * size])
     for to, row in enumerate(order):
         data[at + to * size : at + (to + 1) * size] = old[row * size : (row + 1) * size]
-    with open(sys.argv[2], "wb") as f:
+    with open(out, "wb") as f:
         f.write(data)
 
 
