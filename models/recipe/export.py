@@ -1,4 +1,4 @@
-"""Writes a trained model as GGUF: python3 export.py NAME --work FOLDER OUT.gguf [--type q8_0|f16]"""
+"""Writes a trained model as GGUF, and reads it: python3 export.py NAME --work FOLDER OUT.gguf [--type q8_0|f16]"""
 
 import argparse
 import os
@@ -10,7 +10,7 @@ import sentencepiece
 import torch
 
 from gguf_file import add_quantised, add_sizes, finish
-from model import SHAPES, TAPS
+from model import SHAPES, TAPS, Model, Shape
 
 TENSORS = {"attn_norm": "attn_norm", "ffn_norm": "ffn_norm", "wq": "attn_q", "wk": "attn_k", "wv": "attn_v", "wo": "attn_output",
            "gate": "ffn_gate", "up": "ffn_up", "down": "ffn_down"}
@@ -81,6 +81,25 @@ def write(name, values, vocabulary_path, out, kind):
         add(theirs if ours in ("step", "decay") else theirs + ".weight", -value.exp() if ours == "decay" else value, ours == "conv")
     finish(writer)
     os.replace(part, out)
+
+
+def read(path):
+    """A model of Llama's architecture that write() wrote, in F32, and the file's reader."""
+    reader = gguf.GGUFReader(path)
+
+    def number(key):
+        return reader.fields[f"llama.{key}"].contents()
+
+    tensors = {t.name: torch.tensor(gguf.quants.dequantize(t.data, t.tensor_type)) for t in reader.tensors}
+    vocab, width = tensors["token_embd.weight"].shape
+    heads, kv_heads = number("attention.head_count"), number("attention.head_count_kv")
+    model = Model(Shape(number("block_count"), width, heads, kv_heads, number("feed_forward_length"), vocab,
+                        number("context_length"), number("rope.freq_base")), torch.Generator())
+    for key in model.values:
+        name = f"blk.{key[0] - 1}.{TENSORS[key[1]]}" if isinstance(key, tuple) else \
+            "token_embd" if key == "embedding" else "output_norm"
+        model.values[key] = tensors[name + ".weight"]
+    return model, reader
 
 
 def main():

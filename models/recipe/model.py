@@ -125,12 +125,15 @@ def delta_net(shape, p, y):
     return (norm(torch.cat(parts, 2).transpose(1, 2).to(y.dtype), p["delta_norm"], shape.eps) * F.silu(z)).flatten(2)
 
 
+def mlp(p, y):
+    return F.linear(F.silu(F.linear(y, p["gate"])) * F.linear(y, p["up"]), p["down"])
+
+
 def layer(shape, p, x, cos, sin):
     """One layer: x (batch, n, width) -> the same. p: its parameters by name."""
     y = norm(x, p["attn_norm"], shape.eps)
     x = x + (F.linear(delta_net(shape, p, y), p["out"]) if "qkv" in p else F.linear(attention(shape, p, y, cos, sin), p["wo"]))
-    y = norm(x, p["ffn_norm"], shape.eps)
-    return x + F.linear(F.silu(F.linear(y, p["gate"])) * F.linear(y, p["up"]), p["down"])
+    return x + mlp(p, norm(x, p["ffn_norm"], shape.eps))
 
 
 class Model:
@@ -166,6 +169,30 @@ class Model:
             if l not in skip:
                 x = run(self.shape, {k[1]: p for k, p in v.items() if k[0] == l}, x, cos, sin)
             states.append(x)
+        return states
+
+    def advance(self, tokens, cache, start):
+        """Hidden states of tokens (batch, n) at positions start, start + 1, …, a list by depth. All of a prompt come at first,
+        then one token a call. cache (layers, 2, batch, kv_heads, length, head_dim) keeps keys and values."""
+        shape, v = self.shape, self.values
+        batch, n = tokens.shape
+        end = start + n
+        cos, sin = (t[start:] for t in turns(shape, end))
+        states = [F.embedding(tokens, v["embedding"])]
+        for l in range(1, shape.layers + 1):
+            x = states[-1]
+            y = norm(x, v[l, "attn_norm"], shape.eps)
+            q, k, value = (F.linear(y, v[l, m]).view(batch, n, -1, shape.head_dim).transpose(1, 2) for m in ("wq", "wk", "wv"))
+            q, keys, values = rotate(q, cos, sin), *cache[l - 1, :, :, :, :end]
+            keys[:, :, start:], values[:, :, start:] = rotate(k, cos, sin), value
+            if start:  # the heads of a group are rows
+                rows = q.reshape(batch, shape.kv_heads, -1, shape.head_dim)
+                o = F.scaled_dot_product_attention(rows, keys, values).view(q.shape)
+            else:
+                o = F.scaled_dot_product_attention(q, keys, values, is_causal=True, enable_gqa=True)
+            x = x + F.linear(o.transpose(1, 2).flatten(2), v[l, "wo"])
+            y = norm(x, v[l, "ffn_norm"], shape.eps)
+            states.append(x + mlp({m: v[l, m] for m in ("gate", "up", "down")}, y))
         return states
 
     def logits(self, state, values=None):
