@@ -179,20 +179,34 @@ add_comparison(cJSON *json, const struct comparison *c, enum aux_role role)
         cJSON_AddStringToObject(o, "difference", c->difference);
 }
 
-static void
-add_block(cJSON *json, const struct drafter_desc *f)
+/* Returns whether layers with a window are causal, and others are not. */
+static bool
+causal_windows(const struct model_desc *d)
 {
+    bool any = false;
+    for (uint32_t l = 0; l < d->n_layers; l++)
+        any = any || d->layers[l].form.causal;
+    return any;
+}
+
+static void
+add_block(cJSON *json, const struct model_desc *d)
+{
+    const struct drafter_desc *f = d->drafter;
     cJSON_AddNumberToObject(json, "block", f->block);
     cJSON_AddNumberToObject(json, "mask", f->mask);
     cJSON_AddBoolToObject(json, "causal", f->causal);
+    cJSON_AddBoolToObject(json, "causal_windows", causal_windows(d));
     cJSON_AddBoolToObject(json, "from_anchor", f->from_anchor);
     cJSON_AddNumberToObject(json, "markov_rank", f->markov_w1.cols);
     cJSON_AddBoolToObject(json, "confidence_head", tensor_present(&f->confidence));
 }
 
 static void
-print_block(const struct model *target, const struct drafter_desc *f)
+print_block(const struct model *target, const struct model_desc *d)
 {
+    const struct drafter_desc *f = d->drafter;
+    const char *causal = f->causal ? ", causal" : causal_windows(d) ? ", causal in layers with a window" : "";
     char shown[32] = "", markov[48] = "no Markov head";
     if (target->tokenizer != NULL && (uint32_t)f->mask < tokenizer_size(target->tokenizer)) {
         const struct slice s = tokenizer_bytes(target->tokenizer, f->mask, true);
@@ -201,7 +215,7 @@ print_block(const struct model *target, const struct drafter_desc *f)
     if (f->markov_w1.cols > 0)
         snprintf(markov, sizeof markov, "a Markov head of rank %" PRIu32, f->markov_w1.cols);
     printf("              blocks of %" PRIu32 " rows: %" PRIu32 " drafts, mask token %" PRId32 " %s%s; %s, %s\n",
-           f->block, f->block - !f->from_anchor, f->mask, shown, f->causal ? ", causal" : "", markov,
+           f->block, f->block - !f->from_anchor, f->mask, shown, causal, markov,
            tensor_present(&f->confidence) ? "a confidence head" : "no confidence head");
 }
 
@@ -221,7 +235,7 @@ describe_head(const struct model *target, const struct model *head, cJSON *json)
         cJSON_AddNumberToObject(o, "parameters", (double)head->parameters);
         cJSON_AddNumberToObject(o, "vocabulary", d->head.rows);
         if (is_block)
-            add_block(o, d->drafter);
+            add_block(o, d);
         return;
     }
     if (is_block)
@@ -238,7 +252,7 @@ describe_head(const struct model *target, const struct model *head, cJSON *json)
            d->embedding.data == target->desc.embedding.data ? "the model's" : "its own",
            d->head.data == target->desc.head.data ? "the model's" : "its own");
     if (is_block)
-        print_block(target, d->drafter);
+        print_block(target, d);
 }
 
 /* Compares an auxiliary model with its target, into `json` or, if that is NULL, to stdout. Different vocabularies are a

@@ -153,7 +153,7 @@ struct drafter_desc {
 
     uint32_t block;                     /* rows of a block; 0: no block drafter */
     token_t mask;                       /* token of the rows of a block after the first one */
-    bool causal;                        /* a row of a block attends to no later row */
+    bool causal;                        /* a row of a block attends to no later row; layers may be so on their own */
     bool from_anchor;                   /* the block's first row predicts the first draft; else its second one does */
     struct tensor markov_w1, markov_w2; /* (vocab, rank), (head.rows, rank); or absent */
     struct tensor confidence; /* (1, width + rank or width) F32: acceptance of a row's draft is sigmoid(confidence */

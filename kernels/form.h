@@ -112,6 +112,7 @@ struct layer_form {
     enum layer_kind kind;
     enum layer_rope rope;
     bool sees_all;                    /* the layer ignores the model's window */
+    bool causal;                      /* its rows attend to no later rows of their block (row.n_after) */
     struct xielu xielu;               /* used if the model's activation is ACT_XIELU */
     uint32_t kv_heads, head_dim, ffn; /* the layer's own numbers, at most the model's; 0: the model's */
     uint32_t kv_layer; /* an earlier layer, 1..L, whose keys and values this one reads; it has no own ones. 0: own */

@@ -272,10 +272,11 @@ first_seen(const struct weights *w, uint32_t l, const struct row *row)
 static struct path
 path_of(const struct kv_cache *s, const struct forward_pass *forward, uint32_t l, const struct row *row)
 {
+    const struct layer_form *form = &s->weights->layer_forms[l];
     return (struct path){.trunk = s->trunk + (size_t)row->seq * s->desc.trunk,
                          .tail = forward->tails + row->tail,
                          .n_trunk = row->n_trunk,
-                         .n = (size_t)row->n_trunk + row->n_tail + row->n_after,
+                         .n = (size_t)row->n_trunk + row->n_tail + (form->causal ? 0 : row->n_after),
                          .own = position_of(row),
                          .first = first_seen(s->weights, l, row)};
 }

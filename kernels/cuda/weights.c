@@ -38,6 +38,10 @@ is_supported(const struct model_desc *d, struct err *err)
                            "supported; use --backend cpu");
         if (d->form.activation == ACT_SWIGLU_CLAMPED && !gated)
             return err_set(err, ERR_WORK, "backend cuda: clamps only MLPs with gates; use --backend cpu");
+        if (layer->form.causal)
+            return err_set(err, ERR_WORK,
+                           "backend cuda: block drafters in which only some layers are causal are not supported; use "
+                           "--backend cpu");
         for (uint32_t e = 1; layer->experts != NULL && e < experts; e++)
             if (tensor_present(&layer->experts[e].gate) != gated)
                 return err_set(err, ERR_WORK,

@@ -20,6 +20,7 @@ The formats of files were read in these public sources:
   DeepSpec         deepspec/modeling/dspark: Qwen3DSparkModel, `markov_head.*`, `confidence_head.proj`; -1 is the embedding
   speculators      src/speculators/models/dflash and dspark: `transformer_layer_config`; aux_hidden_state_layer_ids are inputs, as vLLM
                    reads them (it stores each id less 1 as target_layer_ids); d2t has distances
+                   (the classes of version 0.9.0 give the same states, biases and confidences for all folders here, to 2e-6)
   llama.cpp        src/models/dflash.cpp, conversion/qwen.py: architecture dflash; target_layers are inputs
 """
 import heapq
@@ -47,6 +48,7 @@ PLAIN, RANK = dict(rank=0, confidence=None), 8  # confidence: None, or whether t
 CASES = {  # name: the format, and what the drafter has of its own; `noise` makes more drafts wrong
     "zlab": dict(form="z-lab", layers=2, block=6, aux=[1, 3, 5]),
     "zlab_windows": dict(form="z-lab", layers=2, block=5, aux=[2, 4], windows=[7, 7], causal=True, theta=5000.0),
+    "zlab_mixed": dict(form="z-lab", layers=2, block=5, aux=[1, 6], windows=[None, 6], causal=[False, True]),
     "deepspec": dict(form="DeepSpec", layers=2, block=6, aux=[0, 3, 6], own=True, rank=RANK, confidence=True, anchor=True),
     "deepspec_bare": dict(form="DeepSpec", layers=1, block=4, aux=[1, 4], own=True, rank=RANK, anchor=True),
     "deepspec_dflash": dict(form="DeepSpec", layers=1, block=5, aux=[2, 5], own=True, anchor=True),

@@ -378,24 +378,22 @@ read_block_form(const struct hf_folder *f, struct arch_head *h, struct err *err)
            read_block_number(f, "mask_token_id", UINT32_MAX, &h->mask, err);
 }
 
-/* Decides whether rows of a block attend to later rows. If config.json does not say so, those of layers with a window
- * do not, unless speculators' sliding_window_non_causal is true (as in z-lab's code and vLLM). */
-static bool
-read_causality(const struct model *m, const struct hf_folder *f, struct arch_head *h, struct err *err)
+/* Decides in which layers rows of a block attend to later rows. If config.json does not say so, those with a window do
+ * not, unless speculators' sliding_window_non_causal is true (as in z-lab's code and vLLM). */
+static void
+read_causality(const struct model *m, const struct hf_folder *f, struct arch_head *h)
 {
+    struct layer_desc *layers = (struct layer_desc *)m->desc.layers; /* allocated by arch_make_layers() */
     const cJSON *said = head_entry(f->config, "is_causal");
-    uint32_t causal = 0;
     said = said != NULL ? said : head_entry(f->config, "causal");
+    const bool windows =
+        !cJSON_IsBool(said) && m->desc.window > 0 && !cJSON_IsTrue(head_entry(f->config, "sliding_window_non_causal"));
+    bool all = windows;
     for (uint32_t l = 0; l < m->desc.n_layers; l++)
-        causal += m->desc.window > 0 && !m->desc.layers[l].form.sees_all;
-    if (cJSON_IsTrue(head_entry(f->config, "sliding_window_non_causal")))
-        causal = 0;
-    h->causal = cJSON_IsBool(said) ? cJSON_IsTrue(said) : causal > 0;
-    return cJSON_IsBool(said) || causal == 0 || causal == m->desc.n_layers ||
-           err_set(err, ERR_WORK,
-                   "%s: in %" PRIu32 " of its %" PRIu32 " layers rows attend to no later rows of their block; drafters "
-                   "in which they do so in all layers or in none are supported",
-                   f->path, causal, m->desc.n_layers);
+        all = all && !layers[l].form.sees_all;
+    h->causal = cJSON_IsTrue(said) || all;
+    for (uint32_t l = 0; l < m->desc.n_layers; l++)
+        layers[l].form.causal = windows && !all && !layers[l].form.sees_all;
 }
 
 /* Entries of block drafters that have other names in models. */
@@ -453,9 +451,12 @@ read_head(struct model *m, const struct hf_folder *layers, const struct hf_folde
         return err_set(err, ERR_WORK, "%s: out of memory", f->path);
     const struct arch_taking taking = {.model = m, .source = &s, .used = used, .err = err};
     m->desc.rope = arch_rope(arch, LAYER_NAMED_HF);
-    return arch_read_numbers(m, &s, err) && arch_make_layers(m, &s, err) && arch_hf_form(m, layers, arch, err) &&
-           arch_hf_read_rope(m, layers, arch, err) && (!h->is_block || read_causality(m, f, h, err)) &&
-           arch_take_head(&taking, h, target);
+    if (!arch_read_numbers(m, &s, err) || !arch_make_layers(m, &s, err) || !arch_hf_form(m, layers, arch, err) ||
+        !arch_hf_read_rope(m, layers, arch, err))
+        return false;
+    if (h->is_block)
+        read_causality(m, f, h);
+    return arch_take_head(&taking, h, target);
 }
 
 bool

@@ -19,9 +19,8 @@
 #define ONE_RUN 1000 /* as golden_rounds.step: one run per case, of a quarter of the cases */
 
 static const char *const cases[] = {
-    "zlab",        "zlab_windows",      "deepspec",           "deepspec_bare", "deepspec_dflash",
-    "speculators", "speculators_bonus", "speculators_dflash", "gguf",          "gguf_dspark",
-    "gguf_causal"};
+    "zlab",        "zlab_windows",      "zlab_mixed",         "deepspec", "deepspec_bare", "deepspec_dflash",
+    "speculators", "speculators_bonus", "speculators_dflash", "gguf",     "gguf_dspark",   "gguf_causal"};
 
 static struct golden_rounds golden = {.folder = FOLDER};
 
@@ -100,8 +99,6 @@ TEST(forms_that_are_not_supported_are_refused_by_name)
     refuses_changed("gguf", "dflash.embedding_length", "dflash.conv_kernel_size", "with convolutions (DFlash2)");
     refuses_changed("gguf", "dflash.attention.value_length", "dflash.hyper_connection.count",
                     "with hyper connections (DeepSeek-V4)");
-    refuses_changed("zlab_windows", "  \"sliding_attention\"\n", "  \"full_attention\"   \n",
-                    "in 1 of its 2 layers rows attend to no later rows of their block");
 }
 
 /* ---- rounds ---- */
@@ -112,6 +109,8 @@ compare_cases(const char *backend, uint32_t step)
     golden.backend = backend;
     golden.step = step;
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        if (strcmp(backend, "cuda") == 0 && strcmp(cases[i], "zlab_mixed") == 0)
+            continue; /* a GPU computes no layers that are causal on their own */
         if (step == ONE_RUN && i % 4 != golden.seed % 4)
             continue;
         cJSON *c = golden_rounds_read(&golden, cases[i]);
