@@ -141,6 +141,24 @@ TEST(rounds_on_a_read_text_are_those_of_runs)
     reading_close(of_head);
 }
 
+/* A policy that needs the Markov head has no forecast on a record without its bias. */
+TEST(a_block_drafter_with_a_markov_head_counts_as_two)
+{
+    struct reading *r = open_reading(bundled, false, false, 0);
+    const unsigned needs = NEEDS(AUX_BLOCK) | NEEDS_MARKOV;
+    struct layer_record record = r->part[0].lens;
+    uint32_t i = 0;
+    while (i < r->n_drafters && r->drafter[i].role != AUX_BLOCK)
+        i++;
+    assert_less(i + 1, r->n_drafters);
+    assert_true(!r->drafter[i].markov && r->drafter[i + 1].role == AUX_BLOCK && r->drafter[i + 1].markov);
+    record.draft = r->part[0].draft[i];
+    assert_non_null(layer_record_lacks(&record, needs));
+    record.draft = r->part[0].draft[i + 1];
+    assert_null(layer_record_lacks(&record, needs));
+    reading_close(r);
+}
+
 static void
 assert_same_drafts(const struct record_drafter *a, uint32_t row_a, const struct record_drafter *b, uint32_t row_b)
 {
