@@ -13,8 +13,8 @@ struct aux_info {             /* an auxiliary model; name "": none */
     char name[64], path[512]; /* "self:3" and "" for the target's own first layers */
     uint64_t hash;
     uint32_t layers; /* 0: no layers of its own, or not in an older trace */
-    /* Loads of a forward pass in the target's layers, and of a head call and of its acceptance head in the target's
-     * head; 0: none, or not in an older trace */
+    /* Loads of a forward pass in the target's layers, and of a head call and of its acceptance or confidence head in the
+     * target's head; 0: none, or not in an older trace */
     double pass_load, head_load, accept_load;
 };
 

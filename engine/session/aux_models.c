@@ -376,6 +376,7 @@ session_open_confidence(struct session *s, struct err *err)
     if (c->x == NULL)
         return err_set(err, ERR_WORK, "out of memory for the confidence head");
     c->load = (double)d->confidence.cols * sizeof *c->x / model_head_bytes(e->model, e->exact);
+    s->info.aux[AUX_BLOCK].accept_load = c->load;
     return true;
 }
 
