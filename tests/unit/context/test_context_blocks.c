@@ -98,7 +98,7 @@ see(struct context *c, slot_t (*slots)[BLOCK], size_t n, struct seen *out)
     dist_t dists[BLOCK];
     for (int biased = 0; biased < 2; biased++) {
         for (size_t i = 0; i < n * BLOCK; i++)
-            probes[i] = (struct context_probe){.slot = slots[0][i],
+            probes[i] = (struct context_probe){.slot = slots[i / BLOCK][i % BLOCK],
                                                .layer = LAYERS,
                                                .temperature = 1,
                                                .kept = biased,
