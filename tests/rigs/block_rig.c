@@ -58,6 +58,8 @@ make_layer(struct block_model *m, const struct block_form *f, struct layer_desc 
     l->down = matrix(m, f, WIDTH, FFN);
     l->attn_norm = vector(m, WIDTH, 1, random);
     l->ffn_norm = vector(m, WIDTH, 1, random);
+    l->form.causal = f->mixed && l == m->layers;
+    l->form.sees_all = f->mixed && l != m->layers;
     if (f->plain) {
         l->bq = vector(m, HEADS * DIM, 0, random);
         l->bk = vector(m, KV_HEADS * DIM, 0, random);
@@ -249,7 +251,7 @@ void
 block_naive(const struct block_model *m, const float *features, uint32_t n_context, const token_t *tokens, uint32_t n,
             double *hidden, double *logits)
 {
-    const uint32_t layers = m->desc.n_layers, all = n_context + n, window = m->desc.window;
+    const uint32_t layers = m->desc.n_layers, all = n_context + n;
     const size_t kv = (size_t)KV_HEADS * DIM;
     double *g = test_calloc((size_t)n_context * WIDTH + 1, sizeof *g), *keys = test_calloc(all * kv, sizeof *keys),
            *values = test_calloc(all * kv, sizeof *values), *scores = test_calloc(all, sizeof *scores);
@@ -263,6 +265,8 @@ block_naive(const struct block_model *m, const float *features, uint32_t n_conte
     }
     for (uint32_t l = 1; l <= layers; l++) {
         const struct layer_desc *layer = &m->layers[l - 1];
+        const uint32_t window = layer->form.sees_all ? 0 : m->desc.window;
+        const bool causal = m->drafter.causal || layer->form.causal;
         double x[WIDTH], q[HEADS * DIM], out[HEADS * DIM];
         for (uint32_t t = 0; t < all; t++) {
             const double *row = t < n_context ? g + (size_t)t * WIDTH : x;
@@ -277,7 +281,7 @@ block_naive(const struct block_model *m, const float *features, uint32_t n_conte
             normed(&layer->attn_norm, before, WIDTH, x);
             times(&layer->wq, &layer->bq, x, q);
             finish_heads(&layer->q_norm, HEADS, own, q);
-            attend(q, keys, values, first, m->drafter.causal ? own + 1 : all, scores, out);
+            attend(q, keys, values, first, causal ? own + 1 : all, scores, out);
             for (int k = 0; k < WIDTH; k++)
                 after[k] = before[k];
             add(&layer->wo, out, after);

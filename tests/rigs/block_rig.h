@@ -18,6 +18,7 @@ struct block_form {
     enum weight_type type; /* of matrices */
     bool causal, from_anchor, markov, named;
     bool of_file; /* matrices are in memory as in a file, so backends repack them later */
+    bool mixed;   /* the first layer is causal and has the window, the others are not and see all */
     bool plain;   /* no norms of q and k, biases instead; features are not projected, and have a norm */
 };
 

@@ -18,6 +18,7 @@ static const struct block_form forms[] = {
     {"window within the block", 2, 8, .window = 3, .type = WEIGHT_F16, .markov = true, .named = true},
     {"causal", 3, 5, .type = WEIGHT_Q8_0, .causal = true, .markov = true, .from_anchor = true},
     {"biases", 2, 6, .type = WEIGHT_Q8_0, .plain = true, .markov = true, .named = true},
+    {"layers of two kinds", 3, 6, .window = 4, .type = WEIGHT_F16, .mixed = true, .markov = true},
     {"a row", 2, 1, .type = WEIGHT_Q8_0, .from_anchor = true},
 };
 #define FORMS (sizeof forms / sizeof *forms)
