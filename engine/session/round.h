@@ -60,7 +60,8 @@ bool rounds_each(struct policy *const *, struct round *const *, uint32_t n,
 /* While drafting: the same rounds on the rows of an auxiliary model that the policy declared to need. Their ctx and seq
  * are the auxiliary model's, round_slot() gives its rows of the nodes, round_propose() adds to the round's one tree,
  * and predictions are recorded as that model's. It has read all tokens up to the pending one, whose row has run all of
- * its layers already (unless nothing more can be drafted). For self:E, ctx and seq are the target's. */
+ * its layers already (unless nothing more can be drafted); a block drafter has read the tokens before the pending one.
+ * For self:E, ctx and seq are the target's. */
 bool rounds_model(struct round *const *, uint32_t n, enum aux_role, struct round **out);
 
 /* ---- work ---- */
