@@ -22,6 +22,7 @@ The formats of files were read in these public sources:
                    reads them (it stores each id less 1 as target_layer_ids); d2t has distances
                    (the classes of version 0.9.0 give the same states, biases and confidences for all folders here, to 2e-6)
   llama.cpp        src/models/dflash.cpp, conversion/qwen.py: architecture dflash; target_layers are inputs
+                   (llama-server drafts and accepts as many with these files; gguf_causal lacks the norms that it needs)
 """
 import heapq
 import json
