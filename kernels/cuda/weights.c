@@ -38,10 +38,6 @@ is_supported(const struct model_desc *d, struct err *err)
                            "supported; use --backend cpu");
         if (d->form.activation == ACT_SWIGLU_CLAMPED && !gated)
             return err_set(err, ERR_WORK, "backend cuda: clamps only MLPs with gates; use --backend cpu");
-        if (layer->form.causal)
-            return err_set(err, ERR_WORK,
-                           "backend cuda: block drafters in which only some layers are causal are not supported; use "
-                           "--backend cpu");
         for (uint32_t e = 1; layer->experts != NULL && e < experts; e++)
             if (tensor_present(&layer->experts[e].gate) != gated)
                 return err_set(err, ERR_WORK,
@@ -204,6 +200,7 @@ load_layer(struct upload *u, const struct model_desc *d, uint32_t l, struct dev_
     if (!load_vectors(u, from, to, err))
         return false;
     to->window = from->form.sees_all ? 0 : d->window;
+    to->causal = from->form.causal;
     if (to->ffn_norm == NULL && d->form.parallel) { /* both sublayers read one norm */
         to->ffn_norm = to->attn_norm;
         to->ffn_norm_b = to->attn_norm_b;

@@ -33,6 +33,7 @@ struct attend_scene {
     bool apart;                 /* parts are computed by different blocks */
     const float *sinks = NULL;  /* (heads) logits of a virtual position with value zero; NULL: none */
     const float *slopes = NULL; /* (heads) slopes of form.alibi; NULL: none */
+    bool causal = false;        /* rows attend to no later rows of their block */
 };
 
 /* ---- shared memory ---- */
@@ -117,7 +118,7 @@ find_job(const struct attend_scene &c, const struct row_group &group, uint32_t p
     job->tail = lane < job->n ? rows[job->row].tail : 0;
     if (lane < job->n && rows[job->row].from < c.layer) {
         const uint32_t own = rows[job->row].n_trunk + rows[job->row].n_tail - 1, window = c.window;
-        job->after = rows[job->row].n_after;
+        job->after = c.causal ? 0 : rows[job->row].n_after;
         job->seen = make_uint2(window > 0 && own >= window ? own + 1 - window : 0, own + job->after);
     }
     const uint32_t before = __shfl_up_sync(ALL_OF_WARP, job->tail, 1);

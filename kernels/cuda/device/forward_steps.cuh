@@ -271,7 +271,8 @@ attend(Shared *s)
                                        s->layer.window,
                                        s->a.n <= SPLIT_ROWS,
                                        Shared::RARE ? s->layer.sinks : NULL,
-                                       Shared::RARE ? s->model.slopes : NULL};
+                                       Shared::RARE ? s->model.slopes : NULL,
+                                       s->layer.causal};
     attend_rows<KV, PAIRS, DIMS>(scene, (struct attend_place *)s->work);
 }
 

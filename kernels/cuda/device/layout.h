@@ -125,6 +125,7 @@ struct dev_layer {
     uint32_t window;                     /* a row at position p attends to positions greater than p - window; 0: to */
                                          /* all */
     enum layer_rope rope;
+    bool causal;        /* rows attend to no later rows of their block */
     bool has_experts;   /* experts replace the MLP: dev_model.moe */
     struct xielu xielu; /* used if the model's activation is ACT_XIELU */
 };

@@ -21,6 +21,7 @@ static const uint32_t trunks[BLOCKS] = {30, LONGEST};
 struct form {
     const char *name;
     bool joins, projects, norms, input_normed, output_normed, named, block, causal, markov;
+    bool mixed; /* the first layer is causal and has the window */
     uint32_t window;
     enum weight_type type;
     float scale; /* of features */
@@ -40,6 +41,8 @@ static const struct form forms[] = {
     {"block, causal", .block = true, .causal = true, .markov = true, .named = true, .type = WEIGHT_BF16, .scale = 1},
     {"block, window", .block = true, .projects = true, .norms = true, .markov = true, .named = true, .window = 7,
      .type = WEIGHT_Q8_0, .scale = 5},
+    {"block, mixed layers", .block = true, .mixed = true, .window = 7, .type = WEIGHT_F16, .projects = true,
+     .scale = 1},
 };
 #define FORMS (sizeof forms / sizeof *forms)
 
@@ -94,6 +97,8 @@ make_layer(struct made *m, const struct form *f, int i, uint64_t *random)
     l->gate = matrix(m, f, FFN, WIDTH);
     l->up = matrix(m, f, FFN, WIDTH);
     l->down = matrix(m, f, WIDTH, FFN);
+    if (f->mixed)
+        l->form = (struct layer_form){.causal = i == 0, .sees_all = i > 0};
     l->ffn_norm = norm(m, WIDTH, random);
     if (!f->block)
         return;
