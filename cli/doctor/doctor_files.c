@@ -116,6 +116,7 @@ check_bundled(struct findings *f)
                                          "models/fables-companion-q8_0.gguf",
                                          "models/fables-q8_0.profile.json",
                                          "models/fables-eagle-q8_0.gguf",
+                                         "models/fables-block-q8_0.gguf",
                                          "models/fables-hybrid-q8_0.gguf",
                                          "models/prompts.jsonl",
                                          "themes/dark.json"};

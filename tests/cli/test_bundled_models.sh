@@ -26,6 +26,10 @@ done
 check "the text that the bundled models encode has more than 20 ids" [ "$(wc -w <"$TMP/fables.ids")" -gt 20 ]
 works "the EAGLE-3 head drafts" run -n 16 -p "Once upon a time" --policy eagle
 check "the EAGLE-3 head's file is at most 2 MB" sh -c '[ "$(stat -c %s models/fables-eagle-q8_0.gguf)" -le 2000000 ]'
+for policy in dflash dspark; do
+    works "the block drafter drafts for $policy" run -n 16 -p "Once upon a time" --policy $policy
+done
+check "the block drafter's file is at most 2 MB" sh -c '[ "$(stat -c %s models/fables-block-q8_0.gguf)" -le 2000000 ]'
 
 hybrid="run -n 48 --ignore-eos -p Two --draft models/fables-draft-q8_0.gguf models/fables-hybrid-q8_0.gguf"
 works "the hybrid has recurrent layers" info models/fables-hybrid-q8_0.gguf

@@ -72,6 +72,13 @@ if [ -n "${LLAMA_SERVER:-}" ]; then
     python3 tests/servers/damage_gguf.py models/fables-draft-q8_0.gguf "$TMP/damaged.gguf"
     of_llama_server damaged-draft 1 'fewer drafts than the drafter deserves from position 1 on' '--policy sd --set k=5' \
         --spec-type draft-simple --spec-draft-model "$TMP/damaged.gguf" --spec-draft-n-max 5
+    of_llama_server draft-dspark 0 'the same drafts' '--policy dspark --set k=8' --spec-type draft-dspark \
+        --spec-draft-model models/fables-block-q8_0.gguf --spec-draft-n-max 8 --spec-draft-p-min 0 -ctkd f32 -ctvd f32
+    # llama-server's DFlash has no Markov bias, and its first row drafts nothing.
+    python3 tests/servers/damage_gguf.py --plain models/fables-block-q8_0.gguf "$TMP/plain.gguf"
+    of_llama_server draft-dflash 0 'the same drafts' "--policy dflash --set k=7 --draft $TMP/plain.gguf" \
+        --spec-type draft-dflash --spec-draft-model "$TMP/plain.gguf" --spec-draft-n-max 7 --spec-draft-p-min 0 \
+        -ctkd f32 -ctvd f32
 else
     skip "counts of a llama-server are those of its /metrics" "LLAMA_SERVER is not set"
 fi
