@@ -13,6 +13,7 @@ works "score works" score --texts "$TMP/six.jsonl" --json "$TMP/score.json" --cs
 check "score prints how much it read, and whose texts they are" sh -c "grep -q '^6 conversations · [0-9]* tokens read' '$TMP/out' && grep -q 'tokens are this model.s own' '$TMP/out'"
 check "score counts conversations without an answer" grep -q 'six.jsonl: 1 conversation without an answer' "$TMP/err"
 check "score has a row with an interval for drafts from the text" grep -Eq '^ +[0-9.]+ +[0-9.]+ to [0-9.]+ +[0-9.]+ ± [0-9.]+ +[0-9]+  (exact|estimated)  .*' "$TMP/out"
+check "score has a row for the block drafter without its Markov head, and for that with it" sh -c "grep -q ' dflash fables-block' '$TMP/out' && grep -q ' dspark fables-block' '$TMP/out'"
 check "score names each drafter that was not scored, with the reason" sh -c "sed -n '/^not scored:/,/^x ar/p' '$TMP/out' | grep -Eq '^  [a-z_0-9]+.*: .'"
 check "score has tables by category and by the number of sequences" sh -c "grep -q '^x ar by category:' '$TMP/out' && grep -Eq '^ +here +1 +2 +4 +8 +16 +32 +64$' '$TMP/out'"
 check "score names one setting to use, and commands of other engines only for one that is clearly faster" \
