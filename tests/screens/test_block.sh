@@ -44,7 +44,7 @@ tm send-keys q q
 terminal 80x24 "$SCOPE --policy dspark"
 check "80×24 ends" wait_for "■ ended"
 tm send-keys 2 z
-check "the block fits 80×24" wait_for " +2 [✓✗·]"
+check "the block fits 80×24" wait_for " +1 [✓✗·]"
 tm send-keys q q
 terminal 40x10 "$SCOPE --policy dspark"
 check "the text fits 40×10" wait_for "■ ended"
