@@ -411,10 +411,10 @@ take_drafts(const struct part *p, const struct reader *r, struct record_drafter 
 static bool
 predict_blocks(const struct reading_state *s, const struct part *p, const struct reader *r, struct read_blocks *b)
 {
-    struct record_drafter *read = r->read;
     const bool markov = tensor_present(&r->form->markov_w1);
-    bool ok = predict(s, r, b->drafts, b->n * read->drafts, NULL);
-    for (uint32_t bias = 0; bias <= markov && ok; bias++, read = r[1].read)
+    bool ok = predict(s, r, b->drafts, b->n * r->read->drafts, NULL);
+    for (uint32_t bias = 0; bias <= markov && ok; bias++) {
+        struct record_drafter *read = r[bias].read;
         for (uint32_t i = 0; i < read->drafts && ok; i++) {
             for (uint32_t k = 0; k < b->n && i == 0; k++) {
                 read->run[b->first + k - p->first] = 0;
@@ -424,6 +424,7 @@ predict_blocks(const struct reading_state *s, const struct part *p, const struct
             if (ok)
                 take_drafts(p, r, read, b, i, s->predictions + (bias == 0 ? i * b->n : 0));
         }
+    }
     return ok;
 }
 

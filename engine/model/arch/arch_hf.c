@@ -329,6 +329,10 @@ static bool
 refuse_block_forms(const struct hf_folder *f, struct err *err)
 {
     static const char *const others[] = {"dflash2", "gemma4", "deepseek"};
+    static const struct {
+        const char *name;
+        bool supported;
+    } switches[] = {{"shift_label", false}, {"rope_is_neox_style", true}};
     const char *kind = head_class(f), *type = cJSON_GetStringValue(arch_hf_entry(f->config, "speculators_model_type")),
                *markov = cJSON_GetStringValue(head_entry(f->config, "markov_head_type"));
     char shown[40];
@@ -343,6 +347,12 @@ refuse_block_forms(const struct hf_folder *f, struct err *err)
     if (markov != NULL && strcmp(markov, "vanilla") != 0)
         return err_set(err, ERR_WORK, "%s: its Markov head is of the kind '%s', which is not supported; vanilla is",
                        f->path, printable_line(shown, sizeof shown, markov, strlen(markov)));
+    for (size_t i = 0; i < sizeof switches / sizeof switches[0]; i++) {
+        const cJSON *v = head_entry(f->config, switches[i].name);
+        if (cJSON_IsBool(v) && cJSON_IsTrue(v) != switches[i].supported)
+            return err_set(err, ERR_WORK, "%s: config.json's '%s' is %s, which is not supported", f->path,
+                           switches[i].name, switches[i].supported ? "false" : "true");
+    }
     return true;
 }
 

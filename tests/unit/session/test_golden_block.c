@@ -96,6 +96,8 @@ TEST(forms_that_are_not_supported_are_refused_by_name)
     refuses_changed("deepspec", "\"vanilla\"", "\"gated\"  ", "its Markov head is of the kind 'gated'");
     refuses_changed("speculators", "\"vanilla\"", "\"rnn\"    ", "its Markov head is of the kind 'rnn'");
     refuses_changed("speculators", "\"dspark\"", "\"dflare\"", "is a 'dflare' of speculators");
+    refuses_changed("speculators", "\"sample_from_anchor\"", "\"shift_label\"       ",
+                    "config.json's 'shift_label' is true, which is not supported");
     refuses_changed("gguf", "dflash.embedding_length", "dflash.conv_kernel_size", "with convolutions (DFlash2)");
     refuses_changed("gguf", "dflash.attention.value_length", "dflash.hyper_connection.count",
                     "with hyper connections (DeepSeek-V4)");
