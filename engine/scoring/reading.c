@@ -102,7 +102,7 @@ describe_drafter(const struct engine *e, enum aux_role role, const struct model 
     return d;
 }
 
-/* Opens the context of a drafter, which reads features from number s->n_features on of those that the target keeps. */
+/* Opens the context of a drafter. It reads the features that the target keeps, from number s->n_features on. */
 static bool
 open_own_reader(struct reading_state *s, struct reader *r, const struct aux_model *of, struct err *err)
 {

@@ -76,7 +76,7 @@ void layers_top(const struct scope *, const struct canvas *, const token_t top[P
 
 /* The block shown is that of the cursor's round, or the newest one. layers_block_rows() returns the number of its
  * drafts, or the largest of the newest rounds; 0: none. The others draw the block's rows, a summary from
- * column x on, and what is known of the selected draft: in a line, or in an opened cell. */
+ * column x on, and the selected draft: in a line, or in an opened cell. */
 int layers_block_rows(const struct view *);
 void layers_block(const struct layers_panel *, const struct view *, const struct canvas *);
 void layers_block_summary(const struct view *, const struct canvas *, int y, int x);
