@@ -188,7 +188,7 @@ def main():
     o.add_argument("generated", type=Path)
     o.add_argument("--work", type=Path, required=True, help="checkpoints, tokens and passages go here")
     o.add_argument("--out", type=Path, required=True)
-    o.add_argument("--steps", type=int, default=600)
+    o.add_argument("--steps", type=int, default=2300)
     o.add_argument("--threads", type=int, default=os.cpu_count())
     o = o.parse_args()
     o.work.mkdir(parents=True, exist_ok=True)

@@ -2,7 +2,7 @@
 # The bundled models from nothing: models/recipe/make.sh TALES.txt [FOLDER]
 # TALES.txt: any English prose, books separated by an empty line, a paragraph a line. FOLDER (default build/recipe)
 # keeps checkpoints: the same command goes on where it was stopped. TOKENS=29.5e6, SIBLING_TOKENS=15e6 and
-# HYBRID_TOKENS=10e6 set how long. Needs python3 with the packages of requirements.txt, about four and a half hours on
+# HYBRID_TOKENS=10e6 set how long. Needs python3 with the packages of requirements.txt, about six hours on
 # two cores.
 set -eu
 cd "$(dirname "$0")/../.."
