@@ -70,9 +70,8 @@ static bool
 declare(struct tune_server *s, struct err *err)
 {
     const struct model_info model = {.layers = 1, .width = 1, .vocab = 1, .rho = 1};
-    const unsigned drafts = NEEDS(AUX_DRAFT) | NEEDS(AUX_EAGLE) | NEEDS(AUX_BLOCK) | NEEDS_MARKOV,
-                   here = NEEDS(AUX_MTP) | (s->o->aux[AUX_DRAFT] != NULL ? drafts : 0),
-                   uncertain = NEEDS(AUX_EAGLE) | NEEDS(AUX_BLOCK) | NEEDS(AUX_MTP);
+    const unsigned here = s->o->aux[AUX_DRAFT] != NULL ? NEEDS_DRAFTER | NEEDS_MARKOV : NEEDS(AUX_MTP),
+                   uncertain = NEEDS_DRAFTER & ~NEEDS(AUX_DRAFT);
     for (size_t i = 0; policy_registry[i] != NULL; i++) {
         const struct policy_ops *ops = policy_registry[i];
         struct policy p;
